@@ -1,0 +1,164 @@
+# Needs python3 (3.11 to 3.13), make, git and a package index; everything else goes into $(VENV).
+
+# Set these on the command line: make bench EFFORT=12x3
+PYTHON ?= python3
+VENV = .venv
+LOCK = constraints.txt
+EFFORT = 6x1
+FRESH =
+MACHINE =
+
+BIN = $(VENV)/bin
+INSTALLED = $(VENV)/.installed
+PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.PHONY: help setup bench test test-releases lint lock clean
+
+help:
+	@echo 'make setup          install everything, at locked versions, into $(VENV)'
+	@echo 'make bench          measure the workloads in benchmarks/, print the table of stages and the hints'
+	@echo '                      EFFORT=6x1    processes x passes'
+	@echo '                      FRESH=1       measure again what results/ already holds'
+	@echo '                      MACHINE=name  file the results under this name instead of the host name'
+	@echo 'make test           run the tests'
+	@echo 'make test-releases  run the tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
+	@echo 'make lint           ruff and mypy'
+	@echo 'make lock           write constraints*.txt anew with the newest versions'
+	@echo 'make clean          remove environments and caches; results/ stays'
+	@echo
+	@echo 'PYTHON=python3.12 picks the interpreter (now: $(PYTHON)).'
+	@echo 'VENV=.venvs/jax-0.11 LOCK=constraints-jax-0.11.txt PYTHON=python3.12 works on JAX 0.11.'
+
+# --- environment ----------------------------------------------------------------------------------
+
+define CHECK_PYTHON
+import sys
+if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+    sys.exit(
+        "make setup: this is Python %d.%d, but the locked versions are for Python 3.11 to 3.13.\n"
+        "Name another interpreter, for example: make setup PYTHON=python3.12" % sys.version_info[:2]
+    )
+endef
+export CHECK_PYTHON
+
+setup: $(INSTALLED)
+
+# From scratch each time: what left the lock file leaves the environment as well.
+$(INSTALLED): $(LOCK) pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || { \
+	    echo 'make setup: $(PYTHON) not found. Install Python 3.11, 3.12 or 3.13, or name one:' \
+	         'make setup PYTHON=/path/to/python3.12' >&2; exit 1; }
+	@"$(PYTHON)" -c "$$CHECK_PYTHON"
+	"$(PYTHON)" -m venv --clear $(VENV)
+	$(PIP) install --require-hashes -r $(LOCK)
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@wrong=$$($(BIN)/python -m pip check) || { \
+	    echo "$$wrong"; echo 'make setup: $(LOCK) does not fit pyproject.toml: run make lock.'; exit 1; } >&2
+	@touch $@
+	@$(BIN)/python -c 'import platform, importlib.metadata as m; \
+	    print("$(VENV): Python", platform.python_version(), "with JAX", m.version("jax"))'
+
+# --- measuring ------------------------------------------------------------------------------------
+
+# asv asks questions about a machine that it does not know; this answers them beforehand. Entries that
+# are there are left as they are. `asv machine --yes --machine NAME` is no way to add a named one:
+# asv 0.6.6 then stores the name and no other field.
+define KNOW_MACHINE
+import sys
+from asv.machine import Machine, MachineCollection
+from asv.util import UserError
+name = sys.argv[1] or Machine.get_unique_machine_name()
+try:
+    MachineCollection.load(name)
+except UserError:
+    MachineCollection.save(name, {**Machine.get_defaults(), "machine": name})
+    print("asv: added the machine", name, "to", MachineCollection.get_machine_file_path())
+endef
+export KNOW_MACHINE
+
+# asv exits with 2 if a benchmark failed: the others were measured and are shown, and make still fails.
+bench: setup
+	@git rev-parse --quiet --verify HEAD >/dev/null || { \
+	    echo 'make bench: results are filed under a commit, and there is none yet.' >&2; exit 1; }
+	@git diff --quiet HEAD -- harness benchmarks || \
+	    echo 'Note: harness/ or benchmarks/ have uncommitted changes; the results are filed under HEAD all the same.'
+	@$(BIN)/python -c "$$KNOW_MACHINE" "$(MACHINE)"
+	@status=0; \
+	HARNESS_EFFORT=$(EFFORT) $(if $(filter-out 0,$(FRESH)),HARNESS_FRESH=1) $(BIN)/asv run -E existing \
+	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") || status=$$?; \
+	case $$status in 0|2) $(BIN)/harness show --latest || exit $$? ;; esac; \
+	[ $$status -ne 2 ] || echo 'make bench: some benchmarks failed; asv marks them "failed" above.' >&2; \
+	exit $$status
+
+# --- checking -------------------------------------------------------------------------------------
+
+test: setup
+	$(BIN)/python -m pytest tests
+
+# A pyenv shim is on PATH for every installed version, but only starts the active ones: so each candidate
+# is tried, and then pyenv's own copies are.
+define FIND_PYTHON
+find_python() {
+    for candidate in "$$(command -v "python$$1")" \
+                     "$$(pyenv root 2>/dev/null)/versions/$$1".*/bin/"python$$1"; do
+        "$$candidate" -c "import sys, ensurepip
+if sys.version_info[:2] != tuple(map(int, '$$1'.split('.'))): sys.exit(1)
+print(sys.executable)" 2>/dev/null && return
+    done
+    return 1
+}
+endef
+export FIND_PYTHON
+
+# name of the environment : Python : lock file
+RELEASES = py3.11-jax-0.10:3.11:constraints.txt \
+           py3.12-jax-0.11:3.12:constraints-jax-0.11.txt \
+           py3.13-jax-latest:3.13:constraints.txt
+
+# Tests that build an environment look for pythonX.Y on PATH: the interpreter's own directory goes first.
+test-releases:
+	@eval "$$FIND_PYTHON"; failed=; \
+	for release in $(RELEASES); do \
+	    name=$${release%%:*}; lock=$${release##*:}; version=$${release#*:}; version=$${version%:*}; \
+	    echo "==> $$name"; \
+	    if python=$$(find_python $$version); then \
+	        PATH="$$(dirname "$$python"):$$PATH" $(MAKE) --no-print-directory test \
+	            VENV=.venvs/$$name LOCK=$$lock PYTHON="$$python" || failed="$$failed $$name"; \
+	    else \
+	        echo "No usable Python $$version: neither python$$version on PATH nor a pyenv version." \
+	             "Install one, for example with: pyenv install $$version" >&2; \
+	        failed="$$failed $$name"; \
+	    fi; \
+	done; \
+	if [ -n "$$failed" ]; then echo "make test-releases: failed or not run:$$failed" >&2; exit 1; fi; \
+	echo 'make test-releases: all passed'
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy harness
+
+# --- housekeeping ---------------------------------------------------------------------------------
+
+COMPILE = uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \
+          --no-annotate --extra dev pyproject.toml
+
+# One file serves all systems and Pythons. JAX 0.10.2 is the last for Python 3.11, so that file holds the
+# oldest and the newest supported JAX; 0.11 has a file of its own.
+lock:
+	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	"$(PYTHON)" -m venv "$$tmp/venv"; \
+	"$$tmp/venv/bin/python" -m pip --quiet --disable-pip-version-check install uv; \
+	PATH="$$tmp/venv/bin:$$PATH"; \
+	printf 'jax==0.11.2\njaxlib==0.11.2\n' >"$$tmp/jax-0.11.txt"; \
+	$(COMPILE) --python-version 3.11 --output-file "$$tmp/lock" >/dev/null; \
+	$(COMPILE) --python-version 3.12 --constraint "$$tmp/jax-0.11.txt" --output-file "$$tmp/lock-jax-0.11" >/dev/null; \
+	{ echo '# Python 3.11 to 3.13, JAX 0.10.2 (Python 3.11) or the newest. Written by: make lock'; \
+	  cat "$$tmp/lock"; } >constraints.txt; \
+	{ echo '# Python 3.12 and 3.13, JAX 0.11.2. Written by: make lock'; \
+	  cat "$$tmp/lock-jax-0.11"; } >constraints-jax-0.11.txt
+
+clean:
+	rm -rf $(VENV) .venvs .asv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find harness benchmarks tests -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Read what was measured into pandas, and show it."""

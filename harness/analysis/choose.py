@@ -1,0 +1,54 @@
+"""Choose rows of a frame: by workload, and by what was measured last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ORIGIN = ["machine", "commit", "dirty", "env", "effort"]
+"""Columns that say where rows come from; rows of one origin belong into one table."""
+
+
+def narrow(frame: pd.DataFrame, select: Sequence[str], latest: bool) -> pd.DataFrame:
+    """Return the rows whose workload matches any of `select`, of the newest origin if `latest`.
+
+    Raises:
+        UsageError: an expression is wrong, or matches no workload.
+    """
+    if select:
+        names = sorted(frame["workload"].unique())
+        chosen = {name for pattern in select for name in _matching(names, pattern)}
+        frame = frame[frame["workload"].isin(chosen)]
+    if latest and frame["started_at"].notna().any():
+        newest = frame.sort_values("started_at", na_position="first").iloc[-1][ORIGIN]
+        frame = frame[(frame[ORIGIN] == newest).all(axis=1)]
+    return frame
+
+
+def _matching(names: Sequence[str], pattern: str) -> list[str]:
+    try:
+        found = [name for name in names if re.search(pattern, name)]
+    except re.error as error:
+        raise UsageError(f"{pattern!r} is no regular expression: {error}.") from None
+    if not found:
+        raise UsageError(f"No workload matches {pattern!r}. There are: {', '.join(names)}.")
+    return found
+
+
+def by_origin(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield a heading and the rows for each origin, oldest first."""
+    groups = list(frame.groupby(ORIGIN, sort=False, dropna=False))
+    groups.sort(key=lambda group: group[1]["started_at"].max())
+    for origin, part in groups:
+        machine, commit, dirty, env, effort = map(str, origin)
+        changed = " with uncommitted changes" if dirty else ""
+        at = f"commit {commit[:8]}{changed}" if commit else "no commit"
+        cases = part[~part["workload"].isin(["process", "reference"])]
+        processes = (part if cases.empty else cases)["n_processes"].max()
+        yield f"{machine} · {at} · {env} · effort {effort} (n = {processes} processes)", part

@@ -1,0 +1,444 @@
+"""Rows from records: one per case and stage, over all processes that measured the case.
+
+A tree may hold hundreds of thousands of records, so only the fields that a row needs are decoded,
+a record is reduced to one value per stage as soon as it is read, and medians are taken for all
+groups of one size at once.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from harness.analysis.frame import NO_MOMENT, STAGE_ORDER, Rows, objects, order_of, to_moment
+from harness.records import (
+    CALIBRATED_BY,
+    STAGES,
+    Problems,
+    Record,
+    plain_axes,
+    read_file_as,
+    value_ns,
+)
+from harness.sampling import median_interval_ranks
+
+
+class _Stage(msgspec.Struct, gc=False):
+    """The fields of :class:`harness.records.StageSamples` that a row needs."""
+
+    samples_ns: list[float] = msgspec.field(default_factory=list)
+    refused: dict[str, int] | None = None
+    reason: str = ""
+
+
+class _Record(msgspec.Struct, gc=False):
+    """The fields of :class:`harness.records.Record` that a row needs."""
+
+    schema: int
+    key: str
+    replicate: str
+    workload: str
+    version: str
+    axes: dict[str, Any]
+    transform: str
+    target: str
+    scenario: str
+    status: str
+    machine: str
+    env: str
+    commit: str
+    commit_date_ms: int | None
+    effort: str
+    started_at_ms: int
+    python: str
+    jax: str
+    jaxlib: str
+    reason: str = ""
+    stages: dict[str, _Stage] = msgspec.field(default_factory=dict)
+    reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
+    fingerprint: str = ""
+    dirty: str = ""
+
+
+_decoder = msgspec.json.Decoder(_Record)
+
+_CASE_COLUMNS = (
+    *("machine", "commit", "env", "python", "jax", "jaxlib"),
+    *("workload", "version", "target", "transform", "scenario", "dirty"),
+)
+"""Text that is the same in all records of a case."""
+
+_OK, _REFUSED, _SKIPPED, _FAILED = range(4)
+_STATUS = {"ok": _OK, "refused": _REFUSED, "skipped": _SKIPPED}
+
+
+def read_records(path: Path, problems: Problems) -> Iterator[_Record]:
+    """Yield what rows need of the records of one file; a file that holds none is counted as one.
+
+    Without that, each line of a foreign text file would count as a corrupt one.
+    """
+    before = problems.corrupt, problems.torn, problems.other_schema
+    said = len(problems.files)
+    found = False
+    for record in read_file_as(_decoder, path, problems):
+        found = True
+        yield record
+    bad = (problems.corrupt, problems.torn) != before[:2]
+    if bad and not found and problems.other_schema == before[2] and not _looks_like_ours(path):
+        problems.corrupt, problems.torn = before[:2]
+        problems.unreadable += 1
+        del problems.files[said:]
+        problems.note(path, "no records in it")
+
+
+def _looks_like_ours(path: Path) -> bool:
+    try:
+        with path.open("rb") as handle:
+            head = handle.read(2**20)
+    except OSError:
+        return False
+    opening = b'{"schema":'
+    return opening in head or opening.startswith(head)
+
+
+class _Case:
+    """Where a case stands, and which record speaks for each of its processes."""
+
+    __slots__ = ("described", "number", "processes")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.described = False
+        self.processes: dict[str, int] = {}
+
+
+class Collector:
+    """Takes the records of many files, and makes rows of those that count.
+
+    Records and cases are numbered as they come; what is kept of them stands in flat arrays.
+    """
+
+    def __init__(self) -> None:
+        self._cases: dict[str, _Case] = {}
+        self._text: dict[str, list[str]] = {column: [] for column in _CASE_COLUMNS}
+        self._axes: list[dict[str, Any]] = []
+        self._commit_date: list[int] = []
+        self._effort: list[str] = []
+        self._fingerprint: list[str] = []
+        # One element per record.
+        self._case_of = array("q")
+        self._started = array("q")
+        self._status = array("b")
+        self._replaced: list[int] = []
+        self._reasons: dict[int, str] = {}
+        # Four elements per record and stage with samples: number of the record, number of the
+        # stage, value, and the reference's value or NaN. One call of `extend` is what is cheap.
+        self._values_ns = array("d")
+        # Per record and stage: what was refused, or why there are no samples.
+        self._remarks: list[tuple[int, int, dict[str, int], str]] = []
+        self._stages = {stage: number for number, stage in enumerate(STAGE_ORDER)}
+
+    def take(self, records: Iterable[_Record | Record]) -> None:
+        """Take the records of one file, in the order in which they were written."""
+        cases = self._cases
+        file_begins = len(self._case_of)
+        for record in records:
+            case = cases.get(record.key)
+            if case is None:
+                case = cases[record.key] = self._new_case()
+            number = len(self._case_of)
+            earlier = case.processes.get(record.replicate)
+            if earlier is not None:
+                # Within a file the order of lines decides, between files the clock.
+                if earlier < file_begins and self._started[earlier] > record.started_at_ms:
+                    continue
+                self._replaced.append(earlier)
+            # The few names of processes are shared by all cases.
+            case.processes[sys.intern(record.replicate)] = number
+            if not case.described:
+                # A record that could not find its case has neither axes nor transform.
+                case.described = bool(record.transform)
+                self._describe(case.number, record)
+            self._effort[case.number] = record.effort
+            if record.fingerprint:
+                self._fingerprint[case.number] = record.fingerprint
+            self._case_of.append(case.number)
+            self._started.append(record.started_at_ms)
+            status = _STATUS.get(record.status, _FAILED)
+            self._status.append(status)
+            if status in (_OK, _REFUSED):
+                self._measured(number, record)
+            else:
+                self._reasons[number] = sys.intern(record.reason)
+
+    def _new_case(self) -> _Case:
+        for column in self._text.values():
+            column.append("")
+        self._axes.append({})
+        self._commit_date.append(NO_MOMENT)
+        self._effort.append("")
+        self._fingerprint.append("")
+        return _Case(len(self._cases))
+
+    def _describe(self, case: int, record: _Record | Record) -> None:
+        for column, values in self._text.items():
+            values[case] = sys.intern(getattr(record, column))
+        self._axes[case] = plain_axes(record.axes)
+        self._commit_date[case] = to_moment(record.commit_date_ms)
+
+    def _measured(self, number: int, record: _Record | Record) -> None:
+        reference, stages = record.reference_ns, self._stages
+        extend, nan = self._values_ns.extend, math.nan
+        for stage, found in record.stages.items():
+            code = stages.get(stage)
+            if code is None:
+                code = stages[stage] = len(stages)
+            samples = found.samples_ns
+            if samples:
+                by = reference.get(CALIBRATED_BY.get(stage, ""))
+                extend((number, code, value_ns(stage, samples), by or nan))
+            if found.refused or not samples:
+                self._remarks.append((number, code, found.refused or {}, found.reason))
+
+    def rows(self) -> Rows:
+        """Return one row per case and stage, cases in the order of what tells them apart."""
+        order = sorted(range(len(self._axes)), key=self._sort_key)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        ranks = self._stage_ranks()
+        width = len(ranks)
+
+        kept = np.ones(len(self._case_of), bool)
+        kept[self._replaced] = False
+        cases = place[_numbers(self._case_of)]
+        status = _numbers(self._status)
+        tally = _Tally(kept, cases, status, len(order))
+
+        values = _numbers(self._values_ns).reshape(-1, 4)
+        if self._replaced:
+            values = values[kept[values[:, 0].astype(np.int64)]]
+        records, stage_of = values[:, :2].T.astype(np.int64)
+        groups = _Groups(
+            cases[records] * width + ranks[stage_of],
+            values[:, 2] / 1e9,
+            values[:, 2] / values[:, 3],
+        )
+        remarks = self._remarks_by_row(kept, cases, ranks)
+        ids = np.union1d(groups.ids, np.fromiter(remarks, np.int64, len(remarks)))
+        bare = np.setdiff1d(np.arange(len(order)), ids // width)
+        stages = np.sort(ranks[[self._stages[stage] for stage in STAGES]])
+        ids = np.union1d(ids, (bare[:, None] * width + stages).ravel())
+
+        names = np.empty(width, object)
+        names[ranks] = objects(self._stages)
+        case = ids // width
+        said = _Said(tally, remarks, self._reasons_by_case(kept, cases))
+        statuses, reasons = said.of(ids, width, np.isin(ids, groups.ids))
+        columns: dict[str, Any] = {
+            column: objects(values[number] for number in order)[case]
+            for column, values in {
+                **self._text,
+                "effort": self._effort,
+                "fingerprint": self._fingerprint,
+            }.items()
+        }
+        columns |= {
+            "commit_date": np.array(self._commit_date, np.int64)[order][case],
+            "started_at": tally.latest(_numbers(self._started))[case],
+            "stage": names[ids % width],
+            "unit": objects(["seconds"])[np.zeros(len(ids), np.int64)],
+            "status": statuses,
+            "reason": reasons,
+            **groups.columns(np.searchsorted(ids, groups.ids), len(ids)),
+        }
+        return Rows(columns, [self._axes[number] for number in order], case)
+
+    def _sort_key(self, case: int) -> tuple[Any, ...]:
+        text = self._text
+        return (
+            text["machine"][case],
+            self._commit_date[case],
+            text["commit"][case],
+            text["env"][case],
+            text["workload"][case],
+            text["version"][case],
+            text["target"][case],
+            text["transform"][case],
+            tuple(map(order_of, self._axes[case].values())),
+            case,
+        )
+
+    def _stage_ranks(self) -> np.ndarray[Any, Any]:
+        """Return the place of each stage: the known ones as they follow each other, then others."""
+        known = len(STAGE_ORDER)
+        others = sorted(list(self._stages)[known:])
+        return np.array(
+            [*range(known), *(known + others.index(stage) for stage in list(self._stages)[known:])]
+        )
+
+    def _remarks_by_row(
+        self, kept: np.ndarray[Any, Any], cases: np.ndarray[Any, Any], ranks: np.ndarray[Any, Any]
+    ) -> dict[int, _Remarks]:
+        found: dict[int, _Remarks] = {}
+        for record, stage, refused, reason in self._remarks:
+            if kept[record]:
+                row = int(cases[record]) * len(ranks) + int(ranks[stage])
+                remarks = found.setdefault(row, _Remarks(Counter(), Counter()))
+                remarks.refused.update(refused)
+                remarks.missing[reason] += not refused
+        return found
+
+    def _reasons_by_case(
+        self, kept: np.ndarray[Any, Any], cases: np.ndarray[Any, Any]
+    ) -> dict[int, Counter[str]]:
+        """Return why processes have nothing of a case: failures where there are any, else skips."""
+        failed: dict[int, Counter[str]] = {}
+        skipped: dict[int, Counter[str]] = {}
+        for record, reason in self._reasons.items():
+            if kept[record]:
+                where = failed if self._status[record] == _FAILED else skipped
+                where.setdefault(int(cases[record]), Counter())[reason] += 1
+        return {**skipped, **failed}
+
+
+class _Remarks(NamedTuple):
+    """What the processes of a case say about one stage, with how often."""
+
+    refused: Counter[str]
+    missing: Counter[str]
+
+
+def _numbers(values: array[Any]) -> np.ndarray[Any, Any]:
+    """Return a view: pages touched for a copy cost more than what is done with it."""
+    return np.frombuffer(values, dtype=values.typecode)
+
+
+def _most_common(reasons: Counter[str]) -> str:
+    return reasons.most_common(1)[0][0] if reasons else ""
+
+
+class _Tally:
+    """How many processes of each case came to what."""
+
+    def __init__(
+        self,
+        kept: np.ndarray[Any, Any],
+        cases: np.ndarray[Any, Any],
+        status: np.ndarray[Any, Any],
+        n_cases: int,
+    ) -> None:
+        self._kept, self._cases, self._n_cases = kept, cases, n_cases
+        self.processes = np.bincount(cases[kept], minlength=n_cases)
+        self.ok, self.refused, self.skipped, self.failed = (
+            np.bincount(cases[kept & (status == code)], minlength=n_cases)
+            for code in (_OK, _REFUSED, _SKIPPED, _FAILED)
+        )
+
+    def latest(self, started: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return when the last process of each case began."""
+        latest = np.full(self._n_cases, NO_MOMENT)
+        np.maximum.at(latest, self._cases[self._kept], started[self._kept])
+        return latest
+
+
+class _Said(NamedTuple):
+    """What is known of rows besides their numbers."""
+
+    tally: _Tally
+    remarks: dict[int, _Remarks]
+    reasons: dict[int, Counter[str]]
+
+    def of(
+        self, ids: np.ndarray[Any, Any], width: int, valued: np.ndarray[Any, Any]
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return the status and the reason of rows; most are plainly ok and cost nothing."""
+        case = ids // width
+        statuses = objects(["ok"])[np.zeros(len(ids), np.int64)]
+        reasons = objects([""])[np.zeros(len(ids), np.int64)]
+        special = ~valued | (self.tally.failed[case] > 0)
+        special |= np.isin(ids, np.fromiter(self.remarks, np.int64, len(self.remarks)))
+        for row in np.flatnonzero(special).tolist():
+            statuses[row], reasons[row] = self._one(int(ids[row]), int(case[row]), valued[row])
+        return statuses, reasons
+
+    def _one(self, row: int, case: int, valued: bool) -> tuple[str, str]:
+        tally = self.tally
+        failed = int(tally.failed[case])
+        why = _most_common(self.reasons.get(case, Counter()))
+        if not (tally.ok[case] or tally.refused[case]):
+            return ("failed" if failed else "skipped"), why
+        share = f"{failed} of {tally.processes[case]} processes failed: {why}" if failed else ""
+        remarks = self.remarks.get(row, _Remarks(Counter(), Counter()))
+        refused = ""
+        if remarks.refused:
+            count = remarks.refused.total()
+            plural = "" if count == 1 else "s"
+            refused = f"{count} sample{plural} refused: {_most_common(remarks.refused)}"
+        if valued:
+            return "ok", "; ".join(filter(None, (share, refused)))
+        if refused:
+            return "refused", "; ".join(filter(None, (refused, share)))
+        missing = _most_common(remarks.missing) or "no samples"
+        return "skipped", "; ".join(filter(None, (missing, share)))
+
+
+class _Groups:
+    """Values grouped by row, and their statistics, for all groups of one size at once."""
+
+    def __init__(
+        self,
+        row_of: np.ndarray[Any, Any],
+        value: np.ndarray[Any, Any],
+        calibrated: np.ndarray[Any, Any],
+    ) -> None:
+        order = np.argsort(row_of, kind="stable")
+        self._value, self._calibrated = value[order], calibrated[order]
+        self.ids, self._starts, self._sizes = np.unique(
+            row_of[order], return_index=True, return_counts=True
+        )
+
+    def columns(self, rows: np.ndarray[Any, Any], n_rows: int) -> dict[str, Any]:
+        """Return the columns made of values; row `rows[i]` is that of the i-th group."""
+        numbers = {name: np.full(n_rows, np.nan) for name in ("value", "calibrated", "low", "high")}
+        sizes = np.zeros(n_rows, np.int64)
+        sizes[rows] = self._sizes
+        lists = {name: np.empty(n_rows, object) for name in ("samples", "calibrated_samples")}
+        for found in lists.values():
+            bare = np.flatnonzero(sizes == 0)
+            found[bare] = objects([] for _ in bare)
+        for size in np.unique(self._sizes).tolist():
+            chosen = self._sizes == size
+            at = rows[chosen]
+            members = self._starts[chosen][:, None] + np.arange(size)
+            values, calibrated = self._value[members], self._calibrated[members]
+            ordered = np.sort(values, axis=1)
+            numbers["value"][at] = median_of_sorted(ordered)
+            numbers["calibrated"][at] = median_of_sorted(np.sort(calibrated, axis=1))
+            ranks = median_interval_ranks(size)
+            if ranks is not None:
+                numbers["low"][at] = ordered[:, ranks[0]]
+                numbers["high"][at] = ordered[:, ranks[1]]
+            lists["samples"][at] = objects(values.tolist())
+            lists["calibrated_samples"][at] = objects(calibrated.tolist())
+        return {**numbers, "n_processes": sizes, **lists}
+
+
+def median_of_sorted(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the median of each row of (rows, n) sorted values, leaving out NaN, which sorts last.
+
+    NaN for a row of nothing but NaN.
+    """
+    n = np.count_nonzero(~np.isnan(values), axis=1)
+    rows = np.arange(len(values))
+    low = values[rows, np.maximum(n - 1, 0) // 2]
+    high = values[rows, n // 2]
+    middle: np.ndarray[Any, Any] = (low + high) / 2
+    return middle

@@ -1,0 +1,238 @@
+"""The command line: parse, call, print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness import __version__
+from harness.errors import HarnessError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FINE, WRONG_USAGE, SOME_FAILED, NOTHING_MEASURED, INTERRUPTED = 0, 2, 3, 4, 130
+
+HELP = """Measure where a JAX program's time goes: trace, lower, compile, execute.
+
+\b
+  harness list                          the workloads in benchmarks/
+  harness run --effort quick            measure all of them once, in about a minute
+  harness run Gelu --case size=1024     measure one case, in 8 processes
+  harness show                          the table of stages of the newest commit
+  harness export -o results.parquet     every row, for pandas and friends
+
+A workload is a class in benchmarks/ (see docs/cookbook.md); the same class runs under `asv run`,
+and in a notebook with harness.sweep(MyWorkload). What is measured goes to results/, where a second
+run resumes and `harness.load("results")` reads it into pandas.
+
+\b
+Exit codes: 0 fine; 2 wrong usage; 3 some cases failed; 4 nothing was measured or found;
+130 interrupted (what was finished is kept).
+"""
+
+app = typer.Typer(
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # importing rich would double the time that --help takes
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Select = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SELECT]...",
+        help="Regular expressions for the names of workloads; all of them without any.",
+    ),
+]
+Benchmarks = Annotated[
+    Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
+]
+Results = Annotated[
+    Path,
+    typer.Option("--results", metavar="DIR", help="The results tree.", envvar="HARNESS_RESULTS"),
+]
+
+
+def main() -> None:
+    """Run the command line; every error that a user can mend becomes one line and an exit code."""
+    try:
+        app(prog_name="harness")
+    except HarnessError as error:
+        _say(f"harness: {error}")
+        sys.exit(error.exit_code)
+    except BrokenPipeError:  # the reader, a pager or head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"harness {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list")
+def list_(select: Select = None, benchmarks: Benchmarks = Path("benchmarks")) -> None:
+    """List the workloads, their axes and what each is there to show."""
+    from harness import terminal
+
+    found = _discover(benchmarks, select or [])
+    terminal.print_workloads(found)
+
+
+@app.command()
+def run(
+    select: Select = None,
+    effort: Annotated[
+        str,
+        typer.Option(
+            help="quick (1 process x 1 pass), default (8x3), thorough (8 to 32 x3, until the "
+            "interval of every median is within 5 %), or PROCESSESxPASSES such as 6x1."
+        ),
+    ] = "default",
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Where to measure: cpu, gpu, tpu; repeat for several. Without it, "
+            "wherever this machine can."
+        ),
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AXIS=VALUE",
+            help="Only cases with this value on this axis (transform=gradient works too); repeat "
+            "an axis for several of its values.",
+        ),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure again what the results already hold.")
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="Seconds that one pass over one case may take."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the order of visits.")] = None,
+    machine: Annotated[
+        str | None, typer.Option(help="Name of this machine in the results.")
+    ] = None,
+    benchmarks: Benchmarks = Path("benchmarks"),
+    results: Results = Path("results"),
+) -> None:
+    """Measure workloads in processes of their own; a run that was stopped resumes."""
+    from harness import sampling, selection, sweeping, targets, terminal
+
+    level = sampling.effort(effort)
+    for name in target or ():
+        targets.find(name)
+    chosen = _discover(benchmarks, select or [])
+    workloads = selection.with_axes(chosen.workloads, case or [])
+    options = sweeping.Options(
+        level,
+        targets=tuple(target) if target else None,
+        keep=selection.case_filter(case or []),
+        fresh=fresh,
+        timeout_s=timeout,
+        seed=seed,
+    )
+    context = sweeping.local_context(results, benchmarks, machine)
+    try:
+        with terminal.progress() as on_progress:
+            outcome = sweeping.sweep(workloads, context, options, on_progress)
+    except KeyboardInterrupt:
+        _say("harness: interrupted. Every finished record is kept; the same command resumes.")
+        raise typer.Exit(INTERRUPTED) from None
+    terminal.print_outcome(outcome, context)
+    if not outcome.measured and not outcome.reused:
+        raise typer.Exit(SOME_FAILED if outcome.failed else NOTHING_MEASURED)
+    if outcome.failed or chosen.broken:
+        raise typer.Exit(SOME_FAILED)
+
+
+@app.command()
+def show(
+    path: Annotated[Path, typer.Argument(help="A results tree, or one records file.")] = Path(
+        "results"
+    ),
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),
+    ] = None,
+    latest: Annotated[
+        bool,
+        typer.Option(
+            "--latest/--all", help="Only what was measured last, or every commit and environment."
+        ),
+    ] = True,
+) -> None:
+    """Print the table of stages."""
+    from harness import terminal
+
+    terminal.print_stages(_load(path), select or [], latest)
+
+
+@app.command()
+def export(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="A .csv or .parquet file to write.")
+    ],
+    path: Annotated[Path, typer.Argument(help="A results tree, or one records file.")] = Path(
+        "results"
+    ),
+) -> None:
+    """Write every row of the frame to a file."""
+    from harness.analysis import export as writer
+
+    frame = _load(path)
+    writer.write(frame, output)
+    print(f"{len(frame)} rows written to {output}")
+
+
+def _load(path: Path) -> pd.DataFrame:
+    import warnings
+
+    from harness.analysis.load import load
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = load(path)
+    for warning in caught:
+        _say(f"harness: {warning.message}")
+    if frame.empty:
+        _say(f"harness: no results under {path}. `make bench` or `harness run` makes some.")
+        raise typer.Exit(NOTHING_MEASURED)
+    return frame
+
+
+def _discover(benchmarks: Path, select: list[str]) -> Any:
+    from harness import discovery
+
+    found = discovery.discover(benchmarks)
+    for place, reason in found.broken.items():
+        _say(f"harness: {place}: {reason} The rest goes on without it.")
+    if not found.workloads:
+        raise UsageError(
+            f"No workload is defined in {benchmarks}. A workload is a class that derives from "
+            "harness.Workload; docs/cookbook.md has one of 15 lines."
+        )
+    found.workloads = discovery.select(found.workloads, select)
+    return found

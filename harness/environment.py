@@ -1,0 +1,181 @@
+"""What a number was taken in: versions, host, flags that reach XLA, device, and the commit."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_FLAG_PREFIXES = ("JAX_", "XLA_", "NCCL_")
+_FLAGS = (
+    "LIBTPU_INIT_ARGS",
+    "CUDA_VISIBLE_DEVICES",
+    "TPU_VISIBLE_DEVICES",
+    "NPROC",
+    "OMP_NUM_THREADS",
+    "PYTHONHASHSEED",
+)
+_PLUGIN_PREFIXES = ("jax-cuda", "jax-rocm", "libtpu", "nvidia-cudnn")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Which version of the code under test was measured; all empty where there is no git."""
+
+    hash: str = ""
+    date_ms: int | None = None
+    dirty: str = ""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, jax and jaxlib without importing them."""
+    return {
+        "python": platform.python_version(),
+        "jax": _version("jax"),
+        "jaxlib": _version("jaxlib"),
+    }
+
+
+def plugins() -> dict[str, str]:
+    """Return the installed JAX plugins and their versions."""
+    found = {}
+    for distribution in metadata.distributions():
+        name = (distribution.metadata["Name"] or "").lower()
+        if name.startswith(_PLUGIN_PREFIXES):
+            found[name] = distribution.version
+    return dict(sorted(found.items()))
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def env_name() -> str:
+    """Return the name of the environment that this process runs in, which holds no path.
+
+    asv's own name where asv made the environment, else one made of the versions.
+    """
+    given = os.environ.get("ASV_ENV_NAME")
+    if given:
+        return given
+    return existing_env_name(".".join(map(str, sys.version_info[:2])), _version("jax"))
+
+
+def existing_env_name(python: str, jax: str) -> str:
+    """Return the name for an environment that asv did not make."""
+    return f"existing-py{python}" + (f"-jax{jax}" if jax else "")
+
+
+def flags() -> dict[str, str]:
+    """Return the environment variables that change what JAX and XLA do."""
+    return {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if name.startswith(_FLAG_PREFIXES) or name in _FLAGS
+    }
+
+
+def affinity() -> int:
+    """Return how many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def host() -> dict[str, Any]:
+    """Return what the machine is: system, processor, cores, memory."""
+    import psutil
+
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "arch": platform.machine(),
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count() or 1,
+        "affinity": affinity(),
+        "ram_bytes": psutil.virtual_memory().total,
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():  # Linux
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def identity() -> str:
+    """Return a digest of everything here that makes a number another number.
+
+    Known before any process is started, and without importing JAX; what has been measured under
+    one identity need not be measured again.
+    """
+    parts = {**versions(), "plugins": plugins(), "flags": flags(), "host": host()}
+    text = json.dumps(parts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def commit_of(folder: Path, name: str = "HEAD", exclude: Path | None = None) -> Commit:
+    """Return the commit that `folder` is at; an empty one without git or outside a repository.
+
+    `exclude` is a folder whose changes do not make the tree dirty: the results themselves.
+    """
+    full = _git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    if not full:
+        return Commit()
+    date = _git(folder, "show", "-s", "--format=%ct", full)
+    changes = ""
+    if name == "HEAD":
+        top = Path(_git(folder, "rev-parse", "--show-toplevel"))
+        pathspec = ["--", "."]
+        if exclude is not None and exclude.resolve().is_relative_to(top.resolve()):
+            pathspec.append(f":(exclude,literal){exclude.resolve().relative_to(top.resolve())}")
+        changes = _git(top, "diff", "HEAD", *pathspec)
+    dirty = hashlib.sha256(changes.encode()).hexdigest()[:12] if changes else ""
+    return Commit(full, int(date) * 1000 if date else None, dirty)
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+    except OSError:  # no git on this machine
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def machine_name() -> str:
+    """Return the name of this machine in results trees, as asv chooses it.
+
+    HARNESS_MACHINE where it is set; else the one machine that ~/.asv-machine.json knows; else the
+    host name.
+    """
+    given = os.environ.get("HARNESS_MACHINE")
+    if given:
+        return given
+    try:
+        known = json.loads(Path("~/.asv-machine.json").expanduser().read_text())
+    except (OSError, ValueError, RuntimeError):
+        known = {}
+    names = [name for name in known if name != "version"] if isinstance(known, dict) else []
+    node = platform.node() or "localhost"
+    return names[0] if len(names) == 1 and node not in names else node

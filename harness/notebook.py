@@ -1,0 +1,81 @@
+"""Measure here and now, and get a frame: the harness from a notebook or a script."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness import sampling, sweeping
+from harness.sweeping import Progress
+from harness.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def sweep(
+    workloads: type[Workload] | Sequence[type[Workload]],
+    *,
+    effort: str = "default",
+    targets: Sequence[str] | None = None,
+    results: str | Path | None = None,
+    machine: str | None = None,
+    fresh: bool = False,
+    timeout_s: float | None = None,
+    memory_limit_bytes: int | None = None,
+    seed: int | None = None,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> pd.DataFrame:
+    """Measure workloads on this machine and return the frame of :func:`harness.load`.
+
+    Arguments:
+        workloads: one workload class, or several.
+        effort: `"quick"` (1 process, 1 pass), `"default"` (8, 3), `"thorough"` (8 to 32, 3), or
+            `"PROCESSESxPASSES"` such as `"6x1"`.
+        targets: names of targets; None means those that this machine has.
+        results: a results tree that keeps the records and from which a second call resumes. None
+            measures into a temporary folder that is gone afterwards.
+        machine: the name of this machine in the results; None means asv's.
+        fresh: measure again what `results` already holds.
+        timeout_s: seconds that one pass over one case may take; None means the workload's own.
+        memory_limit_bytes: what a measuring process may hold; None means 80 % of the machine's.
+        seed: the order of visits is drawn from it; None draws a seed, which is recorded.
+        on_progress: called after every message of a measuring process.
+
+    Returns:
+        A row per case and stage; see docs/frame.md for the columns.
+
+    Raises:
+        WorkloadError: a workload is declared wrongly; nothing was measured.
+        StoreError: the results folder cannot take records.
+    """
+    from harness.analysis.load import frame_of
+
+    chosen = [workloads] if isinstance(workloads, type) else list(workloads)
+    options = sweeping.Options(
+        sampling.effort(effort),
+        targets=tuple(targets) if targets is not None else None,
+        fresh=fresh,
+        timeout_s=timeout_s,
+        memory_limit_bytes=memory_limit_bytes,
+        seed=seed,
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        context = sweeping.local_context(Path(results or scratch), _folder(chosen), machine)
+        outcome = sweeping.sweep(chosen, context, options, on_progress)
+    return frame_of(outcome.records)
+
+
+def _folder(workloads: Sequence[type[Workload]]) -> Path:
+    """Return the folder whose commit is measured: that of the first workload's file."""
+    for workload in workloads:
+        try:
+            file = Path(inspect.getsourcefile(workload) or "")
+        except TypeError:  # typed at a prompt
+            continue
+        if file.is_file():
+            return file.resolve().parent
+    return Path.cwd()

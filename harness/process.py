@@ -1,0 +1,228 @@
+"""Run one measuring process: start it, listen, and end it when it hangs or eats the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from harness.unit import Bye, Fatal, Message, Unit, Visit, decode_message, encode_unit
+
+STARTUP_TIMEOUT_S = 300.0
+"""How long a process may take to import JAX and the workload and to wake its backend."""
+
+POLL_S = 0.25
+"""How often the memory of the process is looked at; each look costs tens of microseconds."""
+
+MEMORY_SHARE = 0.8
+"""The part of the machine's (or the control group's) memory that a process may hold."""
+
+STDERR_LINES = 20
+_STDERR_BYTES = 64 * 2**10
+
+
+@dataclass
+class Ending:
+    """How a measuring process ended."""
+
+    reason: str = ""
+    """Empty where it finished its unit."""
+    visit: Visit | None = None
+    """What it was at when it ended before its time."""
+    stderr: list[str] = field(default_factory=list)
+    bye: Bye | None = None
+
+
+def memory_limit() -> int:
+    """Return how many bytes one measuring process may hold before it is stopped."""
+    total = psutil.virtual_memory().total
+    try:
+        group = Path("/sys/fs/cgroup/memory.max").read_text().strip()  # Linux, cgroup v2
+        total = min(total, int(group))
+    except (OSError, ValueError):
+        pass
+    return int(total * MEMORY_SHARE)
+
+
+def child_environment(unit: Unit) -> dict[str, str]:
+    """Return the environment of a measuring process: the caller's, with the cache off."""
+    environment = dict(os.environ)
+    # The persistent cache is a scenario of its own; with it on, even without a folder, JAX hashes
+    # every module inside the compile stage (jax 0.8 to 0.12).
+    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    environment["JAX_ENABLE_COMPILATION_CACHE"] = "0"
+    environment["JAX_PLATFORMS"] = unit.platforms
+    if unit.cpu_devices:
+        environment["JAX_NUM_CPU_DEVICES"] = str(unit.cpu_devices)
+    else:
+        environment.pop("JAX_NUM_CPU_DEVICES", None)
+    if unit.x64:
+        environment["JAX_ENABLE_X64"] = "1"
+    return environment
+
+
+def converse(
+    unit: Unit,
+    on_message: Callable[[Message], None],
+    timeout_s: float,
+    memory_limit_bytes: int | None = None,
+) -> Ending:
+    """Run `unit` in a process of its own, hand each message on, and say how the process ended.
+
+    `timeout_s` bounds one pass over one case. Whatever happens here, a Ctrl-C included, the
+    process and all that it started are gone afterwards.
+    """
+    limit = memory_limit_bytes or memory_limit()
+    readable, writable = os.pipe()
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "harness.worker", str(writable)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=(writable,),
+            env=child_environment(unit),
+            start_new_session=True,
+        )
+    finally:
+        os.close(writable)
+    try:
+        return _Conversation(child, readable, unit, on_message, timeout_s, limit).run()
+    finally:
+        _kill(child)
+        os.close(readable)
+        for stream in (child.stdin, child.stderr):
+            if stream:
+                _close(stream)
+
+
+def _close(stream: Any) -> None:
+    with contextlib.suppress(OSError):  # the reader is gone, and with it what was buffered for it
+        stream.close()
+
+
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+class _Conversation:
+    def __init__(
+        self,
+        child: subprocess.Popen[bytes],
+        readable: int,
+        unit: Unit,
+        on_message: Callable[[Message], None],
+        timeout_s: float,
+        limit: int,
+    ) -> None:
+        self.child = child
+        self.readable = readable
+        self.unit = unit
+        self.on_message = on_message
+        self.timeout_s = timeout_s
+        self.limit = limit
+        self.visit: Visit | None = None
+        self.bye: Bye | None = None
+        self.fatal = ""
+        self.pending = b""
+        self.stderr = b""
+        self.deadline = time.monotonic() + STARTUP_TIMEOUT_S
+
+    def run(self) -> Ending:
+        assert self.child.stdin is not None
+        assert self.child.stderr is not None
+        try:
+            self.child.stdin.write(encode_unit(self.unit) + b"\n")
+            self.child.stdin.flush()
+        except BrokenPipeError:
+            pass  # it died at once: its exit status and stderr say why
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.readable, selectors.EVENT_READ, self._read_messages)
+            selector.register(self.child.stderr, selectors.EVENT_READ, self._read_stderr)
+            while selector.get_map():
+                for key, _ in selector.select(POLL_S):
+                    if not key.data():
+                        selector.unregister(key.fileobj)
+                problem = self._overdue() or self._overweight()
+                if problem:
+                    _kill(self.child)
+                    return self._ending(problem)
+                if self.child.poll() is not None and not selector.select(0):
+                    break  # a grandchild may hold the pipes open for ever
+        self.child.wait()
+        return self._ending(self.fatal or self._exit_reason())
+
+    def _ending(self, reason: str) -> Ending:
+        text = self.stderr.decode(errors="replace")
+        lines = [line for line in text.splitlines() if line.strip()][-STDERR_LINES:]
+        return Ending(reason, self.visit if reason else None, lines if reason else [], self.bye)
+
+    def _read_messages(self) -> bool:
+        data = os.read(self.readable, 1 << 20)
+        *lines, self.pending = (self.pending + data).split(b"\n")
+        for line in lines:
+            message = decode_message(line)
+            if isinstance(message, Visit):
+                if self.visit is None or (message.case, message.pass_) != (
+                    self.visit.case,
+                    self.visit.pass_,
+                ):
+                    self.deadline = time.monotonic() + self.timeout_s
+                self.visit = message
+            elif isinstance(message, Bye):
+                self.bye = message
+            elif isinstance(message, Fatal):
+                self.fatal = message.reason
+            self.on_message(message)
+        return bool(data)
+
+    def _read_stderr(self) -> bool:
+        assert self.child.stderr is not None
+        data = os.read(self.child.stderr.fileno(), 1 << 16)
+        self.stderr = (self.stderr + data)[-_STDERR_BYTES:]
+        return bool(data)
+
+    def _overdue(self) -> str:
+        if time.monotonic() < self.deadline or self.bye:
+            return ""
+        if self.visit is None:
+            return f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s"
+        return f"timeout: not done after {self.timeout_s:g} s, in stage {self.visit.stage!r}"
+
+    def _overweight(self) -> str:
+        try:
+            held = psutil.Process(self.child.pid).memory_info().rss
+        except psutil.Error:
+            return ""
+        if held <= self.limit:
+            return ""
+        return (
+            f"out of memory: the process held {held / 2**30:.2f} GiB, more than the "
+            f"{self.limit / 2**30:.2f} GiB that one may hold here"
+        )
+
+    def _exit_reason(self) -> str:
+        code = self.child.returncode
+        if code == 0 and self.bye:
+            return ""
+        if code < 0:
+            name = signal.Signals(-code).name
+            probably = (
+                " (not by the harness: perhaps the kernel, for want of memory)"
+                if -code == signal.SIGKILL
+                else ""
+            )
+            return f"killed by {name}{probably}"
+        return f"the process ended with exit code {code} before it was done"

@@ -1,0 +1,241 @@
+"""One cold pass through trace, lower, compile and execute: timed, and proven by events."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+from harness import evidence, inputs, sampling, transforms
+from harness.workload import Case, Workload, make_inputs, static_arguments, where
+
+NO_PMAP_TRACE = "jax.pmap has no trace step of its own; its lower stage traces as well"
+
+_KEEP_DATA_BYTES = 64 * 2**20
+"""Inputs up to this size stay in memory between passes; larger ones are made anew."""
+
+_clock = time.perf_counter_ns
+
+
+@dataclass
+class Prepared:
+    """A case made ready to be measured: everything that does not depend on the pass."""
+
+    workload: type[Workload]
+    case: Case
+    arguments: tuple[Any, ...]
+    """Specs or arrays, after the transform."""
+    abstract: tuple[Any, ...]
+    """The same as `jax.ShapeDtypeStruct`, with shardings where the transform has them."""
+    shardings: Any
+    static: dict[str, Any]
+    expected: dict[str, evidence.Counts]
+    _data: tuple[Any, ...] | None = field(default=None, repr=False)
+    _jaxpr: Callable[[], Any] = field(default=lambda: None, repr=False)
+    """The jaxpr of the last pass, if it is still alive: nothing of ours keeps it so."""
+
+    @property
+    def is_pmap(self) -> bool:
+        """Whether `jax.pmap` stands in for `jax.jit`."""
+        return self.case.transform == "pmap"
+
+    @property
+    def donated_positions(self) -> tuple[int, ...]:
+        """Which of the arguments are donated."""
+        names = list(inspect.signature(self.workload.function).parameters)[: len(self.arguments)]
+        return tuple(i for i, name in enumerate(names) if name in self.workload.donate)
+
+    def data(self, compiled: Any) -> tuple[Any, ...]:
+        """Return the arguments as arrays on the devices that the program wants them on."""
+        if self._data is not None:
+            return self._data
+        filled = inputs.fill(self.arguments)
+        if self.is_pmap:
+            filled = jax.device_put(filled, compiled.input_shardings[0])
+        elif self.shardings is not None:
+            filled = jax.device_put(filled, self.shardings)
+        else:
+            filled = jax.device_put(filled)  # uncommitted, as a user's arrays are
+        data: tuple[Any, ...] = jax.block_until_ready(filled)
+        if sum(leaf.nbytes for leaf in jax.tree_util.tree_leaves(data)) <= _KEEP_DATA_BYTES:
+            self._data = data
+        return data
+
+
+@dataclass
+class Pass:
+    """What one pass gave: nanoseconds by stage, or why a sample was refused."""
+
+    samples_ns: dict[str, list[float]] = field(default_factory=dict)
+    number: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    compiled: Any = None
+    timed_ns: float = 0.0
+    """Time spent inside timed regions, refused samples included."""
+
+
+def prepare(workload: type[Workload], case: Case) -> Prepared:
+    """Make a case ready to be measured.
+
+    Raises:
+        WorkloadError: the case is declared wrongly.
+        NotApplicable: it cannot be measured here, which is no fault.
+    """
+    if case.transform == "pmap" and not hasattr(jax, "pmap"):
+        raise transforms.NotApplicable(f"jax {jax.__version__} has no jax.pmap")
+    arguments = transforms.adapt_inputs(workload, case, make_inputs(workload, case))
+    abstract = inputs.abstract(arguments, f"{where(workload)}, {case.id}")
+    shardings = transforms.shardings(case, abstract)
+    if shardings is not None:
+        abstract = jax.tree_util.tree_map(
+            lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding),
+            abstract,
+            shardings,
+        )
+    expected = evidence.PMAP if case.transform == "pmap" else evidence.COLD
+    static = static_arguments(workload, case)
+    return Prepared(workload, case, arguments, abstract, shardings, static, expected)
+
+
+def wrap(prepared: Prepared) -> Any:
+    """Return a new jitted (or pmapped) function that shares no cache with an earlier one."""
+    function = transforms.transformed(prepared.workload, prepared.case)
+    if prepared.is_pmap:
+        fixed = functools.wraps(function)(functools.partial(function, **prepared.static))
+        return jax.pmap(fixed, donate_argnums=prepared.donated_positions)
+    return jax.jit(
+        function,
+        static_argnames=tuple(prepared.workload.static),
+        donate_argnames=tuple(prepared.workload.donate),
+    )
+
+
+def cold_pass(
+    prepared: Prepared,
+    proof: evidence.Evidence,
+    announce: Callable[[str], None] = lambda stage: None,
+    effort_s: float = sampling.EXECUTE_S,
+) -> Pass:
+    """Take every stage once, from nothing in memory; execute for about `effort_s` seconds.
+
+    `announce` is called with the name of each stage before it begins, outside the clock.
+    """
+    taken = Pass()
+    jax.clear_caches()
+    jitted = wrap(prepared)
+    keywords = {} if prepared.is_pmap else prepared.static
+
+    def timed(stage: str, step: Callable[[], Any]) -> Any:
+        announce(stage)
+        proof.take()
+        with gc_off():
+            begin = _clock()
+            result = step()
+            end = _clock()
+        _judge(taken, stage, [end - begin], 1, proof.take(), prepared.expected[stage])
+        taken.timed_ns += end - begin
+        return result
+
+    if prepared.is_pmap:
+        lowered = timed("lower", lambda: jitted.lower(*prepared.abstract))
+    else:
+        traced = timed("trace", lambda: jitted.trace(*prepared.abstract, **keywords))
+        if traced.jaxpr is prepared._jaxpr():
+            _refuse(taken, "trace", "JAX gave back the jaxpr of the last pass: nothing was traced")
+        prepared._jaxpr = weakref.ref(traced.jaxpr)
+        lowered = timed("lower", traced.lower)
+    taken.compiled = timed("compile", lowered.compile)
+
+    announce("execute")
+    # What is timed is what users call: the jitted function. Only pmap's own call would compile a
+    # second time (jax 0.10 to 0.12), so there it is the compiled program.
+    call = taken.compiled if prepared.is_pmap else functools.partial(jitted, **keywords)
+    _run(taken, prepared, call, proof, effort_s)
+    return taken
+
+
+def _run(
+    taken: Pass,
+    prepared: Prepared,
+    call: Callable[..., Any],
+    proof: evidence.Evidence,
+    effort_s: float,
+) -> None:
+    """Time the jitted function as users call it: until it returns, and until it has finished."""
+    donated = set(prepared.workload.donate)
+    supply = _supply(prepared, taken.compiled, donated)
+    proof.take()
+    arguments = next(supply)
+    proof.take()  # fresh donated buffers are copies, which JAX compiles
+    jax.block_until_ready(call(*arguments))  # the first call takes a slow path: dropped
+    first = proof.take()
+    problem = evidence.contradiction(first, {})
+    if problem:
+        reason = f"the call did not run the program that was compiled: {problem}"
+        taken.refused["dispatch"] = taken.refused["execute"] = reason
+        return
+    with gc_off():
+        plan = sampling.plan_blocks(call, supply, bool(donated), effort_s)
+        proof.take()
+        dispatched, finished = sampling.time_blocks(call, supply, plan, bool(donated))
+    seen = proof.take()
+    if donated:
+        seen = {}  # the copies between the blocks compile; the calls were proven by the first one
+    _judge(taken, "dispatch", dispatched, 1, seen, prepared.expected["dispatch"])
+    _judge(taken, "execute", finished, plan.number, seen, prepared.expected["execute"])
+    taken.timed_ns += sum(dispatched) + sum(finished) * plan.number
+
+
+def _supply(prepared: Prepared, compiled: Any, donated: set[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield arguments for one call after another: the same, with fresh buffers where donated."""
+    data = prepared.data(compiled)
+    if not donated:
+        while True:
+            yield data
+    while True:
+        arguments = list(data)
+        for position in prepared.donated_positions:
+            arguments[position] = jax.tree_util.tree_map(lambda x: x.copy(), data[position])
+        yield tuple(jax.block_until_ready(arguments))
+
+
+def _judge(
+    taken: Pass,
+    stage: str,
+    samples_ns: list[float],
+    number: int,
+    seen: evidence.Counts,
+    expected: evidence.Counts,
+) -> None:
+    problem = evidence.contradiction(seen, expected)
+    if problem:
+        _refuse(taken, stage, problem)
+    else:
+        taken.samples_ns[stage] = samples_ns
+        taken.number[stage] = number
+
+
+def _refuse(taken: Pass, stage: str, reason: str) -> None:
+    taken.samples_ns.pop(stage, None)
+    taken.number.pop(stage, None)
+    taken.refused[stage] = reason
+
+
+@contextmanager
+def gc_off() -> Iterator[None]:
+    """Keep Python's garbage collector out of the clock; it runs between samples instead."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

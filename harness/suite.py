@@ -1,0 +1,341 @@
+"""The asv adapter: gives every workload what asv looks for in a benchmark class.
+
+Measuring happens once per workload, in `setup_cache`; the `track_*` readers only look up, wake no
+JAX backend, and cost milliseconds each. What asv keeps is one value per process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import itertools
+import linecache
+import os
+import re
+import tempfile
+import threading
+import time
+import types
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness import sampling, sweeping, targets
+from harness.environment import Commit, commit_of, env_name, machine_name
+from harness.records import PROCESS_STAGES, STAGES, Record, StageSamples, plain_axes, values_ns
+from harness.workload import (
+    NO_SOURCE,
+    Case,
+    Workload,
+    WorkloadError,
+    check,
+    declaration_hooks,
+    name_of,
+    source_of,
+    version_of,
+)
+
+if TYPE_CHECKING:
+    import psutil
+
+SETUP_TIMEOUT_S = 7 * 24 * 3600
+"""asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
+
+Answer = dict[str, Any]
+
+
+class MeasurementFailed(Exception):
+    """Shown by asv as "failed"; `asv run -e` prints the reason."""
+
+
+def install() -> None:
+    """Make every workload declared from now on a benchmark that asv discovers."""
+    if attach not in declaration_hooks:
+        declaration_hooks.append(attach)
+
+
+def attach(workload: type[Workload]) -> None:
+    """Give one workload its `track_*` readers, or one reader that says how it is wrong."""
+    if inspect.isabstract(workload):
+        return
+    try:
+        check(workload)
+    except WorkloadError as error:
+        _attach_error(workload, str(error))
+        return
+    setup_cache = _setup_cache(workload)
+    stages = STAGES + (PROCESS_STAGES if workload.process_stages else ())
+    for stage in stages:
+        reader = _reader(stage)
+        parametrised = stage in STAGES
+        axes: dict[str, Any] = {}
+        if parametrised:
+            axes = {**workload.sweep, "transform": workload.transforms, "target": workload.targets}
+        reader.__dict__.update(
+            unit="seconds",
+            type="time",
+            # asv's own name, said outright: imported into another module, it is the same benchmark.
+            benchmark_name=f"{name_of(workload)}.track_{stage}",
+            version=version_of(workload),
+            params=[list(values) for values in axes.values()],
+            param_names=list(axes),
+            pretty_source=source_of(workload),
+            setup_cache=setup_cache,
+        )
+        reader.__qualname__ = f"{workload.__qualname__}.track_{stage}"
+        reader.__module__ = workload.__module__
+        setattr(workload, f"track_{stage}", reader)
+
+
+def _attach_error(workload: type[Workload], text: str) -> None:
+    def track_declaration(self: Any) -> None:
+        raise WorkloadError(text)
+
+    track_declaration.__module__ = workload.__module__
+    workload.track_declaration = track_declaration  # type: ignore[attr-defined]
+
+
+def _reader(stage: str) -> Callable[..., Any]:
+    def track(self: Workload, answers: Answer, *params: Any) -> Any:
+        return look_up(type(self), answers, stage, params)
+
+    track.__name__ = f"track_{stage}"
+    return track
+
+
+def look_up(workload: type[Workload], answers: Answer, stage: str, params: tuple[Any, ...]) -> Any:
+    """Return asv's result for one stage of one case: `{"samples": [seconds], "number": 1}`.
+
+    Raises:
+        SkipNotImplemented: there is nothing to measure here; asv shows "n/a".
+        MeasurementFailed: with the reason.
+    """
+    # A plain NotImplementedError in a benchmark's body is a failure for asv_runner 0.3.
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    case = _case(workload, params)
+    found = answers["cases"].get(case.id) if params else answers["process"]
+    if found is None:
+        lacking = targets.find(case.target).lacking()
+        raise SkipNotImplemented(lacking or f"{case.id} was not measured")
+    answer = found.get(stage, {"skip": f"no stage {stage} here"})
+    if "skip" in answer:
+        raise SkipNotImplemented(answer["skip"])
+    if "fail" in answer:
+        raise MeasurementFailed(answer["fail"])
+    return answer
+
+
+def _case(workload: type[Workload], params: tuple[Any, ...]) -> Case:
+    if not params:
+        return Case()
+    *values, transform, target = params
+    return Case(dict(zip(workload.sweep, values, strict=True)), transform, target)
+
+
+# Where asv finds it
+
+
+_lines = itertools.count(1)
+
+
+def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
+    """Return a `setup_cache` of this workload's own.
+
+    asv identifies one by module and line, and `inspect` walks up from that line to the nearest
+    `def` (Python 3.11 and 3.12), so that one inherited or made here would hand every workload the
+    numbers of the first. Each gets a page of its own in `linecache`, whose one `def` stands at the
+    line of the workload's class.
+    """
+
+    def setup_cache() -> Answer:
+        return measure(workload)
+
+    try:
+        line = inspect.getsourcelines(workload)[1]
+    except NO_SOURCE:
+        line = 1_000_000 + next(_lines)  # made by `type`: no line of its own, but asv wants one
+    page = f"<harness {workload.__module__}.{workload.__qualname__}>"
+    text = [*["\n"] * (line - 1), f"def setup_cache():  # measures {name_of(workload)}\n"]
+    linecache.cache[page] = (sum(map(len, text)), None, text, page)
+    code = setup_cache.__code__.replace(co_filename=page, co_firstlineno=line)
+    own = types.FunctionType(
+        code, setup_cache.__globals__, "setup_cache", None, setup_cache.__closure__
+    )
+    own.__module__ = workload.__module__
+    own.__dict__["timeout"] = SETUP_TIMEOUT_S
+    return own
+
+
+# What asv was asked
+
+
+@dataclass(frozen=True)
+class AsvCall:
+    """What this run's `asv` was called with; asv tells a `setup_cache` nothing of it."""
+
+    quick: bool = False
+    dry_run: bool = False
+    machine: str | None = None
+    commit: str | None = None
+    config: str | None = None
+    bench: tuple[str, ...] = ()
+
+    @classmethod
+    def from_arguments(cls, arguments: list[str]) -> AsvCall | None:
+        """Read what stands after `asv` on a command line; None if asv would not accept it."""
+        from asv.commands import make_argparser
+
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):
+                given = vars(make_argparser()[0].parse_args(arguments))
+        except SystemExit:
+            return None
+        # asv's subcommands have different options, and `profile` has one benchmark, not several.
+        bench = given.get("bench") or given.get("benchmark") or ()
+        return cls(
+            quick=bool(given.get("quick")),
+            dry_run=bool(given.get("dry_run")),
+            machine=given.get("machine"),
+            commit=given.get("set_commit_hash"),
+            config=given.get("config"),
+            bench=(bench,) if isinstance(bench, str) else tuple(bench),
+        )
+
+    def selects(self, workload: type[Workload], case: Case) -> bool:
+        """Tell whether `--bench` matches any reader of a case, as asv itself matches it."""
+        name = name_of(workload)
+        params = ", ".join(map(repr, case.coordinates.values()))
+        readers = [f"{name}.track_{stage}({params})" for stage in STAGES]
+        if workload.process_stages:
+            readers += [f"{name}.track_{stage}" for stage in PROCESS_STAGES]
+        return not self.bench or any(
+            re.search(pattern, reader) for pattern in self.bench for reader in readers
+        )
+
+
+def asv_call() -> tuple[AsvCall, psutil.Process | None]:
+    """Find the `asv` that started this process among its ancestors, and read its arguments."""
+    import psutil
+
+    for process in psutil.Process().parents():
+        try:
+            line = process.cmdline()
+        except psutil.Error:
+            continue
+        for position, word in enumerate(line):
+            if Path(word).stem == "asv" and (call := AsvCall.from_arguments(line[position + 1 :])):
+                return call, process
+    return AsvCall(), None
+
+
+def _end_with(asv: psutil.Process) -> None:
+    """End this process when `asv` is gone: killed, it leaves its children to measure on."""
+    import psutil
+
+    def watch() -> None:
+        with contextlib.suppress(psutil.Error):
+            while asv.is_running() and asv.status() != psutil.STATUS_ZOMBIE:
+                time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@dataclass(frozen=True)
+class Project:
+    """The parts of an asv project that its `asv.conf.json` names."""
+
+    results: Path
+    repo: Path
+
+    @classmethod
+    def find(cls, folders: Iterable[Path], names: Sequence[str] = ()) -> Project | None:
+        """Read the first configuration there is in `folders`."""
+        from asv.config import Config
+
+        for folder in folders:
+            for name in names or ("asv.conf.json", "asv.conf.jsonc"):
+                if (folder / name).is_file():
+                    conf = Config.load(str(folder / name))
+                    # A remote repository is no folder; the benchmarks' own then tells the commit.
+                    repo = folder / conf.repo
+                    return cls(folder / conf.results_dir, repo if repo.is_dir() else folder)
+        return None
+
+
+def measure(workload: type[Workload]) -> Answer:
+    """Measure every case that asv asked for, unless that is done already; return the answers."""
+    call, asv = asv_call()
+    if asv is not None:
+        _end_with(asv)
+    home = Path(inspect.getsourcefile(workload) or ".").resolve().parent
+    # asv works in the folder of its configuration.
+    folders = [home, *home.parents] if asv is None else [Path(asv.cwd())]
+    names = [Path(call.config).name] if call.config else []
+    project = Project.find(folders, names) or Project(home.parent / "results", home)
+    with tempfile.TemporaryDirectory(prefix="harness-") as nowhere:
+        results = Path(os.environ.get("HARNESS_RESULTS") or project.results)
+        if call.dry_run:
+            results = Path(nowhere)
+        effort = os.environ.get("HARNESS_EFFORT") or ("quick" if call.quick else "default")
+        options = sweeping.Options(
+            sampling.effort(effort),
+            keep=functools.partial(call.selects, workload),
+            fresh=os.environ.get("HARNESS_FRESH", "0") not in ("", "0"),
+        )
+        context = sweeping.Context(
+            results, call.machine or machine_name(), env_name(), _commit(call, project)
+        )
+        return answers(workload, sweeping.sweep([workload], context, options).records)
+
+
+def _commit(call: AsvCall, project: Project) -> Commit:
+    built = os.environ.get("ASV_COMMIT")  # set in the environments that asv makes
+    head = commit_of(project.repo, exclude=project.results)
+    found = commit_of(project.repo, built or call.commit or "HEAD")
+    return head if found.hash == head.hash else found if found.hash else Commit(built or "")
+
+
+def answers(workload: type[Workload], records: list[Record]) -> Answer:
+    """Turn records into what the readers look up: by case and stage, one value per process."""
+    cases: dict[str, list[Record]] = {}
+    process: list[Record] = []
+    for record in records:
+        if record.workload == name_of(workload):
+            case = Case(plain_axes(record.axes), record.transform, record.target)
+            cases.setdefault(case.id, []).append(record)
+        elif record.workload == "process":
+            process.append(record)
+    return {
+        "cases": {case: _by_stage(found, STAGES) for case, found in cases.items()},
+        "process": _by_stage(process, PROCESS_STAGES),
+    }
+
+
+def _by_stage(records: list[Record], stages: tuple[str, ...]) -> dict[str, Answer]:
+    found: dict[str, Answer] = {}
+    good = [record for record in records if record.status in ("ok", "refused")]
+    if not good:
+        reasons = sorted({record.reason for record in records})
+        kind = "skip" if all(record.status == "skipped" for record in records) else "fail"
+        return {stage: {kind: "; ".join(reasons)} for stage in stages}
+    for stage in stages:
+        samples = [values_ns(record.stages)[stage] / 1e9 for record in good if _has(record, stage)]
+        if samples:
+            found[stage] = {"samples": samples, "number": 1}
+            continue
+        empty = [record.stages.get(stage, StageSamples()) for record in good]
+        refused = sorted({reason for one in empty for reason in one.refused})
+        if refused:
+            found[stage] = {"fail": "every sample was refused: " + "; ".join(refused)}
+        else:
+            found[stage] = {"skip": "; ".join(sorted({one.reason for one in empty}))}
+    return found
+
+
+def _has(record: Record, stage: str) -> bool:
+    return stage in record.stages and bool(record.stages[stage].samples_ns)

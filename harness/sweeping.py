@@ -1,0 +1,402 @@
+"""Drive measuring processes over cases: what is left to do, in which order, and what went wrong.
+
+A sweep hands out units, one workload and one process's share at a time, and appends every record
+to the store as soon as it is complete. Two processes that measure at once disturb each other, so
+there is one at a time.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness import environment, sampling, targets
+from harness.process import Ending, converse
+from harness.records import SCHEMA, Problems, Record, Store, digest, store_path, to_raw, values_ns
+from harness.unit import CaseRef, Done, Hello, Message, Source, Unit, Visit, locate
+from harness.workload import (
+    METHOD_VERSION,
+    SEVERAL_DEVICES,
+    Case,
+    Workload,
+    check,
+    enumerate_cases,
+    name_of,
+    skip_reason,
+    version_of,
+)
+
+SCENARIO = "off"
+"""The state of the persistent cache in every process of this sweep."""
+
+MAX_FAILURES = 2
+"""A case that failed in this many processes is left alone: it is a defect, not an accident."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where and of what a sweep is: the parts of a record that its caller knows."""
+
+    results: Path
+    machine: str
+    env: str
+    commit: environment.Commit
+
+    @property
+    def store(self) -> Store:
+        """The records file of this machine, commit and environment."""
+        return Store(store_path(self.results, self.machine, self.commit.hash, self.env))
+
+
+def local_context(results: Path, folder: Path, machine: str | None = None) -> Context:
+    """Return the context of a sweep on this machine, of the commit that `folder` is at."""
+    return Context(
+        results,
+        machine or environment.machine_name(),
+        environment.env_name(),
+        environment.commit_of(folder, exclude=results),
+    )
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a sweep is run."""
+
+    effort: sampling.Effort
+    targets: tuple[str, ...] | None = None
+    """Which targets to measure on; None means those that this machine has."""
+    keep: Callable[[Case], bool] = lambda case: True
+    """Which cases to measure."""
+    fresh: bool = False
+    """Measure again what has been measured before."""
+    timeout_s: float | None = None
+    """Overrides the workloads' own."""
+    memory_limit_bytes: int | None = None
+    seed: int | None = None
+
+
+@dataclass
+class Progress:
+    """What a sweep is at: told after every message of a measuring process."""
+
+    workload: str
+    case: str
+    stage: str
+    process: int
+    done: int
+    total: int
+    record: Record | None = None
+    """A record that was just stored."""
+
+
+@dataclass
+class Outcome:
+    """What a sweep did."""
+
+    records: list[Record] = field(default_factory=list)
+    """Every record that answers for what was asked, measured now or before."""
+    measured: int = 0
+    reused: int = 0
+    failed: list[Record] = field(default_factory=list)
+    wide: list[str] = field(default_factory=list)
+    """Cases whose interval stayed too wide when `thorough` reached its limit."""
+    problems: Problems = field(default_factory=Problems)
+    timed_ns: float = 0.0
+    wall_ns: float = 0.0
+
+
+@dataclass
+class _Share:
+    """The cases of one workload that one process can measure together."""
+
+    workload: type[Workload]
+    source: Source
+    target: str
+    cpu_devices: int
+    refs: list[CaseRef]
+    cases: dict[int, Case]
+    failures: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        devices = f"x{self.cpu_devices}" if self.cpu_devices else ""
+        return f"{name_of(self.workload)}@{self.target}{devices}"
+
+
+def sweep(
+    workloads: Sequence[type[Workload]],
+    context: Context,
+    options: Options,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Outcome:
+    """Measure every case of `workloads`, one process at a time, and return what there is then.
+
+    Raises:
+        WorkloadError: a workload is declared wrongly; nothing has been measured.
+        StoreError: the results folder cannot take records; those before are kept.
+    """
+    for workload in workloads:
+        check(workload)
+    return _Sweep(workloads, context, options, on_progress).run()
+
+
+class _Sweep:
+    def __init__(
+        self,
+        workloads: Sequence[type[Workload]],
+        context: Context,
+        options: Options,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.context = context
+        self.options = options
+        self.on_progress = on_progress
+        self.store = context.store
+        self.outcome = Outcome()
+        self.seed = (
+            options.seed if options.seed is not None else random.SystemRandom().getrandbits(31)
+        )
+        self.name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{self.seed}"
+        self.identity = environment.identity()
+        self.store.open()
+        known = self.store.read(self.outcome.problems)
+        self.before = {(r.key, r.replicate): r for r in known}
+        self.now: dict[tuple[str, str], Record] = {}
+        self.shares = [share for workload in workloads for share in self._split(workload)]
+        self.total = sum(len(share.refs) for share in self.shares) * options.effort.processes
+        self.done = 0
+
+    def run(self) -> Outcome:
+        effort = self.options.effort
+        for process in range(effort.limit):
+            adding = process >= effort.processes
+            for share in self.shares:
+                wanted = self._wide(share) if adding else share.refs
+                if adding:
+                    self.total += len(wanted)
+                self._measure_share(share, wanted, process)
+        self.outcome.wide = [
+            f"{name_of(share.workload)} {ref.id}"
+            for share in self.shares
+            if effort.adaptive
+            for ref in self._wide(share)
+        ]
+        self.outcome.records = list(self.now.values())
+        self.outcome.failed = [r for r in self.outcome.records if r.status in ("failed", "refused")]
+        return self.outcome
+
+    # What there is to do
+
+    def _split(self, workload: type[Workload]) -> Iterable[_Share]:
+        source = locate(workload)
+        version = version_of(workload)
+        shares: dict[tuple[str, int], _Share] = {}
+        for index, case in enumerate(enumerate_cases(workload)):
+            asked = self.options.targets
+            if not self.options.keep(case) or (asked is not None and case.target not in asked):
+                continue
+            lacking = targets.find(case.target).lacking()
+            if lacking and asked is None:
+                continue
+            several = case.transform in SEVERAL_DEVICES and case.target == "cpu"
+            devices = targets.virtual_cpu_devices() if several else 0
+            share = shares.setdefault(
+                (case.target, devices), _Share(workload, source, case.target, devices, [], {})
+            )
+            ref = CaseRef(index, case.id, self._key(name_of(workload), version, case.id, devices))
+            reason = lacking or skip_reason(workload, case)
+            if reason:
+                self._skip(share, ref, case, reason)
+            else:
+                share.refs.append(ref)
+                share.cases[index] = case
+        return [share for share in shares.values() if share.refs]
+
+    def _key(self, workload: str, version: str, case: str, devices: int) -> str:
+        commit = self.context.commit
+        return digest(
+            SCHEMA,
+            workload,
+            version,
+            case,
+            SCENARIO,
+            devices,
+            self.context.machine,
+            self.context.env,
+            self.identity,
+            commit.hash,
+            commit.dirty,
+            self.options.effort.protocol,
+        )
+
+    def _wide(self, share: _Share) -> list[CaseRef]:
+        """Return the cases of a share whose medians are not known well enough yet."""
+        wide = []
+        for ref in share.refs:
+            values: dict[str, list[float]] = {}
+            for (key, _), record in self.now.items():
+                if key == ref.key and record.status == "ok":
+                    for stage, value in values_ns(record.stages).items():
+                        values.setdefault(stage, []).append(value)
+            if values and not all(map(sampling.is_narrow, values.values())):
+                wide.append(ref)
+        return wide
+
+    # Doing it
+
+    def _measure_share(self, share: _Share, wanted: Sequence[CaseRef], process: int) -> None:
+        replicate = f"{share.name}#{process}"
+        todo = []
+        for ref in wanted:
+            earlier = self.before.get((ref.key, replicate))
+            if earlier and earlier.status in ("ok", "refused") and not self.options.fresh:
+                self.now[ref.key, replicate] = earlier
+                self.outcome.reused += 1
+                self.done += 1
+            elif share.failures.get(ref.index, 0) >= MAX_FAILURES:
+                self.done += 1
+            else:
+                todo.append(ref)
+        while todo:
+            todo = self._measure(share, todo, process, replicate)
+
+    def _measure(
+        self, share: _Share, todo: list[CaseRef], process: int, replicate: str
+    ) -> list[CaseRef]:
+        """Run one process over `todo`; return what is left because the process did not survive."""
+        refs = {ref.index: ref for ref in todo}
+        by_key = {ref.key: ref for ref in todo}
+        hello: list[Hello] = []
+
+        def on_message(message: Message) -> None:
+            if isinstance(message, Hello):
+                hello.append(message)
+            elif isinstance(message, Visit):
+                case = refs[message.case].id if message.case in refs else "(the reference program)"
+                self._tell(share, case, message.stage, process)
+            elif isinstance(message, Done):
+                ref = by_key.get(message.record.key)
+                self._keep(message.record, share, ref, process)
+                if ref:
+                    refs.pop(ref.index)
+
+        unit = self._unit(share, todo, replicate)
+        timeout = self.options.timeout_s or share.workload.timeout_s
+        self._tell(share, f"{len(todo)} cases", "start", process)
+        ending = converse(unit, on_message, timeout, self.options.memory_limit_bytes)
+        if ending.bye:
+            self.outcome.timed_ns += ending.bye.timed_ns
+            self.outcome.wall_ns += ending.bye.wall_ns
+        if not ending.reason:
+            return []
+        culprit = refs.get(ending.visit.case) if ending.visit else None
+        guilty = [culprit] if culprit else list(refs.values())
+        for ref in guilty:
+            if not culprit:
+                share.failures[ref.index] = MAX_FAILURES  # it would be the same in every process
+            self._keep(
+                self._failure(share, ref, replicate, unit, ending, hello), share, ref, process
+            )
+            refs.pop(ref.index)
+        return list(refs.values())
+
+    def _unit(self, share: _Share, todo: list[CaseRef], replicate: str) -> Unit:
+        return Unit(
+            source=share.source,
+            target=share.target,
+            platforms=targets.find(share.target).platforms,
+            cpu_devices=share.cpu_devices,
+            x64=share.workload.x64,
+            cases=todo,
+            passes=self.options.effort.passes,
+            seed=random.Random(f"{self.seed}/{replicate}").getrandbits(31),
+            process_key=self._key("process", str(METHOD_VERSION), share.target, share.cpu_devices),
+            reference_key=self._key(
+                "reference", str(METHOD_VERSION), share.target, share.cpu_devices
+            ),
+            base=self._base(share, replicate),
+        )
+
+    def _base(self, share: _Share, replicate: str) -> dict[str, Any]:
+        commit = self.context.commit
+        return {
+            "schema": SCHEMA,
+            "replicate": replicate,
+            "workload": name_of(share.workload),
+            "version": version_of(share.workload),
+            "target": share.target,
+            "scenario": SCENARIO,
+            "machine": self.context.machine,
+            "env": self.context.env,
+            "commit": commit.hash,
+            "commit_date_ms": commit.date_ms,
+            "dirty": commit.dirty,
+            "protocol": self.options.effort.protocol,
+            "effort": self.options.effort.name,
+            "sweep": self.name,
+            "seed": self.seed,
+            **environment.versions(),
+        }
+
+    def _keep(self, record: Record, share: _Share, ref: CaseRef | None, process: int) -> None:
+        self.store.append([record])
+        self.now[record.key, record.replicate] = record
+        if ref is None:
+            return  # the process itself, or the reference program
+        self.done += 1
+        self.outcome.measured += record.status in ("ok", "refused")
+        if record.status == "failed":
+            share.failures[ref.index] = share.failures.get(ref.index, 0) + 1
+        self._tell(share, ref.id, record.status, process, record)
+
+    def _failure(
+        self,
+        share: _Share,
+        ref: CaseRef,
+        replicate: str,
+        unit: Unit,
+        ending: Ending,
+        hello: list[Hello],
+    ) -> Record:
+        case = share.cases[ref.index]
+        return Record(
+            **unit.base,
+            key=ref.key,
+            axes=dict(case.axes),
+            transform=case.transform,
+            status="failed",
+            reason=ending.reason,
+            stderr=ending.stderr,
+            started_at_ms=time.time_ns() // 1_000_000,
+            environment=hello[0].environment if hello else to_raw({}),
+            load_average=hello[0].load_average if hello else [],
+        )
+
+    def _skip(self, share: _Share, ref: CaseRef, case: Case, reason: str) -> None:
+        replicate = f"{share.name}#0"
+        earlier = self.before.get((ref.key, replicate))
+        if earlier and earlier.status == "skipped" and earlier.reason == reason:
+            self.now[ref.key, replicate] = earlier
+            return
+        record = Record(
+            **self._base(share, replicate),
+            key=ref.key,
+            axes=dict(case.axes),
+            transform=case.transform,
+            status="skipped",
+            reason=reason,
+            started_at_ms=time.time_ns() // 1_000_000,
+            environment=to_raw({}),
+        )
+        self.store.append([record])
+        self.now[ref.key, replicate] = record
+
+    def _tell(
+        self, share: _Share, case: str, stage: str, process: int, record: Record | None = None
+    ) -> None:
+        name = name_of(share.workload)
+        self.on_progress(Progress(name, case, stage, process, self.done, self.total, record))

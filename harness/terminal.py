@@ -1,0 +1,200 @@
+"""What the command line shows: progress while it measures, tables afterwards."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from harness.discovery import Found
+from harness.sweeping import Context, Outcome
+from harness.sweeping import Progress as Message
+from harness.workload import enumerate_cases, name_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLAIN_EVERY_S = 5.0
+"""Without a terminal, a line of progress is printed at most this often."""
+
+console = Console(highlight=False)
+notes = Console(stderr=True, highlight=False)
+
+
+def _width(console: Console) -> None:
+    """Give tables room where there is no terminal to ask: a file or a pipe does not wrap."""
+    if not console.is_terminal:
+        console.width = 200
+
+
+_width(console)
+_width(notes)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[Message], None]]:
+    """Show what is being measured: a live line on a terminal, plain lines elsewhere."""
+    if notes.is_terminal:
+        with _live() as on_progress:
+            yield on_progress
+    else:
+        yield _Plain()
+
+
+def _failure(message: Message) -> str | None:
+    record = message.record
+    if record is None or record.status == "ok":
+        return None
+    return f"{record.status}: {message.workload} {message.case}: {record.reason}"
+
+
+@contextmanager
+def _live() -> Iterator[Callable[[Message], None]]:
+    columns = (
+        SpinnerColumn(),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("ETA"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=notes, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def on_progress(message: Message) -> None:
+            what = f"{message.workload} {message.case}"
+            text = f"process {message.process + 1} · {what} · {message.stage}"
+            bar.update(task, completed=message.done, total=message.total, description=text)
+            failed = _failure(message)
+            if failed:
+                bar.console.print(failed, markup=False)
+
+        yield on_progress
+
+
+class _Plain:
+    """Progress as lines of a log: what is measured and an ETA, now and then; failures at once."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.said = float("-inf")
+        self.first: int | None = None
+
+    def __call__(self, message: Message) -> None:
+        failed = _failure(message)
+        if failed:
+            print(failed, file=sys.stderr, flush=True)
+        now = time.monotonic()
+        if self.first is None:
+            self.first = message.done  # reused records are there at once: they say nothing of speed
+        last = message.record is not None and message.done == message.total
+        if now - self.said < PLAIN_EVERY_S and not last:
+            return
+        self.said = now
+        new = message.done - self.first
+        left = (now - self.began) / new * (message.total - message.done) if new else None
+        eta = f"ETA {left:.0f} s" if left is not None else "ETA unknown"
+        print(
+            f"[{message.done}/{message.total}] {eta}: process {message.process + 1}, "
+            f"{message.workload} {message.case}, {message.stage}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def print_workloads(found: Found) -> None:
+    """Print a row per workload."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("workload", "cases", "axes", "shows"):
+        table.add_column(heading, overflow="fold")
+    for workload in found.workloads:
+        cases = [case for case in enumerate_cases(workload) if case.target == workload.targets[0]]
+        axes = {**workload.sweep, "transform": workload.transforms}
+        text = "; ".join(
+            f"{axis}: {', '.join(map(str, values))}"
+            for axis, values in axes.items()
+            if axis != "transform" or tuple(values) != ("forward",)
+        )
+        first = (workload.__doc__ or "").strip().partition("\n")[0]
+        table.add_row(*map(_plain, (name_of(workload), str(len(cases)), text, first)))
+    console.print(table)
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def print_outcome(outcome: Outcome, context: Context) -> None:
+    """Say what a sweep did, and where to look next."""
+    if outcome.problems:
+        notes.print(outcome.problems.summary(), markup=False)
+    from harness.analysis.load import frame_of
+
+    frame = frame_of(outcome.records)
+    if not frame.empty:
+        print_table(frame)
+    lines = [
+        f"{outcome.measured} measured, {outcome.reused} measured before and reused, "
+        f"{len(outcome.failed)} failed or refused."
+    ]
+    if outcome.wide:
+        some = "; ".join(outcome.wide[:5]) + (" ..." if len(outcome.wide) > 5 else "")
+        lines.append(
+            f"{len(outcome.wide)} case(s) reached the limit of processes with an interval still "
+            f"wider than 5 %: {some}"
+        )
+    lines.append(f"Records: {context.store.path}")
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def print_stages(frame: pd.DataFrame, select: list[str], latest: bool) -> None:
+    """Print the table of stages of a frame, newest commit and environment only if `latest`."""
+    from harness.analysis import choose
+
+    shown = choose.narrow(frame, select, latest)
+    for heading, part in choose.by_origin(shown):
+        console.print(heading, markup=False, soft_wrap=True, style="bold")
+        print_table(part)
+    console.print(
+        "Value: median over processes; ±: half of its 95 % interval (6 processes or more).\n"
+        "Next:  asv publish && asv preview             graphs over commits\n"
+        "       harness show --all                     every commit and environment\n"
+        '       harness.load("results")                the same rows as a pandas frame, in Python',
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def print_table(frame: pd.DataFrame) -> None:
+    """Print one row per case, one column per stage."""
+    from harness.analysis import tables
+
+    rows = tables.stage_table(frame)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for position, heading in enumerate(rows.columns):
+        table.add_column(
+            str(heading), justify="left" if position < 2 else "right", no_wrap=position != 1
+        )
+    for row in rows.itertuples(index=False):
+        table.add_row(*(_plain(str(cell)) for cell in row))
+    console.print(table)
+    for line in filter(None, [tables.process_text(frame), *tables.reason_texts(frame)]):
+        console.print(line, markup=False, soft_wrap=True)

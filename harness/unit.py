@@ -1,0 +1,180 @@
+"""A unit of work: one workload, one process's share; and what the process says while it works.
+
+Units are plain data, so that they can be sent to another machine. A unit names its workload by
+module and file; only a class that has no file (typed at a prompt) travels as a pickle.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from harness.records import Record
+from harness.workload import Workload, WorkloadError, where
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a workload class is to be found by another process."""
+
+    module: str
+    qualname: str
+    file: str = ""
+    pickled: str = ""
+
+
+class CaseRef(msgspec.Struct):
+    """One case: found by position, and held against its name."""
+
+    index: int
+    id: str
+    key: str
+
+
+class Unit(msgspec.Struct):
+    """What one process is asked to do, and what it writes into each record."""
+
+    source: Source
+    target: str
+    platforms: str
+    cpu_devices: int
+    """How many CPU devices the process makes; 0 leaves it to JAX."""
+    x64: bool
+    cases: list[CaseRef]
+    passes: int
+    seed: int
+    process_key: str
+    reference_key: str
+    base: dict[str, Any]
+    """Fields of :class:`harness.records.Record` that are the same for all records of the unit."""
+
+
+class Visit(msgspec.Struct, tag="visit"):
+    """A stage of a case is about to be measured; `case` is -1 for the reference program."""
+
+    case: int
+    pass_: int
+    stage: str
+
+
+class Done(msgspec.Struct, tag="done"):
+    """A record is complete."""
+
+    record: Record
+
+
+class Hello(msgspec.Struct, tag="hello"):
+    """The process has started and knows its environment."""
+
+    environment: msgspec.Raw
+    load_average: list[float]
+
+
+class Fatal(msgspec.Struct, tag="fatal"):
+    """The process cannot measure anything, for a reason that the user can mend."""
+
+    reason: str
+
+
+class Bye(msgspec.Struct, tag="bye"):
+    """The process is through; how much of its time since `Hello` was inside timed regions."""
+
+    timed_ns: float
+    wall_ns: float
+
+
+Message = Visit | Done | Hello | Fatal | Bye
+
+encode_message = msgspec.json.Encoder().encode
+decode_message = msgspec.json.Decoder(Message).decode
+encode_unit = msgspec.json.Encoder().encode
+decode_unit = msgspec.json.Decoder(Unit).decode
+
+
+def locate(workload: type[Workload]) -> Source:
+    """Describe where another process finds `workload`."""
+    module = workload.__module__
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None) if module != "__main__" else None
+    if file and "<locals>" not in workload.__qualname__:
+        return Source(module, workload.__qualname__, str(Path(file).resolve()))
+    import cloudpickle
+
+    try:
+        pickled = base64.b64encode(cloudpickle.dumps(workload)).decode()
+    except Exception as error:  # whatever a user's class holds may refuse
+        raise WorkloadError(
+            f"{where(workload)} cannot be sent to the process that measures: {error}. Define it at "
+            "the top of a module, or keep what cannot be pickled out of it."
+        ) from error
+    return Source(module, workload.__qualname__, "", pickled)
+
+
+def load(source: Source) -> type[Workload]:
+    """Return the class that :func:`locate` described."""
+    if source.pickled:
+        import cloudpickle
+
+        return cloudpickle.loads(base64.b64decode(source.pickled))  # type: ignore[no-any-return]
+    found: Any = import_file(source.module, Path(source.file))
+    for part in source.qualname.split("."):
+        found = getattr(found, part)
+    return found  # type: ignore[no-any-return]
+
+
+def import_file(module: str, file: Path) -> ModuleType:
+    """Import `module` from `file`, whatever is on the path.
+
+    Only the top package is looked for by its file, so that a folder called `benchmarks` is the
+    user's and not another distribution's; the folder above it is not put before installed packages.
+    """
+    parts = module.split(".")
+    is_package = file.name == "__init__.py"
+    depth = len(parts) - (0 if is_package else 1)
+    top = file.parents[depth - 1] if depth else None
+    _load_top(parts[0], file if top is None else top / "__init__.py", top)
+    return importlib.import_module(module)
+
+
+def _check_is_ours(loaded: ModuleType, file: Path, folder: Path | None) -> None:
+    if folder is None:
+        places = [getattr(loaded, "__file__", None) or ""]
+        ours = file
+    else:
+        places = list(getattr(loaded, "__path__", ()))
+        ours = folder
+    if ours.resolve() not in [Path(place).resolve() for place in places if place]:
+        name = loaded.__name__
+        there = getattr(loaded, "__file__", None) or ", ".join(places) or "Python itself"
+        raise WorkloadError(
+            f"{ours} cannot be imported as {name!r}: a module of that name is loaded already, from "
+            f"{there}. Rename yours."
+        )
+
+
+def _load_top(name: str, file: Path, folder: Path | None) -> None:
+    if name in sys.modules:
+        _check_is_ours(sys.modules[name], file, folder)
+        return
+    locations = [str(folder)] if folder is not None else None
+    if folder is not None and not file.exists():
+        package = ModuleType(name)  # a folder without __init__.py
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+        return
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=locations)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} cannot be imported as {name}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise

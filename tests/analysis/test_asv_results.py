@@ -1,0 +1,167 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+import harness
+from harness.errors import HarnessWarning
+from tests.analysis.trees import COMMIT, ENV, write_asv
+
+NAN, INF = math.nan, math.inf
+
+
+def test_our_benchmarks_become_workloads_and_stages(tmp_path):
+    samples = [0.4, 0.5, 0.6]
+    packed = [
+        [0.5, None, NAN, 0.25],
+        [["8", "16"], ["(1, 2)"], ["'forward'", "'vmap'"], ["'cpu'"]],
+        "1.aaaa",
+        1_700_000_002_000,
+        0.1,
+        [0.3, None, None, -INF],
+        [0.7, None, None, INF],
+        *[[None] * 4] * 3,
+        [3, None, None, 1],
+        [samples, None, None, [0.25]],
+    ]
+    names = ["size", "shape", "transform", "target"]
+    about = {"family.Work.track_compile": {"param_names": names, "type": "time", "unit": "seconds"}}
+    write_asv(tmp_path, {"family.Work.track_compile": packed}, about)
+    frame = harness.load(tmp_path)
+    assert set(frame["workload"]) == {"family.Work"}
+    assert set(frame["stage"]) == {"compile"}
+    assert set(frame["scenario"]) == {"off"}
+    assert set(frame["env"]) == {ENV}
+    assert set(frame["commit"]) == {COMMIT}
+    by = frame.set_index(["size", "transform"]).sort_index()
+    good = by.loc[(8, "forward")]
+    assert (good["value"], good["low"], good["high"]) == (0.5, 0.3, 0.7)
+    assert (good["samples"], good["n_processes"], good["status"]) == (samples, 3, "ok")
+    assert (good["shape"], good["target"], good["version"]) == ((1, 2), "cpu", "1.aaaa")
+    assert (good["jax"], good["python"]) == ("0.10.2", "3.11")
+    assert by.loc[(8, "vmap"), "status"] == "failed"
+    assert by.loc[(16, "forward"), "status"] == "skipped"
+    one = by.loc[(16, "vmap")]
+    assert (one["value"], one["n_processes"]) == (0.25, 1)
+    assert np.isnan([one["low"], one["high"]]).all()
+
+
+def test_a_foreign_benchmark_is_a_workload_whose_stage_is_its_type(tmp_path):
+    packed = [[1.5, 2.5], [["'a'", "<object at 0x>"]], "v", None, None]
+    about = {
+        "bench.Suite.peakmem_fit": {
+            "type": "peakmemory",
+            "unit": "bytes",
+            "param_names": ["kind"],
+            "rounds": 2,
+        }
+    }
+    path = write_asv(
+        tmp_path, {"bench.Suite.peakmem_fit": packed, "bench.time_add": [[3.0]]}, about
+    )
+    for where in (tmp_path, tmp_path / "box", path):
+        frame = harness.load(where)
+        fit = frame[frame["workload"] == "bench.Suite.peakmem_fit"]
+        assert fit["value"].tolist() == [1.5, 2.5]
+        assert set(fit["stage"]) == {"peakmemory"}
+        assert set(fit["unit"]) == {"bytes"}
+        assert set(fit["scenario"]) == {""}
+        assert set(fit["n_processes"]) == {2}
+        assert fit["kind"].tolist() == ["a", "<object at 0x>"]
+        add = frame[frame["workload"] == "bench.time_add"].iloc[0]
+        assert (add["stage"], add["unit"], add["value"]) == ("time", "seconds", 3.0)
+        assert add["samples"] == []
+        assert not frame.attrs["problems"]["files"]
+
+
+def test_columns_that_are_null_or_left_off_mean_failed_in_every_case(tmp_path):
+    write_asv(tmp_path, {"m.time_x": [None, [["1", "2"]]]})
+    frame = harness.load(tmp_path)
+    assert frame["status"].tolist() == ["failed", "failed"]
+    assert frame["param1"].tolist() == [1, 2]
+
+
+def test_a_result_that_is_no_number_is_skipped_with_that_reason(tmp_path):
+    write_asv(tmp_path, {"m.track_x": [[{"a": 1}]], "m.track_y": [[10**400]]})
+    frame = harness.load(tmp_path)
+    assert set(frame["status"]) == {"skipped"}
+    assert set(frame["reason"]) == {"the result is no number"}
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"", "unreadable"),
+        (b'{"commit_hash": "01', "unreadable"),
+        (b"\xff\xfe\x00", "unreadable"),
+        (b"[" * 100_000, "unreadable"),
+        (b"[1, 2]", "unreadable"),
+        (b'{"name": "package"}', "unreadable"),
+        (b'{"version": 2}', "unreadable"),
+        (b'{"version": 1, "results": {}}', "other_schema"),
+        (b'{"version": null}', "other_schema"),
+    ],
+)
+def test_what_is_no_asv_result_file_is_counted_and_never_fatal(tmp_path, content, kind):
+    write_asv(tmp_path, {"m.time_x": [[1.0]]})
+    (tmp_path / "box" / "bad.json").write_bytes(content)
+    with pytest.warns(HarnessWarning, match="left out: 1"):
+        frame = harness.load(tmp_path)
+    assert len(frame) == 1
+    assert frame.attrs["problems"][kind] == 1
+    assert len(frame.attrs["problems"]["files"]) == 1
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        7,
+        None,
+        {"params": [], "result": [1]},
+        [[1.0, 2.0], []],
+        [[1.0], [["1"], "ab"]],
+        [[1.0], {"a": 1}],
+        [[1.0], [[1, 2]]],
+        [None, [["1"] * 100] * 100],
+        [[1.0]] * 50,
+    ],
+)
+def test_a_malformed_benchmark_costs_itself_and_no_other(tmp_path, packed):
+    write_asv(tmp_path, {"m.time_bad": packed, "m.time_good": [[1.0]]})
+    with pytest.warns(HarnessWarning, match="1 corrupt"):
+        frame = harness.load(tmp_path)
+    assert frame["workload"].tolist() == ["m.time_good"]
+
+
+def test_a_huge_file_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.analysis.asv_results.MAX_BYTES", 100)
+    write_asv(tmp_path, {"m.time_x": [[1.0]]})
+    with pytest.warns(HarnessWarning) as caught:
+        frame = harness.load(tmp_path)
+    assert frame.empty
+    assert frame.attrs["problems"]["unreadable"] == 1
+    assert "unreadable or foreign" in str(caught[0].message)
+
+
+def test_a_broken_benchmarks_json_costs_units_and_names_only(tmp_path):
+    write_asv(tmp_path, {"m.time_x": [[1.0], [["5"]]]})
+    (tmp_path / "benchmarks.json").write_text('{"m.time_x": ')
+    with pytest.warns(HarnessWarning, match="1 unreadable"):
+        frame = harness.load(tmp_path)
+    assert frame["param1"].tolist() == [5]
+
+
+def test_strange_values_in_the_head_of_a_file_are_left_out(tmp_path):
+    write_asv(
+        tmp_path,
+        {"m.time_x": [[1.0], [], None, "yesterday"]},
+        json.loads('{"m.time_x": {"unit": 3, "param_names": "ab", "rounds": -1}}'),
+        date=1e300,
+        params=[],
+        requirements={"jax": ""},
+        commit_hash=None,
+    )
+    (one,) = harness.load(tmp_path).to_dict("records")
+    assert (one["machine"], one["commit"], one["n_processes"]) == ("box", "", 1)
+    assert one["commit_date"] is not one["commit_date"] or str(one["commit_date"]) == "NaT"

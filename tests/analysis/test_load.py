@@ -1,0 +1,435 @@
+import gc
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness.analysis.frame import COLUMNS
+from harness.analysis.load import frame_of
+from harness.errors import HarnessWarning, UsageError
+from harness.records import SCHEMA, Problems, StageSamples, Store, encode
+from tests.analysis.trees import COMMIT, failed, record, write, write_asv
+
+
+def row(frame, stage="trace"):
+    (one,) = frame[frame["stage"] == stage].to_dict("records")
+    return one
+
+
+def quietly(path):
+    """Load what has problems on purpose; the warning is another test's subject."""
+    with pytest.warns(HarnessWarning):
+        return harness.load(path)
+
+
+# What a frame looks like
+
+
+def test_the_columns_come_in_the_documented_order_and_then_the_axes(tmp_path):
+    write(tmp_path, record())
+    frame = harness.load(tmp_path)
+    assert list(frame.columns) == [*COLUMNS, "size"]
+    assert list(COLUMNS)[:3] == ["machine", "commit", "commit_date"]
+    assert str(frame["commit_date"].dtype).endswith("UTC]")
+    assert frame["value"].dtype == float
+    assert frame["n_processes"].dtype == np.int64
+    assert frame.attrs["problems"] == {
+        "torn": 0,
+        "corrupt": 0,
+        "other_schema": 0,
+        "unreadable": 0,
+        "files": [],
+    }
+
+
+def test_a_row_says_where_its_number_comes_from(tmp_path):
+    write(
+        tmp_path,
+        record(0, fingerprint="f", dirty="d"),
+        record(1, fingerprint="f", dirty="d", started_at_ms=1_700_000_009_000),
+    )
+    one = row(harness.load(tmp_path))
+    assert one["machine"] == "box"
+    assert one["commit"] == COMMIT
+    assert one["commit_date"] == pd.Timestamp(1_700_000_000_000, unit="ms", tz="UTC")
+    assert one["started_at"] == pd.Timestamp(1_700_000_009_000, unit="ms", tz="UTC")
+    assert (one["workload"], one["transform"], one["target"]) == ("family.Work", "forward", "cpu")
+    assert (one["jax"], one["unit"], one["scenario"]) == ("0.10.2", "seconds", "off")
+    assert (one["fingerprint"], one["effort"], one["dirty"]) == ("f", "default", "d")
+    assert (one["status"], one["reason"], one["size"]) == ("ok", "", 8)
+
+
+def test_stages_stand_in_the_order_in_which_a_program_goes_through_them(tmp_path):
+    stages = ["execute", "zeta", "dispatch", "compile", "alpha", "lower", "trace"]
+    write(tmp_path, record(0, {stage: [1.0] for stage in stages}))
+    assert list(harness.load(tmp_path)["stage"]) == [
+        *("trace", "lower", "compile", "dispatch", "execute"),
+        *("alpha", "zeta"),
+    ]
+
+
+def test_cases_stand_in_the_order_of_their_axes_however_they_were_visited(tmp_path):
+    sizes = [64, 8, 1024, 16]
+    write(tmp_path, *(record(axes={"size": size}) for size in sizes))
+    assert list(harness.load(tmp_path)["size"]) == sorted(sizes)
+
+
+def test_axes_stay_python_objects_and_what_a_workload_lacks_is_missing(tmp_path):
+    write(
+        tmp_path,
+        record(workload="a.A", axes={"größe": 4, "dtype": "bfloat16"}),
+        record(workload="b.B", axes={"shape": [[2, 3], 4], "fast": True, "rate": 0.5}),
+    )
+    first, second = harness.load(tmp_path).to_dict("records")
+    assert (first["größe"], first["dtype"]) == (4, "bfloat16")
+    assert type(first["größe"]) is int
+    assert second["shape"] == ((2, 3), 4)
+    assert second["fast"] is True
+    assert type(second["rate"]) is float
+    assert np.isnan(second["größe"])
+    assert np.isnan(first["shape"])
+
+
+def test_an_axis_named_like_a_column_gets_a_column_of_its_own(tmp_path):
+    write(tmp_path, record(axes={"version": 3}))
+    one = row(harness.load(tmp_path))
+    assert (one["version"], one["axis_version"]) == ("1.aaaa", 3)
+
+
+def test_measurements_without_git_have_an_empty_commit_and_no_date(tmp_path):
+    path = write(tmp_path, record(commit="", commit_date_ms=None))
+    one = row(harness.load(tmp_path))
+    assert path.name.startswith("nocommit-")
+    assert one["commit"] == ""
+    assert pd.isna(one["commit_date"])
+
+
+def test_a_tree_a_machine_folder_and_one_file_can_be_loaded(tmp_path):
+    file = write(tmp_path, record(), record(machine="other"))
+    assert len(harness.load(tmp_path)) == 2
+    assert len(harness.load(tmp_path / "other")) == 1
+    assert len(harness.load(str(file))) == 1
+
+
+def test_records_at_hand_make_the_same_frame_as_records_in_a_file(tmp_path):
+    records = [record(process, axes={"shape": [2, 3]}) for process in range(7)]
+    write(tmp_path, *records)
+    frame = harness.load(tmp_path)
+    frame.attrs.clear()
+    pd.testing.assert_frame_equal(frame_of(records), frame)
+
+
+def test_loading_leaves_the_garbage_collector_as_it_was(tmp_path):
+    write(tmp_path, record())
+    assert gc.isenabled()
+    harness.load(tmp_path)
+    assert gc.isenabled()
+
+
+def test_loading_does_not_import_jax(tmp_path):
+    write(tmp_path, *(record(process) for process in range(6)))
+    code = "import sys, harness; harness.load(sys.argv[1]); assert 'jax' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+# The numbers
+
+
+def test_the_value_is_the_median_of_what_each_process_stands_for(tmp_path):
+    rng = np.random.default_rng(0)
+    trace, execute = rng.uniform(1e5, 1e7, (9, 3)), rng.uniform(1e3, 1e5, (9, 12))
+    write(
+        tmp_path,
+        *(
+            record(n, {"trace": trace[n].tolist(), "execute": execute[n].tolist()})
+            for n in range(9)
+        ),
+    )
+    frame = harness.load(tmp_path)
+    for stage, values in (
+        ("trace", np.median(trace, axis=1) / 1e9),
+        ("execute", execute.min(axis=1) / 1e9),
+    ):
+        one = row(frame, stage)
+        assert one["samples"] == pytest.approx(values)
+        assert one["value"] == pytest.approx(np.median(values))
+        assert one["n_processes"] == 9
+        # n = 9: [x(2), x(8)] covers the median with 96.1 %.
+        assert (one["low"], one["high"]) == pytest.approx((np.sort(values)[1], np.sort(values)[7]))
+
+
+@pytest.mark.parametrize(
+    ("processes", "ranks"), [(1, None), (5, None), (6, (0, 5)), (8, (0, 7)), (10, (1, 8))]
+)
+def test_the_interval_is_that_of_order_statistics(tmp_path, processes, ranks):
+    values = [float(value) for value in np.random.default_rng(1).permutation(processes) + 1]
+    write(tmp_path, *(record(n, {"trace": [value * 1e9]}) for n, value in enumerate(values)))
+    one = row(harness.load(tmp_path))
+    assert one["value"] == np.median(values)
+    if ranks is None:
+        assert np.isnan([one["low"], one["high"]]).all()
+    else:
+        assert (one["low"], one["high"]) == (ranks[0] + 1, ranks[1] + 1)
+
+
+def test_calibrated_is_the_median_of_each_process_s_own_ratio(tmp_path):
+    speeds = [1.0, 2.0, 4.0]
+    write(
+        tmp_path,
+        *(
+            record(
+                n,
+                {"trace": [100.0 * speed], "execute": [30.0 * speed, 60.0 * speed]},
+                reference_ns={"trace": 50.0 * speed, "execute": 1.0, "loop": 10.0 * speed},
+            )
+            for n, speed in enumerate(speeds)
+        ),
+    )
+    frame = harness.load(tmp_path)
+    assert row(frame, "trace")["calibrated"] == pytest.approx(2.0)
+    assert row(frame, "execute")["calibrated"] == pytest.approx(3.0)
+    assert row(frame, "execute")["calibrated_samples"] == pytest.approx([3.0] * 3)
+
+
+def test_calibrated_leaves_out_processes_without_a_reference(tmp_path):
+    write(
+        tmp_path,
+        record(0, {"trace": [10.0], "own": [1.0]}, reference_ns={"trace": 5.0}),
+        record(1, {"trace": [30.0]}, reference_ns={"trace": 5.0}),
+        record(2, {"trace": [50.0]}),
+        record(3, {"trace": [50.0]}, reference_ns={"trace": 0.0}),
+    )
+    frame = harness.load(tmp_path)
+    assert row(frame)["calibrated"] == pytest.approx(4.0)
+    assert row(frame)["n_processes"] == 4
+    assert np.isnan(row(frame, "own")["calibrated"])
+
+
+def test_a_second_record_of_a_process_replaces_the_first(tmp_path):
+    write(tmp_path, record(0, {"trace": [1e9]}), record(1), record(0, {"trace": [3e9]}))
+    write(tmp_path, failed(1))
+    one = row(harness.load(tmp_path))
+    assert one["samples"] == [3.0]
+    assert one["reason"] == "1 of 2 processes failed: ValueError: no"
+
+
+def test_between_files_the_record_that_was_started_later_replaces_the_other(tmp_path):
+    file = write(tmp_path, record(0, {"trace": [1e9]}, started_at_ms=2_000))
+    older = record(0, {"trace": [7e9]}, started_at_ms=1_000)
+    newer = record(0, {"trace": [3e9]}, started_at_ms=3_000)
+    Store(file.with_name("zz.jsonl")).append([older])
+    assert row(harness.load(tmp_path))["samples"] == [1.0]
+    Store(file.with_name("aa.jsonl")).append([newer])
+    assert row(harness.load(tmp_path))["samples"] == [3.0]
+
+
+# Failures, refusals, skips
+
+
+def test_a_case_that_failed_in_some_processes_is_ok_and_says_how_many_failed(tmp_path):
+    write(tmp_path, *(record(n) for n in range(7)), failed(7, "RuntimeError: boom"))
+    one = row(harness.load(tmp_path))
+    assert one["status"] == "ok"
+    assert one["reason"] == "1 of 8 processes failed: RuntimeError: boom"
+    assert one["n_processes"] == 7
+
+
+def test_a_case_that_only_failed_has_a_row_per_stage_with_the_most_common_reason(tmp_path):
+    write(tmp_path, failed(0, "a"), failed(1, "b"), failed(2, "b"))
+    frame = harness.load(tmp_path)
+    assert list(frame["stage"]) == ["trace", "lower", "compile", "dispatch", "execute"]
+    assert set(frame["status"]) == {"failed"}
+    assert set(frame["reason"]) == {"b"}
+    assert frame["value"].isna().all()
+    assert set(frame["n_processes"]) == {0}
+    assert frame["samples"].tolist() == [[]] * 5
+
+
+def test_a_skipped_case_has_a_row_per_stage_with_the_reason(tmp_path):
+    write(tmp_path, record(0, {}, status="skipped", reason="no GPU here", target="gpu"))
+    frame = harness.load(tmp_path)
+    assert len(frame) == 5
+    assert set(frame["status"]) == {"skipped"}
+    assert set(frame["reason"]) == {"no GPU here"}
+
+
+def test_a_stage_whose_samples_were_all_refused_says_why(tmp_path):
+    both = StageSamples(refused={"two compilations": 2, "a cache hit": 1})
+    write(
+        tmp_path,
+        record(0, {"trace": [1.0], "compile": both}),
+        record(1, {"compile": StageSamples(refused={"two compilations": 3})}, status="refused"),
+    )
+    frame = harness.load(tmp_path)
+    one = row(frame, "compile")
+    assert one["status"] == "refused"
+    assert one["reason"] == "6 samples refused: two compilations"
+    assert np.isnan(one["value"])
+    assert row(frame, "trace")["n_processes"] == 1
+
+
+def test_refused_samples_of_a_stage_that_has_others_are_mentioned(tmp_path):
+    write(tmp_path, record(0, {"trace": StageSamples([1.0], refused={"a cache hit": 1})}))
+    one = row(harness.load(tmp_path))
+    assert (one["status"], one["reason"]) == ("ok", "1 sample refused: a cache hit")
+
+
+def test_a_stage_that_does_not_exist_is_skipped_with_its_reason(tmp_path):
+    none = StageSamples(reason="pmap has no trace step")
+    write(tmp_path, record(0, {"trace": none, "lower": [1.0]}), failed(1))
+    one = row(harness.load(tmp_path))
+    assert one["status"] == "skipped"
+    assert one["reason"] == "pmap has no trace step; 1 of 2 processes failed: ValueError: no"
+
+
+def test_a_record_that_could_not_find_its_case_does_not_hide_the_axes(tmp_path):
+    lost = failed(0, "missing", key="k", axes={}, transform="")
+    write(tmp_path, lost, record(1, key="k"), failed(2, key="k", axes={}, transform=""))
+    one = row(harness.load(tmp_path))
+    assert (one["size"], one["transform"], one["n_processes"]) == (8, "forward", 1)
+
+
+# What cannot be used
+
+
+def test_a_missing_path_says_what_to_do(tmp_path):
+    with pytest.raises(UsageError, match=r"no results at .*nowhere.*`make bench` or `harness run`"):
+        harness.load(tmp_path / "nowhere")
+
+
+def test_a_path_without_results_gives_an_empty_frame_with_all_columns(tmp_path):
+    with pytest.warns(HarnessWarning, match="no results in"):
+        frame = harness.load(tmp_path)
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame.empty
+    assert str(frame["started_at"].dtype).endswith("UTC]")
+
+
+def test_a_torn_last_line_is_counted_and_the_rest_is_read(tmp_path):
+    path = write(tmp_path, record(0), record(1))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.warns(HarnessWarning, match=r"left out: 1 torn last line"):
+        frame = harness.load(tmp_path)
+    assert row(frame)["n_processes"] == 1
+    assert frame.attrs["problems"]["torn"] == 1
+    assert frame.attrs["problems"]["files"] == [f"{path.name}: torn last line"]
+
+
+def test_a_corrupt_line_in_the_middle_is_counted_and_the_rest_is_read(tmp_path):
+    path = write(tmp_path, record(0), record(1), record(2))
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b"1000000", b"1000001")
+    path.write_bytes(b"".join(lines))
+    frame = quietly(tmp_path)
+    assert row(frame)["n_processes"] == 2
+    assert frame.attrs["problems"]["corrupt"] == 1
+
+
+def test_lines_of_another_schema_are_counted(tmp_path):
+    path = write(tmp_path, record(0), record(1, schema=SCHEMA + 1))
+    frame = quietly(path)
+    assert row(frame)["n_processes"] == 1
+    assert frame.attrs["problems"]["other_schema"] == 1
+
+
+def test_an_empty_file_is_no_problem(tmp_path):
+    write(tmp_path, record())
+    Store(tmp_path / "box" / "records" / "new.jsonl").open()
+    assert len(harness.load(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\n1,2\n3,4\n",
+        b"\x89PNG\r\n\x1a\n\x00\x00",
+        b'{"other": 1}\n',
+        b"[1, 2",
+        b"\n\xff\xfe\n.",
+    ],
+)
+def test_a_foreign_file_is_counted_once(tmp_path, content):
+    write(tmp_path, record())
+    (tmp_path / "box" / "records" / "foreign.jsonl").write_bytes(content)
+    frame = quietly(tmp_path)
+    found = frame.attrs["problems"]
+    assert len(frame) == 1
+    assert (found["unreadable"], found["corrupt"], found["torn"]) == (1, 0, 0)
+    assert found["files"] == ["foreign.jsonl: no records in it"]
+
+
+def test_a_file_with_one_torn_record_is_torn_and_not_foreign(tmp_path):
+    path = write(tmp_path, record())
+    for end in (1, 9, 30):
+        path.write_bytes(encode(record())[:end])
+        with pytest.warns(HarnessWarning):
+            frame = harness.load(tmp_path)
+        found = frame.attrs["problems"]
+        assert (found["torn"], found["unreadable"]) == (1, 0)
+
+
+def test_a_line_longer_than_any_record_is_passed_over(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.records.MAX_LINE_BYTES", 4096)
+    path = write(tmp_path, record(0))
+    with path.open("ab") as handle:
+        handle.write(b"x" * 20_000 + b"\n")
+    write(tmp_path, record(1))
+    frame = quietly(tmp_path)
+    assert row(frame)["n_processes"] == 2
+    assert frame.attrs["problems"]["corrupt"] == 1
+
+
+def test_a_folder_in_the_place_of_a_file_is_unreadable(tmp_path):
+    write(tmp_path, record())
+    (tmp_path / "box" / "records" / "folder.jsonl").mkdir()
+    assert quietly(tmp_path).attrs["problems"]["unreadable"] == 1
+
+
+def test_the_caller_s_count_of_problems_is_added_to(tmp_path):
+    path = write(tmp_path, record(0), record(1))
+    path.write_bytes(path.read_bytes()[:-20])
+    problems = Problems(corrupt=2)
+    with pytest.warns(HarnessWarning, match=r"left out: 1 torn"):
+        harness.load(tmp_path, problems=problems)
+    assert (problems.torn, problems.corrupt) == (1, 2)
+
+
+# Records and asv's files together
+
+
+def test_a_tree_with_records_and_asv_files_is_not_doubled(tmp_path):
+    ours = [[0.5], [["8"], ["'forward'"], ["'cpu'"]], "1.aaaa", 0, 0.1]
+    write_asv(
+        tmp_path,
+        {"family.Work.track_trace": ours, "other.Work.track_trace": ours},
+        {"family.Work.track_trace": {"param_names": ["size", "transform", "target"]}},
+    )
+    write(tmp_path, record())
+    frame = harness.load(tmp_path)
+    assert frame["workload"].tolist() == ["family.Work", "other.Work"]
+    assert frame["value"].tolist() == [1e-3, 0.5]
+
+
+def test_asv_rows_of_another_environment_are_kept_beside_records(tmp_path):
+    ours = [[0.5], [], "1.aaaa", 0, 0.1]
+    write_asv(tmp_path, {"family.Work.track_trace": ours}, env="virtualenv-py3.11")
+    write(tmp_path, record())
+    assert harness.load(tmp_path)["env"].nunique() == 2
+
+
+@pytest.mark.slow
+def test_loading_is_roughly_linear_in_the_number_of_records(tmp_path):
+    def seconds(cases):
+        results = tmp_path / str(cases)
+        store = Store(results / "box" / "records" / "x.jsonl")
+        store.append(record(axes={"size": case}) for case in range(cases))
+        begin = time.process_time()
+        harness.load(results)
+        return time.process_time() - begin
+
+    seconds(10)
+    assert seconds(8_000) < 60 * seconds(800)

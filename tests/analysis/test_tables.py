@@ -1,0 +1,78 @@
+import pytest
+
+from harness.analysis.load import frame_of
+from harness.analysis.tables import seconds_text, stage_table
+from harness.records import StageSamples
+from tests.analysis.trees import failed, record
+
+
+@pytest.mark.parametrize(
+    ("value_s", "half_s", "text"),
+    [
+        (4.1e-3, None, "4.1 ms"),
+        (48e-6, None, "48 µs"),
+        (123.4e-3, None, "123 ms"),
+        (0.99999, None, "1.0 s"),
+        (9.96e-3, None, "10 ms"),
+        (2.0, None, "2.0 s"),
+        (250e-9, None, "250 ns"),
+        (0.0, None, "0.0 ns"),
+        (4.1e-3, 0.2e-3, "4.1 ± 0.2 ms"),
+        (48e-6, 0.3e-6, "48.0 ± 0.3 µs"),
+        (48e-6, 0.0, "48 ± 0 µs"),
+    ],
+)
+def test_times_are_shown_with_a_unit_that_suits_them(value_s, half_s, text):
+    assert seconds_text(value_s, half_s) == text
+
+
+def test_a_row_per_case_with_a_column_per_stage():
+    frame = frame_of(
+        [
+            record(0, {"trace": [4.1e6], "execute": [48_000.0]}, axes={"size": 8, "fast": True}),
+            record(
+                0,
+                {"trace": StageSamples(reason="none"), "compile": StageSamples(refused={"hit": 1})},
+                axes={"size": 16, "fast": False},
+                transform="vmap",
+                target="gpu",
+            ),
+            failed(0, axes={"size": 32}),
+        ]
+    )
+    table = stage_table(frame)
+    assert list(table.columns) == [
+        *("workload", "axes", "trace", "lower", "compile", "dispatch", "execute")
+    ]
+    assert table["axes"].tolist() == [
+        "size=8, fast=True",
+        "size=32",
+        "size=16, fast=False, transform=vmap, target=gpu",
+    ]
+    assert table["trace"].tolist() == ["4.1 ms", "failed", "n/a"]
+    assert table["execute"].tolist() == ["48 µs", "failed", ""]
+    assert table["compile"].tolist() == ["", "failed", "refused"]
+
+
+def test_half_of_the_interval_is_shown_where_there_is_one():
+    frame = frame_of([record(n, {"trace": [(38 + n) * 1e5]}) for n in range(7)])
+    assert stage_table(frame)["trace"].tolist() == ["4.1 ± 0.3 ms"]
+
+
+def test_the_process_and_the_reference_are_not_shown_as_cases():
+    frame = frame_of([record(workload="process"), record(workload="reference"), record()])
+    assert stage_table(frame)["workload"].tolist() == ["family.Work"]
+
+
+def test_what_tells_equal_cases_apart_is_named_with_their_axes():
+    frame = frame_of([record(), record(key="k", effort="quick", commit="")])
+    assert sorted(stage_table(frame)["axes"]) == [
+        "size=8, commit=01234567, effort=default",
+        "size=8, commit=none, effort=quick",
+    ]
+
+
+def test_an_empty_frame_makes_an_empty_table():
+    table = stage_table(frame_of([]))
+    assert table.empty
+    assert "execute" in table.columns

@@ -1,0 +1,1 @@
+"""Tests of the asv adapter, with the real asv on small projects made for the purpose."""

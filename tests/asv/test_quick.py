@@ -1,0 +1,319 @@
+"""One quick run of a suite that holds what users write and what they get wrong."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.asv.project import ENV, JAX, MACHINE, PYTHON, Project, is_na, row
+
+STAGES = {f"track_{stage}" for stage in ("trace", "lower", "compile", "dispatch", "execute")}
+
+FAMILY = """
+from abc import abstractmethod
+
+import jax.numpy as jnp
+
+from harness import Workload, spec
+
+
+def repeat(x, times):
+    for _ in range(times):
+        x = jnp.sin(x)
+    return x
+
+
+class Base(Workload):
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    @abstractmethod
+    def function(x): ...
+
+
+class Concrete(Base):
+    targets = ("cpu",)
+
+    @staticmethod
+    def function(x):
+        return jnp.sin(x)
+
+
+class Deep(Concrete):
+    sweep = {"depth": [300, 2]}
+    static = ("depth",)
+    function = staticmethod(lambda x, depth: repeat(x, depth))
+
+
+# Neither this nor the class above has a `def` of its own.
+class Heir(Concrete): ...
+
+
+Made = type(
+    "Made",
+    (Workload,),
+    {
+        "inputs": lambda self: spec((4,)),
+        "function": staticmethod(lambda x: x - 1),
+        "targets": ("cpu",),
+        "__module__": __name__,
+    },
+)
+AlsoMade = type("AlsoMade", (Made,), {"__module__": __name__})
+"""
+
+SHAPES = """
+import jax.numpy as jnp
+
+from benchmarks.family import Concrete, Base  # asv finds imported classes too
+from harness import Workload, spec
+
+
+class Shapes(Workload):
+    sweep = {
+        "shape": [(2, 3), ((4, 1), "x")],
+        "größe": ["naïve", "a 'quoted', (x)", 1.5, True],
+    }
+    static = ("größe",)
+
+    def inputs(self, shape):
+        return spec(shape if shape[-1] != "x" else shape[0])
+
+    def skip(self, shape, größe, target, **case):
+        if größe == "naïve" and shape == (2, 3):
+            return "too naïve"
+        if target == "tpu":
+            raise RuntimeError("nobody asks about what this machine lacks")
+
+    @staticmethod
+    def function(x, größe):
+        return jnp.cos(x)
+"""
+
+TROUBLE = """
+from harness import Workload, spec
+
+
+class Half(Workload):
+    sweep = {"good": [True, False]}
+    static = ("good",)
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x, good):
+        if not good:
+            raise ValueError("only good ones work")
+        return x + 1
+
+
+class Undecided(Half):
+    sweep = {"good": [True]}
+
+    @staticmethod
+    def function(x, good):
+        raise NotImplementedError("left for later")
+
+
+class Wrong(Workload):
+    sweep = {"size": []}
+
+    def inputs(self, size):
+        return spec((size,))
+
+    @staticmethod
+    def function(x):
+        return x
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("quick")
+    return Project(folder, {"family": FAMILY, "shapes": SHAPES, "trouble": TROUBLE})
+
+
+@pytest.fixture(scope="module")
+def fine(project):
+    """What asv says of the workloads that work, and the names of those that it ran."""
+    said = project.run("--quick", "-b", r"^family\.", "-b", r"^shapes\.")
+    return said, project.names()
+
+
+@pytest.fixture(scope="module")
+def everything(project, fine):
+    """What asv says of the workloads that do not work, once the others are measured."""
+    return project.run("--quick", "--show-stderr", "-b", "^trouble", code=2)
+
+
+def family(project, name, stage="compile"):
+    return project.result(f"family.{name}.track_{stage}")
+
+
+def test_a_run_leaves_a_results_file_named_by_versions(project, fine):
+    assert project.result_file().name == f"{project.head[:8]}-existing-py{PYTHON}-jax{JAX}.json"
+    assert project.result_file().is_file()
+
+
+def test_no_path_of_this_machine_is_in_the_results(project, fine, everything):
+    paths = [str(project.folder), str(project.home), sys.prefix, sys.executable]
+    paths.append(str(Path(sys.executable).resolve()))
+    for file in project.results.rglob("*"):
+        assert MACHINE in file.relative_to(project.results).parts or file.name == "benchmarks.json"
+        if file.is_file() and file.suffix != ".jsonl":
+            assert not [path for path in paths if path in file.read_text()], file
+
+
+def test_records_of_what_works_hold_no_path_either(project, fine, everything):
+    home = str(project.home)
+    for record in project.records():
+        text = str(record)
+        assert home not in text
+        if record.status == "ok":
+            assert str(project.folder) not in text
+            assert sys.prefix not in text
+
+
+def test_b_measures_only_what_it_names(project, fine):
+    _, names = fine
+    assert {name.split(".")[0] for name in names} == {"family", "shapes"}
+
+
+def test_every_stage_of_every_concrete_workload_is_a_benchmark(project, fine):
+    _, names = fine
+    workloads = {f"family.{name}" for name in ("Concrete", "Deep", "Heir", "Made", "AlsoMade")}
+    workloads.add("shapes.Shapes")
+    assert names == {f"{workload}.{stage}" for workload in workloads for stage in STAGES}
+
+
+def test_an_imported_workload_is_listed_and_measured_once(project, fine):
+    assert not any(name.startswith("shapes.Concrete") for name in project.benchmarks())
+    assert len(project.records("family.Concrete")) == 1
+
+
+def test_an_abstract_workload_is_no_benchmark(project, everything):
+    assert not any(".Base." in name for name in project.benchmarks())
+
+
+def test_each_workload_has_a_setup_cache_of_its_own(project, everything):
+    keys = {}
+    for name, about in project.benchmarks().items():
+        if "setup_cache_key" in about:
+            keys.setdefault(name.rpartition(".")[0], set()).add(about["setup_cache_key"])
+    assert all(len(found) == 1 for found in keys.values()), "one pass measures all stages"
+    assert len(set.union(*keys.values())) == len(keys) == 8
+
+
+def test_each_workload_gets_the_numbers_of_its_own_records(project, fine):
+    for name in ("Concrete", "Heir", "Made", "AlsoMade"):
+        for stage in ("trace", "compile", "execute"):
+            (found,) = family(project, name, stage)["result"]
+            assert [found] == project.values_s(f"family.{name}", stage), (name, stage)
+
+
+def test_each_case_gets_its_own_number_whatever_order_they_were_measured_in(project, fine):
+    by_case = family(project, "Deep", "trace")["by_case"]
+    assert by_case["300", "'forward'", "'cpu'"] > 5 * by_case["2", "'forward'", "'cpu'"]
+
+
+def test_params_are_the_axes_and_then_transform_and_target(project, fine):
+    about = project.benchmarks()["shapes.Shapes.track_execute"]
+    assert about["param_names"] == ["shape", "größe", "transform", "target"]
+    assert about["params"] == [
+        ["(2, 3)", "((4, 1), 'x')"],
+        ["'naïve'", "\"a 'quoted', (x)\"", "1.5", "True"],
+        ["'forward'"],
+        ["'cpu'", "'gpu'", "'tpu'"],
+    ]
+
+
+def test_values_are_seconds_for_every_kind_of_axis_value(project, fine):
+    about = project.benchmarks()["shapes.Shapes.track_compile"]
+    assert (about["unit"], about["type"]) == ("seconds", "time")
+    by_case = project.result("shapes.Shapes.track_compile")["by_case"]
+    measured = [v for (_, _, _, target), v in by_case.items() if target == "'cpu'" and not is_na(v)]
+    assert len(measured) == 7
+    assert all(1e-4 < value < 30 for value in measured)
+
+
+def test_a_case_that_the_workload_skips_is_not_available(project, fine):
+    by_case = project.result("shapes.Shapes.track_compile")["by_case"]
+    assert is_na(by_case["(2, 3)", "'naïve'", "'forward'", "'cpu'"])
+    reasons = {r.reason for r in project.records("shapes.Shapes") if r.status == "skipped"}
+    assert reasons == {"too naïve"}
+
+
+@pytest.mark.parametrize("target", ["gpu", "tpu"])
+def test_a_target_that_the_machine_lacks_is_not_available(project, fine, target):
+    from harness import targets
+
+    if not targets.find(target).lacking():
+        pytest.skip(f"this machine has a {target}")
+    by_case = project.result("shapes.Shapes.track_trace")["by_case"]
+    assert all(is_na(value) for case, value in by_case.items() if case[-1] == repr(target))
+
+
+def test_what_is_not_available_is_shown_so_and_does_not_fail_the_run(project, fine):
+    said, _ = fine
+    assert "n/a" in row(said, "shapes.Shapes.track_compile")
+    assert "failed" not in said
+
+
+def test_records_stand_beside_the_results_under_the_same_names(project, fine):
+    (file,) = (project.results / MACHINE / "records").iterdir()
+    assert file.stem == project.result_file().stem
+    for record in project.records():
+        assert (record.machine, record.env, record.commit) == (MACHINE, ENV, project.head)
+        assert record.dirty == ""
+
+
+def test_quick_is_one_process_and_one_pass(project, fine):
+    found = project.records("family.Concrete")
+    assert [(r.effort, r.protocol.split()[0]) for r in found] == [("quick", "1")]
+    assert len(found[0].stages["compile"].samples_ns) == 1
+
+
+def test_asv_shows_the_source_of_the_workload_as_code(project, fine):
+    benchmarks = project.benchmarks()
+    code = benchmarks["family.Concrete.track_trace"]["code"]
+    assert "class Concrete(Base):" in code
+    assert "return jnp.sin(x)" in code
+    assert "return jnp.cos(x)" in benchmarks["shapes.Shapes.track_trace"]["code"]
+
+
+def test_a_case_that_fails_is_failed_and_its_siblings_are_not(project, everything):
+    by_case = project.result("trouble.Half.track_trace")["by_case"]
+    assert by_case["False", "'forward'", "'cpu'"] is None
+    assert by_case["True", "'forward'", "'cpu'"] > 0
+    assert "failed" in row(everything, "trouble.Half.track_trace")
+
+
+def test_show_stderr_gives_the_reason_and_where_it_came_from(project, everything):
+    assert "MeasurementFailed: " in everything
+    assert "ValueError: only good ones work" in everything
+
+
+def test_not_implemented_in_a_workload_is_a_failure_like_any_other(project, everything):
+    assert project.result("trouble.Undecided.track_trace")["result"] == [None]
+    assert "NotImplementedError: left for later" in everything
+
+
+def test_a_wrong_declaration_fails_alone_and_says_what_is_wrong(project, everything):
+    assert project.result("trouble.Wrong.track_declaration")["result"] == [None]
+    assert "axis 'size' has no values" in everything
+    assert {n for n in project.names() if ".Wrong." in n} == {"trouble.Wrong.track_declaration"}
+
+
+def test_asv_check_finds_nothing_wrong(project):
+    assert "No problems found" in project.asv("check", "-E", "existing")
+
+
+def test_readers_give_the_same_answers_when_asv_spawns_them(project, fine):
+    before = project.result("family.Deep.track_execute")["by_case"]
+    lines = len(project.records())
+    project.run("--quick", "--launch-method", "spawn", "-b", "Deep.track_execute")
+    assert project.result("family.Deep.track_execute")["by_case"] == before
+    assert len(project.records()) == lines

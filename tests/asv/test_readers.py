@@ -1,0 +1,112 @@
+"""What asv imports and forks: it must know nothing of a JAX backend."""
+
+import subprocess
+import sys
+
+import pytest
+
+from harness.workload import Case
+from tests.asv.project import SCALE, Project
+
+READ = """
+import sys
+from asv_runner import discovery
+import jax
+from jax._src import xla_bridge
+
+sys.path.insert(0, {project!r})
+root = {project!r} + "/benchmarks"
+for benchmark in discovery.disc_benchmarks(root):
+    pass  # what asv's forkserver does before it forks
+answers = {{"cases": {{{case!r}: {{"trace": {{"samples": [0.5, 0.75], "number": 1}}}}}}}}
+for stage in ("trace", "compile"):
+    benchmark = discovery.get_benchmark_from_name(root, f"scale.Scale.track_{{stage}}-0")
+    benchmark.set_cache(answers)
+    try:
+        print(benchmark.do_run())
+    except Exception as error:
+        print(type(error).__name__, error)
+print(xla_bridge.backends_are_initialized())
+jax.numpy.zeros(())
+print(xla_bridge.backends_are_initialized())
+"""
+
+
+def test_importing_the_benchmarks_and_reading_results_wakes_no_backend(tmp_path):
+    project = Project(tmp_path, {"scale": SCALE})
+    code = READ.format(project=str(project.folder), case=Case().id)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=project.environment
+    )
+    assert done.stdout.splitlines() == [
+        "{'samples': [0.5, 0.75], 'number': 1}",
+        "SkipNotImplemented no stage compile here",
+        "False",
+        "True",
+    ], done.stderr
+
+
+def test_installing_twice_attaches_once():
+    from harness import suite, workload
+
+    hooks = len(workload.declaration_hooks)
+    suite.install()
+    suite.install()
+    assert len(workload.declaration_hooks) == max(hooks, 1)
+    if not hooks:
+        workload.declaration_hooks.remove(suite.attach)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("run", {}),
+        ("run --quick", {"quick": True}),
+        ("run -q HEAD^!", {"quick": True}),
+        ("run -m here --set-commit-hash abc", {"machine": "here", "commit": "abc"}),
+        ("run --machine=here", {"machine": "here"}),
+        ("--config other.json run -n", {"config": "other.json", "dry_run": True}),
+        ("run --bench Scale -b Sum", {"bench": ("Scale", "Sum")}),
+        ("continuous main --quick", {"quick": True}),
+        ("profile scale.Scale.track_trace", {"bench": ("scale.Scale.track_trace",)}),
+        ("find v1..v2 scale.Scale.track_trace", {"bench": ("scale.Scale.track_trace",)}),
+    ],
+)
+def test_the_command_line_of_asv_is_read_as_asv_reads_it(line, expected):
+    from harness.suite import AsvCall
+
+    assert AsvCall.from_arguments(line.split()) == AsvCall(**expected)
+
+
+def test_what_asv_would_not_accept_is_no_call_of_asv(capsys):
+    from harness.suite import AsvCall
+
+    assert AsvCall.from_arguments(["run", "--no-such-option"]) is None
+    assert capsys.readouterr().err == ""
+
+
+def test_bench_selects_the_cases_that_asv_will_ask_for():
+    from harness import Workload, spec
+    from harness.suite import AsvCall
+
+    class Sized(Workload):
+        sweep = {"size": [8, 16]}
+
+        def inputs(self, size):
+            return spec((size,))
+
+        @staticmethod
+        def function(x):
+            return x
+
+    cases = [Case({"size": size}, "forward", target) for size in (8, 16) for target in ("cpu",)]
+
+    def selected(*bench):
+        call = AsvCall(bench=bench)
+        return [case.axes["size"] for case in cases if call.selects(Sized, case)]
+
+    assert selected() == [8, 16]
+    assert selected("Sized") == [8, 16]
+    assert selected(r"track_compile\(16") == [16]
+    assert selected("nothing", r"\(8, 'forward', 'cpu'\)$") == [8]
+    assert selected("Other") == []

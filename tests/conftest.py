@@ -1,0 +1,29 @@
+"""What every test starts from: no setting of the machine it runs on, and nothing left to chance."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import pytest
+
+for name in [name for name in os.environ if name.startswith(("HARNESS_", "ASV_", "GIT_"))]:
+    del os.environ[name]
+
+# What is tested here is the same on every backend, and the CPU is there on every machine.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+# A shared machine may stop for longer than any deadline; a failure must come again when it is run
+# again.
+hypothesis.settings.register_profile("harness", deadline=None, derandomize=True, database=None)
+hypothesis.settings.load_profile("harness")
+
+
+@pytest.fixture
+def proof():
+    """JAX's events, listened to for as long as the test takes."""
+    from harness.evidence import Evidence
+
+    listening = Evidence()
+    yield listening
+    listening.close()

@@ -1,0 +1,1 @@
+"""Workloads that the tests measure: small ones, and ones that misbehave in every known way."""

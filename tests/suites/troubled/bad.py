@@ -1,0 +1,89 @@
+"""Workloads that misbehave, each with a case that does not."""
+
+import os
+import signal
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from harness import Workload, spec
+
+
+class Troubled(Workload):
+    """Does what `trouble` says while it is traced."""
+
+    sweep = {
+        "trouble": [
+            "none",
+            "raise",
+            "abort",
+            "kill",
+            "exit",
+            "hang",
+            "memory",
+            "eager",
+            "not_inputs",
+        ]
+    }
+    static = ("trouble",)
+    targets = ("cpu",)
+
+    def inputs(self, trouble):
+        return "four" if trouble == "not_inputs" else spec((8,))
+
+    @staticmethod
+    def function(x, trouble):
+        if trouble == "raise":
+            raise ValueError("this workload cannot be traced")
+        if trouble == "abort":
+            print("about to abort", file=sys.stderr, flush=True)
+            os.abort()
+        if trouble == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if trouble == "exit":
+            os._exit(7)
+        if trouble == "hang":
+            time.sleep(3600)
+        if trouble == "memory":
+            held = []
+            while True:
+                held.append(np.ones(2**24))
+        if trouble == "eager":
+            with jax.ensure_compile_time_eval():
+                jnp.sin(jnp.arange(3.0)).block_until_ready()
+        return x + 1
+
+
+class Printing(Workload):
+    """Prints where the harness talks to it."""
+
+    targets = ("cpu",)
+
+    def inputs(self):
+        print("noise on standard output")
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        print('{"type":"done"}')
+        return x + 1
+
+
+class Skipping(Workload):
+    """Does not want its second case measured."""
+
+    sweep = {"size": [8, 16]}
+    targets = ("cpu",)
+
+    def inputs(self, size):
+        return spec((size,))
+
+    def skip(self, size, **case):
+        return "sixteen is too many" if size == 16 else None
+
+    @staticmethod
+    def function(x):
+        return x + 1

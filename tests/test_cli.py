@@ -1,0 +1,204 @@
+"""The command line, as a user types it: what it prints, and the code it exits with."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from harness.analysis.load import load
+from tests.sweeps import SUITES
+
+TROUBLED = ("--benchmarks", str(SUITES / "troubled"))
+
+
+def harness(*arguments, **environment):
+    """Run the command line and return what it did."""
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A results tree that the command line made, and what it printed."""
+    results = tmp_path_factory.mktemp("results")
+    done = harness("run", "Scale", "Skipping", "--effort", "2x1", "--results", results, *TROUBLED)
+    return results, done
+
+
+def test_run_prints_progress_with_case_stage_and_eta_then_the_table(measured):
+    results, done = measured
+    assert done.returncode == 0, done.stderr
+    assert "ETA" in done.stderr
+    assert "process 1, " in done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("[6/6] ETA 0 s")
+    for text in ("small.Scale", "size=16", "compile", "Once per process: import", "bad.Skipping"):
+        assert text in done.stdout
+    assert "6 measured, 0 measured before and reused, 0 failed or refused." in done.stdout
+    assert "skipped: sixteen is too many" in done.stdout
+    assert str(results) in done.stdout
+
+
+def test_a_second_run_resumes_and_fresh_does_not(measured):
+    results, _ = measured
+    again = harness("run", "Scale", "--effort", "2x1", "--results", results, *TROUBLED)
+    assert "0 measured, 4 measured before and reused" in again.stdout
+    assert again.returncode == 0
+    one = ("--case", "size=8", "--fresh")
+    fresh = harness("run", "Scale", "--effort", "2x1", "--results", results, *one, *TROUBLED)
+    assert "2 measured, 0 measured before" in fresh.stdout
+
+
+def test_show_prints_the_stage_table_and_where_to_look_next(measured):
+    results, _ = measured
+    shown = harness("show", results, "--select", "Scale")
+    assert shown.returncode == 0
+    assert "small.Scale" in shown.stdout
+    assert "bad.Skipping" not in shown.stdout
+    assert "asv publish" in shown.stdout
+    assert 'harness.load("results")' in shown.stdout
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_export_writes_every_row(measured, tmp_path, suffix):
+    results, _ = measured
+    output = tmp_path / "deep" / f"rows.{suffix}"
+    done = harness("export", results, "-o", output)
+    assert done.returncode == 0, done.stderr
+    frame = load(results)
+    read = pd.read_csv(output) if suffix == "csv" else pd.read_parquet(output)
+    assert list(read.columns) == list(frame.columns)
+    assert len(read) == len(frame)
+    samples = read["samples"].map(json.loads) if suffix == "csv" else read["samples"].map(list)
+    assert list(samples) == list(frame["samples"])
+    assert os.listdir(output.parent) == [output.name], "no scratch file stays"
+
+
+def test_list_shows_workloads_axes_and_what_each_is_there_to_show():
+    done = harness("list", *TROUBLED)
+    assert done.returncode == 0
+    assert "small.Größe" in done.stdout
+    assert "size: 8, 16" in done.stdout
+    assert "transform: forward, sharded, pmap" in done.stdout
+    assert "Two cases that take next to no time." in done.stdout
+
+
+def test_some_failed_is_exit_code_3_and_the_rest_is_measured(tmp_path):
+    only = ("--case", "trouble=none", "--case", "trouble=raise")
+    done = harness("run", "Troubled", "--effort", "quick", "--results", tmp_path, *only, *TROUBLED)
+    assert done.returncode == 3
+    assert "failed: bad.Troubled trouble='raise'" in done.stderr
+    assert "ValueError: this workload cannot be traced" in done.stdout
+    assert "1 measured" in done.stdout
+
+
+def test_what_is_wrong_in_a_suite_is_said_and_the_rest_goes_on(tmp_path):
+    broken = ("--benchmarks", SUITES / "broken")
+    done = harness("run", "--effort", "quick", "--results", tmp_path, *broken)
+    assert done.returncode == 3
+    assert "wrong.py: importing it raised RuntimeError: no luck today." in done.stderr
+    assert "static names 'steps', which function does not take" in done.stderr
+    assert "1 measured" in done.stdout
+
+
+def test_nothing_measured_is_exit_code_4(tmp_path):
+    done = harness("run", "Scale", "--target", "tpu", "--results", tmp_path, *TROUBLED)
+    assert done.returncode == 4
+    assert "n/a" in done.stdout
+
+
+def test_nothing_to_show_is_exit_code_4(tmp_path):
+    done = harness("show", tmp_path)
+    assert done.returncode == 4
+    assert "harness run" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "Nope", *TROUBLED], "No workload matches 'Nope'. There are: "),
+        (["run", "Sca(le", *TROUBLED], "'Sca(le' is no regular expression"),
+        (["run", "Scale", "--effort", "mad", *TROUBLED], "No effort is called 'mad'"),
+        (["run", "Scale", "--target", "npu", *TROUBLED], "No target is called 'npu'; known are"),
+        (["run", "Scale", "--case", "size", *TROUBLED], "expected AXIS=VALUE"),
+        (["run", "Scale", "--case", "size=9", *TROUBLED], "No case has size=9. The axes and"),
+        (["run", "--benchmarks", "nowhere"], "There is no folder of benchmarks at"),
+        (["show", "nowhere"], "There are no results at nowhere"),
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["run", "--timeout", "-1"], "Invalid value for '--timeout'"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_with_what_was_expected(arguments, text):
+    done = harness(*arguments)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_export_of_an_unknown_kind_is_wrong_usage(measured, tmp_path):
+    done = harness("export", measured[0], "-o", tmp_path / "rows.xlsx")
+    assert done.returncode == 2
+    assert "expected .csv or .parquet" in done.stderr
+
+
+def test_a_results_folder_that_cannot_be_written_is_exit_code_4(tmp_path):
+    (tmp_path / "file").touch()
+    done = harness("run", "Scale", "--results", tmp_path / "file", "--effort", "quick", *TROUBLED)
+    assert done.returncode == 4
+    assert "cannot be written: Not a directory" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path):
+    running = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "harness", "run", "Scale", "--effort", "40x1"),
+            *("--results", str(tmp_path), *TROUBLED),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not any(file.stat().st_size for file in tmp_path.glob("*/records/*.jsonl")):
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Every finished record is kept; the same command resumes" in said
+    assert not load(tmp_path).empty
+
+
+def test_help_teaches_commands_and_exit_codes():
+    done = harness("--help")
+    assert done.returncode == 0
+    for text in (
+        "harness run Gelu --case size=1024",
+        "Exit codes: 0 fine; 2 wrong usage",
+        "export",
+    ):
+        assert text in done.stdout
+    for command in ("list", "run", "show", "export"):
+        assert harness(command, "--help").returncode == 0
+
+
+def test_a_machine_without_git_measures_all_the_same(tmp_path):
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    done = harness(
+        *("run", "Scale", "--case", "size=8", "--effort", "quick", "--machine", "here"),
+        *("--results", tmp_path / "results", *TROUBLED),
+        PATH=str(bare),
+    )
+    assert done.returncode == 0, done.stderr
+    frame = load(tmp_path / "results")
+    assert set(frame["commit"]) == {""}
+    assert frame["commit_date"].isna().all()

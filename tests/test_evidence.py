@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harness.evidence import COLD, Evidence, contradiction
+from harness.transforms import fresh
+
+
+def scaled(x):
+    return jnp.tanh(x) * 2
+
+
+SHAPE = jax.ShapeDtypeStruct((3,), "float32")
+
+
+@pytest.fixture(autouse=True)
+def nothing_in_memory():
+    jax.clear_caches()
+
+
+def test_each_stage_shows_its_own_event(proof):
+    jitted = jax.jit(fresh(scaled))
+    proof.take()
+    traced = jitted.trace(SHAPE)
+    assert proof.take() == COLD["trace"]
+    lowered = traced.lower()
+    assert proof.take() == COLD["lower"]
+    compiled = lowered.compile()
+    assert proof.take() == COLD["compile"]
+    data = jax.device_put(np.ones(3, np.float32))
+    proof.take()
+    compiled(data)
+    assert proof.take() == COLD["execute"]
+
+
+def test_a_second_pass_over_the_same_function_contradicts_cold(proof):
+    jitted = jax.jit(fresh(scaled))
+    first = jitted.trace(SHAPE)
+    first.lower().compile()
+    proof.take()
+    second = jitted.trace(SHAPE)
+    assert contradiction(proof.take(), COLD["trace"])
+    second.lower()
+    assert contradiction(proof.take(), COLD["lower"])
+
+
+def test_a_cached_trace_found_by_another_jit_is_told_by_its_jaxpr_alone(proof):
+    """If the event fails to come, JAX has learnt to tell, and `stages` need no longer look."""
+    function = fresh(scaled)
+    first = jax.jit(function).trace(SHAPE)
+    proof.take()
+    second = jax.jit(function).trace(SHAPE)
+    assert proof.take() == COLD["trace"]
+    assert second.jaxpr is first.jaxpr
+    assert jax.jit(fresh(function)).trace(SHAPE).jaxpr is not first.jaxpr
+
+
+def test_lowering_and_compiling_the_same_object_again_shows_no_event(proof):
+    traced = jax.jit(fresh(scaled)).trace(SHAPE)
+    lowered = traced.lower()
+    lowered.compile()
+    proof.take()
+    traced.lower()
+    assert contradiction(proof.take(), COLD["lower"])
+    lowered.compile()
+    assert contradiction(proof.take(), COLD["compile"])
+
+
+def test_what_was_taken_is_not_counted_again(proof):
+    jax.jit(fresh(scaled)).trace(SHAPE)
+    assert proof.take()["trace"] == 1
+    assert proof.take() == {}
+
+
+def test_a_closed_one_hears_nothing():
+    listening = Evidence()
+    listening.close()
+    jax.jit(fresh(scaled)).trace(SHAPE)
+    assert listening.take() == {}
+
+
+def test_a_contradiction_says_what_was_seen_and_what_was_needed():
+    text = contradiction({"trace": 2, "compile": 1}, {"trace": 1})
+    assert text == "events show 1 compile, 2 trace; the label needs 1 trace"
+    assert contradiction({}, {"trace": 1}) == "events show no event; the label needs 1 trace"
+    assert contradiction({"hit": 1}, {}) == "events show 1 hit; the label needs no event"
+
+
+@pytest.mark.parametrize("stage", COLD)
+def test_what_the_label_needs_is_no_contradiction(stage):
+    assert contradiction(dict(COLD[stage]), COLD[stage]) is None

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"jax", "jaxlib", "pandas", "pyarrow", "scipy"}
+
+LIGHT = [
+    "harness",
+    "harness.cli",
+    "harness.discovery",
+    "harness.environment",
+    "harness.errors",
+    "harness.process",
+    "harness.records",
+    "harness.sampling",
+    "harness.selection",
+    "harness.targets",
+    "harness.unit",
+    "harness.workload",
+]
+
+
+def imported(*arguments):
+    """Run Python and return what it printed, and the top names of all that it imported."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return done.stdout, {line.split("|")[-1].strip().split(".")[0] for line in lines}
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_importing_a_light_module_loads_nothing_heavy(module):
+    _, names = imported("-c", f"import {module}")
+    assert "harness" in names
+    assert names & HEAVY == set()
+
+
+def test_declaring_a_workload_loads_nothing_heavy():
+    script = (
+        "from harness import Workload, spec\n"
+        "class Own(Workload):\n"
+        "    def inputs(self): return spec((4,), 'bfloat16')\n"
+        "    @staticmethod\n"
+        "    def function(x): return x\n"
+        "from harness.workload import check, version_of\n"
+        "check(Own), version_of(Own)\n"
+    )
+    _, names = imported("-c", script)
+    assert names & HEAVY == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])
+def test_asking_for_help_loads_nothing_heavy(arguments):
+    said, names = imported("-m", "harness", *arguments)
+    assert "Usage: harness" in said
+    assert names & HEAVY == set()
+
+
+def test_this_would_notice_jax():
+    _, names = imported("-c", "import harness.evidence")
+    assert {"jax", "jaxlib"} <= names

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import jax
+import pytest
+
+from harness.program import fingerprint, normalise
+
+FUNCTION = """
+import jax.numpy as jnp
+
+def function(x):
+    return jnp.tanh(x @ x.T).sum() * {constant}
+"""
+
+
+def compiled(constant=2.0, lines=0, file="here.py"):
+    """Compile the function as it stands `lines` further down in a file of that name."""
+    names = {}
+    exec(compile("\n" * lines + FUNCTION.format(constant=constant), file, "exec"), names)
+    return (
+        jax.jit(names["function"]).trace(jax.ShapeDtypeStruct((4, 4), "float32")).lower().compile()
+    )
+
+
+def test_the_same_function_on_other_lines_of_another_file_is_the_same_program():
+    one, other = compiled(), compiled(lines=40, file="there.py")
+    assert one.as_text() != other.as_text()  # or this test would show nothing
+    assert normalise(one.as_text()) == normalise(other.as_text())
+    assert fingerprint(one) == fingerprint(other)
+
+
+def test_another_constant_is_another_program():
+    assert fingerprint(compiled(2.0)) != fingerprint(compiled(3.0))
+
+
+def test_the_fingerprint_is_16_hexadecimal_digits():
+    assert re.fullmatch(r"[0-9a-f]{16}", fingerprint(compiled()))
+
+
+def test_what_has_no_text_has_no_fingerprint():
+    class Silent:
+        def as_text(self):
+            return None
+
+    assert fingerprint(Silent()) == ""
+
+
+SCRIPT = """
+import jax
+from harness import inputs, program, stages
+from harness.reference import Reference
+from harness.workload import Case
+
+prepared = stages.prepare(Reference, Case())
+jitted = stages.wrap(prepared)
+print(program.fingerprint(jitted.trace(*prepared.abstract).lower().compile()))
+"""
+
+
+def test_the_fingerprint_is_the_same_in_two_processes():
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", "\n" * lines + SCRIPT],
+            env=os.environ | {"PYTHONHASHSEED": str(lines)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for lines in (1, 30)
+    ]
+    one, other = (process.communicate()[0].strip() for process in started)
+    assert one == other
+    assert len(one) == 16
+
+
+ADD = "  ROOT add.1 = f32[2]{0} add(x, y)"
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        ', metadata={op_name="jit(f)/add" source_file="a.py" source_line=3}',
+        ', metadata={op_name="a } in { braces" stack_frame_id=7}',
+        r', metadata={op_name="a quoted \" and } more" source_line=1}',
+        ",  metadata={}",
+    ],
+)
+def test_metadata_are_stripped_whatever_they_hold(metadata):
+    assert normalise(f"{ADD}{metadata}\n") == f"{ADD}\n"
+
+
+def test_what_follows_metadata_is_kept():
+    text = f'{ADD}, metadata={{op_name="f"}}, backend_config={{"a":{{"b":"1"}}}}\n'
+    assert normalise(text) == f'{ADD}, backend_config={{"a":{{"b":"1"}}}}\n'
+
+
+def test_tables_of_files_and_frames_are_stripped():
+    tables = (
+        'FileNames\n1 "a.py"\n\nFunctionNames\n1 "f"\n\n'
+        "FileLocations\n1 {file_name_id=1 line=3}\n\nStackFrames\n1 {file_location_id=1}\n\n"
+    )
+    header, body = "HloModule jit_f\n\n", f"ENTRY main {{\n{ADD}\n}}\n"
+    assert normalise(header + tables + body) == normalise(header + body)
+    assert "HloModule jit_f" in normalise(header + tables + body)

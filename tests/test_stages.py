@@ -1,0 +1,496 @@
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.experimental.compilation_cache import compilation_cache
+
+from harness import evidence, sampling, stages, transforms
+from harness.records import STAGES
+from harness.workload import Case, Workload, WorkloadError, enumerate_cases, spec
+
+SHORT_S = 0.0005
+"""Execute for this long: what is tested here does not depend on it."""
+
+
+class Plain(Workload):
+    targets = ("cpu",)
+    transforms = ("forward", "gradient", "vmap")
+
+    def inputs(self):
+        return {"w": spec((8, 4)), "b": spec((4,))}, spec((3, 8))
+
+    @staticmethod
+    def function(parameters, x):
+        return jax.nn.relu(x @ parameters["w"] + parameters["b"])
+
+
+class Static(Workload):
+    targets = ("cpu",)
+    transforms = ("forward", "gradient", "vmap")
+    sweep = {"size": [8], "steps": [2, 3]}
+    static = ("steps",)
+
+    def inputs(self, size):
+        return spec((size,))
+
+    @staticmethod
+    def function(x, *, steps):
+        return lax.fori_loop(0, steps, lambda _, y: jnp.sin(y), x)
+
+
+class Donated(Workload):
+    targets = ("cpu",)
+    transforms = ("forward", "gradient", "vmap")
+    donate = ("state",)
+
+    def inputs(self):
+        return {"a": spec((16,)), "n": spec((16,), "int32")}, spec((16,))
+
+    @staticmethod
+    def function(state, step):
+        return {"a": state["a"] + step, "n": state["n"] + 1}
+
+
+class DonatedAmongMany(Workload):
+    targets = ("cpu",)
+    donate = ("first",)
+
+    def inputs(self):
+        return spec((4,)), spec((4,)), spec((4,))
+
+    @staticmethod
+    def function(first, *others):
+        return first + sum(others)
+
+
+class DonatedKeys(Workload):
+    targets = ("cpu",)
+    donate = ("keys",)
+
+    def inputs(self):
+        return spec((4,), "key")
+
+    @staticmethod
+    def function(keys):
+        return jax.vmap(lambda key: jax.random.split(key, 1)[0])(keys)
+
+
+EVERY_KIND = [
+    (workload, case)
+    for workload in (Plain, Static, Donated, DonatedAmongMany, DonatedKeys)
+    for case in enumerate_cases(workload)
+]
+
+
+def take(workload, proof, case=None, **options):
+    """Make one short pass over one case."""
+    prepared = stages.prepare(workload, case or next(enumerate_cases(workload)))
+    return stages.cold_pass(prepared, proof, effort_s=SHORT_S, **options)
+
+
+@pytest.mark.parametrize(
+    ("workload", "case"),
+    EVERY_KIND,
+    ids=[f"{w.__name__}-{'-'.join(map(str, c.coordinates.values()))}" for w, c in EVERY_KIND],
+)
+def test_a_pass_has_every_stage_proven_twice_in_a_row(workload, case, proof):
+    prepared = stages.prepare(workload, case)
+    for _ in range(2):
+        taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+        assert taken.refused == {}
+        assert tuple(taken.samples_ns) == STAGES
+        assert all(ns > 0 for samples in taken.samples_ns.values() for ns in samples)
+        assert taken.timed_ns >= sum(taken.samples_ns[stage][0] for stage in STAGES[:3])
+
+
+def jitted_inside(x):
+    return jnp.tanh(x) + 1
+
+
+@jax.custom_vjp
+def with_own_gradient(x):
+    return jnp.sin(x)
+
+
+with_own_gradient.defvjp(
+    lambda x: (jnp.sin(x), jnp.cos(x)), lambda cosine, cotangent: (cosine * cotangent,)
+)
+
+FUNCTIONS = {
+    "jit within jit": jax.jit(jitted_inside),
+    "scan": lambda x: lax.scan(lambda c, y: (c + y, c * y), 0.0, x),
+    "cond": lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x),
+    "while": lambda x: lax.while_loop(lambda y: y[0] < 100, lambda y: y * 2 + 1, jnp.abs(x)),
+    "custom gradient": with_own_gradient,
+    "checkpoint": jax.checkpoint(jitted_inside),
+    "gradient": jax.grad(lambda x: jnp.sum(jnp.tanh(x) ** 2)),
+    "sort and take": lambda x: jnp.take(jnp.sort(x), jnp.argmax(x)),
+    "decomposition": lambda x: jnp.linalg.cholesky(jnp.outer(x, x) + 10 * jnp.eye(16)),
+    "fft": lambda x: jnp.abs(jnp.fft.rfft(x)),
+    "random": lambda x: x + jax.random.normal(jax.random.key(0), (16,)),
+    "constants of NumPy": lambda x: x @ np.ones((16, 16), np.float32) + np.arange(16.0),
+}
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_no_kind_of_function_is_refused_for_what_jax_does_inside(kind, proof):
+    class Kind(Workload):
+        function = staticmethod(FUNCTIONS[kind])
+
+        def inputs(self):
+            return spec((16,))
+
+    taken = take(Kind, proof)
+    assert taken.refused == {}
+    assert tuple(taken.samples_ns) == STAGES
+
+
+def test_stages_are_announced_in_order_and_before_they_begin(proof):
+    said = []
+    counted = []
+
+    def announce(stage):
+        said.append(stage)
+        counted.append(proof.take())
+
+    taken = take(Plain, proof, announce=announce)
+    assert said == ["trace", "lower", "compile", "execute"]
+    # What comes before a stage has been judged and taken: nothing of the next one is there yet.
+    assert counted == [{}] * 4
+    assert taken.refused == {}
+
+
+def test_the_collector_is_off_inside_the_clock_and_on_again_afterwards(proof, monkeypatch):
+    inside, outside = [], []
+
+    def on_event(event, duration_secs, **_):
+        if event.startswith("/jax/core/compile/"):
+            inside.append(gc.isenabled())
+
+    real = sampling.time_blocks
+
+    def time_blocks(call, *rest):
+        def watched(*arguments):
+            inside.append(gc.isenabled())
+            return call(*arguments)
+
+        return real(watched, *rest)
+
+    monkeypatch.setattr(sampling, "time_blocks", time_blocks)
+    prepared = stages.prepare(Plain, Case())
+    assert gc.isenabled()
+    jax.monitoring.register_event_duration_secs_listener(on_event)
+    try:
+        stages.cold_pass(
+            prepared, proof, lambda stage: outside.append(gc.isenabled()), effort_s=SHORT_S
+        )
+    finally:
+        jax.monitoring.unregister_event_duration_listener(on_event)
+    assert len(inside) > 3 + sampling.DISPATCHES
+    assert not any(inside)
+    assert outside == [True] * 4
+    assert gc.isenabled()
+
+
+def test_the_collector_is_on_again_after_an_error(proof):
+    class Fails(Plain):
+        @staticmethod
+        def function(parameters, x):
+            assert not gc.isenabled()
+            raise ValueError("no such luck")
+
+    with pytest.raises(ValueError, match="no such luck"):
+        take(Fails, proof)
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off():
+    gc.disable()
+    try:
+        with stages.gc_off():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_what_the_function_calls_is_traced_anew_in_every_pass(proof):
+    """No event tells: JAX fires none for a jitted function within another."""
+    traced = []
+
+    @jax.jit
+    def inner(x):
+        traced.append(1)
+        return x + 1
+
+    class Calls(Workload):
+        def inputs(self):
+            return spec((4,))
+
+        @staticmethod
+        def function(x):
+            return inner(x) * 2
+
+    for number in (1, 2, 3):
+        assert take(Calls, proof).refused == {}
+        assert len(traced) == number
+
+
+def test_a_trace_that_jax_had_in_memory_is_refused(proof, monkeypatch):
+    """Both things that make a pass cold are broken on purpose; either of them would do."""
+    prepared = stages.prepare(Plain, Case())
+    first = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    assert first.refused == {}
+    monkeypatch.setattr(transforms, "fresh", lambda function: function)
+    monkeypatch.setattr(jax, "clear_caches", lambda: None)
+    kept = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    again = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    assert kept.refused == {}
+    assert set(again.refused) >= {"trace", "lower"}
+    assert again.refused["trace"] == (
+        "JAX gave back the jaxpr of the last pass: nothing was traced"
+    )
+    assert again.refused["lower"] == "events show no event; the label needs 1 lower"
+    assert not set(again.refused) & set(again.samples_ns)
+
+
+compiled_inside = jax.jit(lambda x: x * 3)
+
+
+def test_a_trace_that_compiles_something_is_refused(proof):
+    class Eager(Workload):
+        def inputs(self):
+            return spec((4,))
+
+        @staticmethod
+        def function(x):
+            with jax.ensure_compile_time_eval():
+                constant = compiled_inside(np.ones(4, np.float32))
+            return x + constant
+
+    taken = take(Eager, proof)
+    assert "trace" not in taken.samples_ns
+    assert set(taken.refused) == {"trace"}
+    text = taken.refused["trace"]
+    assert text.startswith("events show 1 compile, 1 lower")
+    assert text.endswith("trace; the label needs 1 trace")
+    assert tuple(taken.samples_ns) == STAGES[1:]
+
+
+@pytest.fixture
+def persistent_cache(tmp_path):
+    """Switch JAX's persistent cache on for one test, for programs however small."""
+    wanted = {
+        "jax_compilation_cache_dir": str(tmp_path / "cache"),
+        "jax_enable_compilation_cache": True,
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": 0,
+    }
+    before = {name: getattr(jax.config, name) for name in wanted}
+    compilation_cache.reset_cache()
+    for name, value in wanted.items():
+        jax.config.update(name, value)
+    yield tmp_path / "cache"
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+
+
+def test_a_program_from_the_persistent_cache_is_not_called_cold(proof, persistent_cache):
+    first = take(Plain, proof)
+    assert first.refused == {}
+    assert any(persistent_cache.iterdir())
+    second = take(Plain, proof)
+    assert "compile" not in second.samples_ns
+    assert second.refused == {"compile": "events show 1 compile, 1 hit; the label needs 1 compile"}
+
+
+def test_a_call_that_compiles_again_is_refused(proof):
+    class Weak(Workload):
+        """The data are not weakly typed, so the call needs another program."""
+
+        def inputs(self):
+            return jax.ShapeDtypeStruct((), "float32", weak_type=True)
+
+        @staticmethod
+        def function(x):
+            return x + 1
+
+    taken = take(Weak, proof)
+    assert tuple(taken.samples_ns) == STAGES[:3]
+    assert set(taken.refused) == {"dispatch", "execute"}
+    assert taken.refused["execute"].startswith(
+        "the call did not run the program that was compiled: events show 1 compile"
+    )
+
+
+@pytest.mark.parametrize("transform", ["forward", "vmap"])
+def test_donated_inputs_are_donated_and_fresh_for_every_call(transform, proof, monkeypatch):
+    seen = []
+    real = sampling.time_blocks
+
+    def time_blocks(call, *rest):
+        def watched(state, step):
+            assert not any(leaf.is_deleted() for leaf in (*state.values(), step))
+            result = call(state, step)
+            seen.append((state, step))
+            return result
+
+        return real(watched, *rest)
+
+    monkeypatch.setattr(sampling, "time_blocks", time_blocks)
+    prepared = stages.prepare(Donated, Case(transform=transform))
+    taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    assert taken.refused == {}
+    assert "input_output_alias" in taken.compiled.as_text()
+    assert len(seen) >= sampling.DISPATCHES + sampling.BLOCKS
+    assert all(leaf.is_deleted() for state, _ in seen for leaf in state.values())
+    assert not any(step.is_deleted() for _, step in seen)
+    kept = jax.tree_util.tree_leaves(prepared.data(taken.compiled))
+    assert not any(leaf.is_deleted() for leaf in kept)
+
+
+def test_the_data_of_a_case_are_made_once(proof):
+    prepared = stages.prepare(Plain, Case())
+    taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    assert prepared.data(taken.compiled) is prepared.data(taken.compiled)
+
+
+def test_data_that_are_large_are_not_kept(proof, monkeypatch):
+    monkeypatch.setattr(stages, "_KEEP_DATA_BYTES", 16)
+    prepared = stages.prepare(Plain, Case())
+    taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    assert prepared.data(taken.compiled) is not prepared.data(taken.compiled)
+
+
+def test_inputs_that_are_none_are_refused_before_anything_is_traced():
+    class Wrong(Plain):
+        def inputs(self):
+            return spec((4,)), 3
+
+    text = r"Wrong \(.*test_stages\.py:\d+\), transform='forward', .*: the input at \[1\] is 3 of"
+    with pytest.raises(WorkloadError, match=text):
+        stages.prepare(Wrong, Case())
+
+
+def test_pmap_still_has_no_trace_of_its_own():
+    """If this fails, a JAX release gave it one: measure it, and drop `NO_PMAP_TRACE`."""
+    assert hasattr(jax.jit(jnp.sin), "trace")
+    assert not hasattr(jax.pmap(jnp.sin), "trace")
+
+
+# --- several devices ------------------------------------------------------------------------------
+
+SEVERAL = """
+import json
+import warnings
+
+warnings.simplefilter("error")
+import jax
+from harness import evidence, stages, transforms
+from harness.workload import Case, Workload, spec
+
+class Both(Workload):
+    sweep = {"factor": [3]}
+    static = ("factor",)
+    donate = ("x",)
+
+    def inputs(self):
+        return spec((4, 6)), spec((4,)), spec((4,), "key")
+
+    @staticmethod
+    def function(x, y, keys, *, factor):
+        return factor * x + y.sum(), jax.random.key_data(keys)
+
+class Scalar(Both):
+    def inputs(self):
+        return spec((8,)), spec(()), spec((2,), "key")
+
+class Odd(Both):
+    def inputs(self):
+        return spec((4,)), spec((3,)), spec((2,), "key")
+
+proof = evidence.Evidence()
+found = {"devices": jax.device_count()}
+for workload, transform in [(Both, "sharded"), (Both, "pmap"), (Scalar, "sharded")]:
+    prepared = stages.prepare(workload, Case({"factor": 3}, transform))
+    passes = [stages.cold_pass(prepared, proof, effort_s=0.0005) for _ in range(2)]
+    data = prepared.data(passes[0].compiled)
+    found[f"{workload.__name__} {transform}"] = {
+        "stages": [list(taken.samples_ns) for taken in passes],
+        "refused": [taken.refused for taken in passes],
+        "shapes": [leaf.shape for leaf in prepared.abstract],
+        "shard": [leaf.sharding.shard_shape(leaf.shape) for leaf in data],
+        "devices": [len(leaf.devices()) for leaf in data],
+        "donates": "input_output_alias" in passes[0].compiled.as_text(),
+        "kept": [not leaf.is_deleted() for leaf in data],
+    }
+try:
+    stages.prepare(Odd, Case({"factor": 3}, "sharded"))
+except transforms.NotApplicable as reason:
+    found["odd"] = str(reason)
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def several():
+    """What a process with two CPU devices found out; this process keeps the devices it has."""
+    done = subprocess.run(
+        [sys.executable, "-c", SEVERAL],
+        env=os.environ | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("case", ["Both sharded", "Scalar sharded"])
+def test_sharded_has_every_stage(several, case):
+    assert several["devices"] == 2
+    assert several[case]["refused"] == [{}, {}]
+    assert several[case]["stages"] == [list(STAGES)] * 2
+
+
+def test_sharded_inputs_lie_on_all_devices_along_their_leading_axis(several):
+    assert several["Both sharded"]["devices"] == [2, 2, 2]
+    assert several["Both sharded"]["shard"] == [[2, 6], [2], [2]]
+
+
+def test_sharded_scalars_are_replicated(several):
+    assert several["Scalar sharded"]["devices"] == [2, 2, 2]
+    assert several["Scalar sharded"]["shard"] == [[4], [], [1]]
+
+
+def test_sharded_does_not_apply_where_devices_cannot_share_evenly(several):
+    assert several["odd"] == (
+        "the leading axis of the input at [1] has 3 elements, which 2 devices cannot share evenly"
+    )
+
+
+def test_pmap_has_every_stage_but_trace(several):
+    assert several["Both pmap"]["refused"] == [{}, {}]
+    assert several["Both pmap"]["stages"] == [list(STAGES[1:])] * 2
+    assert evidence.PMAP["lower"] == {"trace": 1, "lower": 1}
+
+
+def test_pmap_adds_an_axis_of_devices(several):
+    assert several["Both pmap"]["shapes"] == [[2, 4, 6], [2, 4], [2, 4]]
+    assert several["Both pmap"]["devices"] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("case", ["Both sharded", "Both pmap", "Scalar sharded"])
+def test_donation_holds_on_several_devices(several, case):
+    assert several[case]["donates"]
+    assert several[case]["kept"] == [True, True, True]

@@ -1,0 +1,244 @@
+"""Sweeps: real processes, real JAX, and everything that can go wrong with them."""
+
+import json
+import os
+import subprocess
+import time
+
+import pytest
+
+from harness import sampling
+from harness.errors import StoreError
+from harness.records import CALIBRATED_BY, PROCESS_STAGES, STAGES, Problems, Store, values_ns
+from tests.sweeps import by_axis, sweep, workload
+
+Scale = workload("small", "Scale")
+Troubled = workload("bad", "Troubled")
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory):
+    """Two processes of two passes, measured once for several tests."""
+    results = tmp_path_factory.mktemp("twice")
+    return results, sweep([Scale], results, "2x2", seed=7)
+
+
+def records(outcome, name):
+    return [record for record in outcome.records if record.workload == name]
+
+
+def test_every_process_measures_every_case_in_every_stage(twice):
+    _, outcome = twice
+    cases = records(outcome, "small.Scale")
+    assert sorted((r.axes["size"], r.replicate[-2:]) for r in cases) == [
+        (8, "#0"),
+        (8, "#1"),
+        (16, "#0"),
+        (16, "#1"),
+    ]
+    for record in cases:
+        assert record.status == "ok"
+        assert list(record.stages) == list(STAGES)
+        assert [len(record.stages[stage].samples_ns) for stage in STAGES[:3]] == [2, 2, 2]
+        assert len(record.stages["execute"].samples_ns) == 2 * sampling.BLOCKS
+        assert min(values_ns(record.stages).values()) > 0
+
+
+def test_every_process_also_measures_itself_and_the_reference(twice):
+    _, outcome = twice
+    processes = records(outcome, "process")
+    assert [sorted(record.stages) for record in processes] == [sorted(PROCESS_STAGES)] * 2
+    assert len(records(outcome, "reference")) == 2
+    for record in outcome.records:
+        assert set(CALIBRATED_BY.values()) <= set(record.reference_ns)
+
+
+def test_records_say_where_and_of_what_they_are(twice):
+    _, outcome = twice
+    for record in outcome.records:
+        environment = json.loads(bytes(record.environment))
+        assert environment["flags"]["JAX_ENABLE_COMPILATION_CACHE"] == "0"
+        assert {"python", "jax", "jaxlib", "host", "device", "x64"} <= set(environment)
+        assert environment["host"]["affinity"] >= 1
+        assert record.machine == "tested"
+        assert record.seed == 7
+        assert len(record.load_average) == 3
+    fingerprints = {(r.axes["size"], r.fingerprint) for r in records(outcome, "small.Scale")}
+    assert len(fingerprints) == 2, "the same program has the same fingerprint in every process"
+
+
+def test_a_second_run_measures_nothing_again(twice):
+    results, first = twice
+    second = sweep([Scale], results, "2x2")
+    assert (second.measured, second.reused) == (0, 4)
+    assert {r.replicate for r in second.records} <= {r.replicate for r in first.records}
+
+
+def test_fresh_measures_again_and_replaces(tmp_path):
+    first = sweep([Scale], tmp_path)
+    second = sweep([Scale], tmp_path, fresh=True)
+    assert (second.measured, second.reused) == (2, 0)
+    file = next(tmp_path.glob("*/records/*.jsonl"))
+    kept = Store(file).read()
+    assert {r.sweep for r in kept} == {second.records[0].sweep}
+    assert len(kept) == len(first.records)
+
+
+def test_more_processes_are_added_to_what_there_is(tmp_path):
+    sweep([Scale], tmp_path, "1x1")
+    outcome = sweep([Scale], tmp_path, "2x1")
+    assert (outcome.measured, outcome.reused) == (2, 2)
+
+
+def test_another_number_of_passes_is_another_measurement(tmp_path):
+    sweep([Scale], tmp_path, "1x1")
+    assert sweep([Scale], tmp_path, "1x2").measured == 2
+
+
+def test_a_changed_flag_is_another_measurement(tmp_path, monkeypatch):
+    sweep([Scale], tmp_path)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_max_hlo_modules=3")
+    assert sweep([Scale], tmp_path).measured == 2
+
+
+def test_a_case_that_misbehaves_costs_only_itself(tmp_path):
+    outcome = sweep([Troubled], tmp_path, timeout_s=4, memory_limit_bytes=2**30)
+    found = by_axis(outcome, "trouble")
+    reasons = {trouble: (r.status, r.reason) for trouble, r in found.items()}
+    assert reasons.pop("none") == ("ok", "")
+    status, _ = reasons.pop("eager")
+    assert status == "ok", "the other stages are what they say"
+    assert not found["eager"].stages["trace"].samples_ns
+    assert "the label needs 1 trace" in next(iter(found["eager"].stages["trace"].refused))
+    assert {status for status, _ in reasons.values()} == {"failed"}
+    texts = {trouble: reason for trouble, (_, reason) in reasons.items()}
+    assert "ValueError: this workload cannot be traced (at bad.py:" in texts["raise"]
+    assert texts["abort"] == "killed by SIGABRT"
+    assert any("about to abort" in line for line in found["abort"].stderr)
+    assert texts["kill"].startswith("killed by SIGKILL (not by the harness")
+    assert texts["exit"] == "the process ended with exit code 7 before it was done"
+    assert texts["hang"] == "timeout: not done after 4 s, in stage 'trace'"
+    assert texts["memory"].startswith("out of memory: the process held 1.")
+    assert "expected a pytree of harness.spec" in texts["not_inputs"]
+    assert len(outcome.failed) == 7
+
+
+def test_a_case_that_fails_twice_is_left_alone(tmp_path):
+    outcome = sweep([Troubled], tmp_path, "4x1", keep=lambda case: case.axes["trouble"] == "raise")
+    assert len([r for r in outcome.records if r.axes.get("trouble")]) == 2
+
+
+def test_what_a_workload_prints_is_no_message(tmp_path):
+    outcome = sweep([workload("bad", "Printing")], tmp_path)
+    assert [r.status for r in records(outcome, "bad.Printing")] == ["ok"]
+
+
+def test_a_case_that_is_skipped_says_why_and_starts_no_process(tmp_path):
+    outcome = sweep([workload("bad", "Skipping")], tmp_path)
+    found = by_axis(outcome, "size")
+    assert (found[8].status, found[16].status) == ("ok", "skipped")
+    assert found[16].reason == "sixteen is too many"
+
+
+def test_a_target_that_the_machine_lacks_is_skipped_with_the_reason(tmp_path):
+    outcome = sweep([Scale], tmp_path, targets=("tpu",))
+    assert {r.status for r in outcome.records} == {"skipped"}
+    assert "libtpu" in outcome.records[0].reason or "TPU" in outcome.records[0].reason
+    assert outcome.measured == 0
+
+
+def test_several_devices_are_a_process_of_their_own(tmp_path):
+    outcome = sweep([workload("small", "Several")], tmp_path)
+    devices = {
+        r.transform: json.loads(bytes(r.environment))["devices"]
+        for r in records(outcome, "small.Several")
+    }
+    assert devices == {"forward": 1, "sharded": 2, "pmap": 2}
+    assert {r.status for r in outcome.records} == {"ok"}
+
+
+def test_names_may_be_unicode_and_values_hold_anything(tmp_path):
+    outcome = sweep([workload("small", "Größe")], tmp_path)
+    found = by_axis(outcome, "name")
+    assert {value: r.status for value, r in found.items()} == {"größer-als": "ok", "x=1, y": "ok"}
+
+
+def test_the_order_of_visits_is_random_and_repeats_with_its_seed(tmp_path):
+    def order(folder, seed):
+        seen = []
+        sweep(
+            [Troubled],
+            tmp_path / folder,
+            "1x1",
+            seed=seed,
+            keep=lambda case: case.axes["trouble"] in ("none", "raise", "not_inputs", "eager"),
+            on_progress=lambda m: seen.append(m.case) if m.stage == "inputs" else None,
+        )
+        return seen
+
+    assert order("a", 1) == order("b", 1)
+
+
+def test_thorough_adds_processes_until_the_limit_and_says_what_stayed_wide(tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "is_narrow", lambda values: False)
+    effort = sampling.Effort("thorough", 1, 1, limit=3)
+    outcome = sweep([Scale], tmp_path, effort)
+    assert outcome.measured == 6
+    assert len(outcome.wide) == 2
+    assert "size=8" in outcome.wide[0]
+
+
+def test_thorough_stops_where_the_interval_is_narrow(tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "is_narrow", lambda values: len(values) >= 2)
+    outcome = sweep([Scale], tmp_path, sampling.Effort("thorough", 1, 1, limit=5))
+    assert outcome.measured == 4
+    assert outcome.wide == []
+
+
+def test_a_results_folder_that_cannot_be_made_stops_before_measuring(tmp_path):
+    (tmp_path / "file").write_text("")
+    begin = time.monotonic()
+    with pytest.raises(StoreError, match=r"cannot be written: Not a directory.*--results"):
+        sweep([Scale], tmp_path / "file" / "results")
+    assert time.monotonic() - begin < 5
+
+
+def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        with pytest.raises(
+            StoreError, match=r"No space left on device\. Everything recorded before"
+        ):
+            sweep([Scale], disk, "20x1")
+        problems = Problems()
+        file = next(disk.glob("*/records/*.jsonl"))
+        assert Store(file).read(problems)
+        assert not problems
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_an_unreadable_workload_module_fails_all_its_cases_with_the_reason(tmp_path, monkeypatch):
+    file = tmp_path / "fickle.py"
+    file.write_text(
+        "import os\n"
+        "from harness import Workload, spec\n"
+        "if 'FICKLE' in os.environ: raise RuntimeError('not in this process')\n"
+        "class Fickle(Workload):\n"
+        "    targets = ('cpu',)\n"
+        "    def inputs(self): return spec((4,))\n"
+        "    @staticmethod\n"
+        "    def function(x): return x\n"
+    )
+    from harness.unit import import_file
+
+    fickle = import_file("fickle", file).Fickle
+    monkeypatch.setenv("FICKLE", "1")
+    outcome = sweep([fickle], tmp_path / "results", "3x1")
+    assert [r.reason for r in outcome.records] == [
+        "importing fickle raised RuntimeError: not in this process (at fickle.py:3)"
+    ]

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harness import inputs, stages, transforms
+from harness.workload import Case, Workload, spec
+
+
+class Loss(Workload):
+    def inputs(self):
+        return spec((4,)), spec((4,))
+
+    @staticmethod
+    def function(w, x):
+        return jnp.sum(jnp.tanh(w) * x)
+
+
+class Mixed(Workload):
+    """Integers and a Python float among the outputs, integers and a key among the inputs."""
+
+    sweep = {"power": [3]}
+    static = ("power",)
+
+    def inputs(self):
+        return {"w": spec((4,)), "steps": spec((4,), "int32")}, spec((), "key"), spec((2, 3))
+
+    @staticmethod
+    def function(tree, key, y, *, power):
+        noise = jax.random.normal(key, (4,))
+        return {
+            "a": tree["w"] ** power * noise,
+            "n": tree["steps"] + 1,
+            "b": (jnp.sin(y), 2.5),
+        }
+
+
+class Integers(Workload):
+    def inputs(self):
+        return spec((4,))
+
+    @staticmethod
+    def function(x):
+        return jnp.argmax(x)
+
+
+def run(workload, case):
+    """Return the inputs and the result of a workload's transformed function."""
+    prepared = stages.prepare(workload, case)
+    arguments = inputs.fill(prepared.arguments)
+    return arguments, stages.wrap(prepared)(*arguments, **prepared.static)
+
+
+def assert_trees_close(one, other):
+    assert jax.tree_util.tree_structure(one) == jax.tree_util.tree_structure(other)
+    jax.tree_util.tree_map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), one, other)
+
+
+def test_forward_is_the_function_itself():
+    arguments, result = run(Loss, Case())
+    np.testing.assert_allclose(result, Loss.function(*arguments), rtol=1e-5)
+
+
+def test_the_gradient_of_a_scalar_is_jax_grads():
+    (w, x), (value, gradients) = run(Loss, Case(transform="gradient"))
+    np.testing.assert_allclose(value, Loss.function(w, x), rtol=1e-5)
+    assert_trees_close(gradients, list(jax.grad(Loss.function, argnums=(0, 1))(w, x)))
+
+
+def test_the_gradient_of_a_tree_is_that_of_the_mean_of_its_floats():
+    case = Case({"power": 3}, "gradient")
+    (tree, key, y), (value, gradients) = run(Mixed, case)
+
+    def by_hand(w, y):
+        out = Mixed.function({"w": w, "steps": tree["steps"]}, key, y, power=3)
+        return (out["a"].sum() + out["b"][0].sum() + 2.5) / (4 + 6 + 1)
+
+    expected, wanted = jax.value_and_grad(by_hand, argnums=(0, 1))(tree["w"], y)
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    assert_trees_close(gradients, list(wanted))
+
+
+def test_a_complex_function_is_differentiated_by_its_real_part():
+    class Complex(Workload):
+        def inputs(self):
+            return spec((4,), "complex64")
+
+        @staticmethod
+        def function(z):
+            return z * z
+
+    (z,), (value, gradients) = run(Complex, Case(transform="gradient"))
+    np.testing.assert_allclose(value, (z * z).real.mean(), rtol=1e-5)
+    assert_trees_close(gradients, [jax.grad(lambda z: jnp.mean(jnp.real(z * z)))(z)])
+
+
+def test_a_gradient_needs_a_float_in_the_output():
+    with pytest.raises(TypeError, match="'gradient' needs an output with floats; this function"):
+        run(Integers, Case(transform="gradient"))
+
+
+def test_vmap_is_jaxs_over_a_leading_axis():
+    arguments, result = run(Loss, Case(transform="vmap"))
+    assert [leaf.shape for leaf in arguments] == [(Loss.vmap_batch, 4)] * 2
+    np.testing.assert_allclose(result, jax.vmap(Loss.function)(*arguments), rtol=1e-5)
+
+
+def test_vmap_leaves_static_arguments_alone():
+    arguments, result = run(Mixed, Case({"power": 3}, "vmap"))
+    assert_trees_close(result, jax.vmap(functools.partial(Mixed.function, power=3))(*arguments))
+
+
+def plain(x, scale=2.0, *, shift=1.0):
+    """Scale and shift."""
+    return x * scale + shift
+
+
+def closed(offset):
+    def inner(x):
+        return x + offset
+
+    return inner
+
+
+class Callable:
+    __name__ = "callable_object"
+
+    def __call__(self, x):
+        return x + 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [plain, closed(3), jax.jit(plain), functools.partial(plain, scale=3.0), Callable(), jnp.tanh],
+    ids=["function", "closure", "jitted", "partial", "object", "of jax"],
+)
+def test_a_fresh_function_does_the_same_and_is_traced_anew(function, proof):
+    array = jnp.arange(3.0)
+    twin = transforms.fresh(function)
+    assert twin is not function
+    assert getattr(twin, "__name__", "") == getattr(function, "__name__", twin.__name__)
+    np.testing.assert_array_equal(twin(array), function(array))
+    for _ in range(2):
+        jax.clear_caches()
+        proof.take()
+        jax.jit(transforms.fresh(function)).trace(array)
+        assert proof.take() == {"trace": 1}
+
+
+def test_a_fresh_function_keeps_defaults_docstring_and_closure():
+    twin = transforms.fresh(plain)
+    assert twin(1.0) == 3.0
+    assert twin(1.0, 5.0, shift=0.0) == 5.0
+    assert twin.__doc__ == plain.__doc__
+    assert transforms.fresh(closed(3))(4) == 7
+
+
+@pytest.mark.parametrize("transform", ["forward", "gradient", "vmap"])
+def test_every_transform_keeps_the_functions_name(transform):
+    one, other = (transforms.transformed(Loss, Case(transform=transform)) for _ in range(2))
+    assert one is not other
+    assert one.__name__ == Loss.function.__name__ == "function"
+
+
+@pytest.mark.parametrize("transform", ["forward", "gradient", "vmap", "pmap"])
+def test_only_sharded_asks_for_shardings(transform):
+    assert transforms.shardings(Case(transform=transform), (spec((4,)),)) is None

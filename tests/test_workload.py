@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import re
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import harness
+from harness.workload import (
+    METHOD_VERSION,
+    RESERVED_AXES,
+    Case,
+    Workload,
+    WorkloadError,
+    check,
+    enumerate_cases,
+    make_inputs,
+    name_of,
+    skip_reason,
+    source_of,
+    spec,
+    static_arguments,
+    version_of,
+)
+
+
+class Good(Workload):
+    sweep = {"size": [16, 32], "steps": (1, 2, 3)}
+    static = ("steps",)
+    donate = ("x",)
+    transforms = ("forward", "gradient")
+    targets = ("cpu", "gpu")
+
+    def inputs(self, size):
+        return spec((size,)), spec((size,))
+
+    @staticmethod
+    def function(x, y, *, steps):
+        return x + steps * y
+
+
+def declare(**attributes):
+    """Return a workload like `Good` but for some attributes."""
+    return type("Changed", (Good,), attributes)
+
+
+def test_a_right_declaration_passes():
+    check(Good)
+
+
+def test_a_workload_without_a_sweep_has_one_case_per_transform_and_target():
+    class Plain(Workload):
+        def inputs(self):
+            return spec(())
+
+        @staticmethod
+        def function(x):
+            return x
+
+    check(Plain)
+    assert [case.id for case in enumerate_cases(Plain)] == [
+        "transform='forward', target='cpu'",
+        "transform='forward', target='gpu'",
+        "transform='forward', target='tpu'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        ({"static": ("unroll",)}, r"static names 'unroll', .* axes are \['size', 'steps'\]"),
+        ({"static": ("size",)}, r"static names 'size', which function does not take; .*'steps'\]"),
+        ({"static": "steps"}, r"static is 'steps'; expected a sequence .* such as \('steps',\)"),
+        ({"static": 5}, r"static is 5; expected a sequence of names"),
+        ({"donate": ("z",)}, r"donate names 'z', .* they are \['x', 'y', 'steps'\]"),
+        ({"donate": "x"}, r"donate is 'x'; expected a sequence of names"),
+        ({"donate": (0,)}, r"donate is \(0,\); expected a sequence of names"),
+        ({"donate": ("x", "x")}, r"donate names 'x' twice"),
+        ({"transforms": ("backward",)}, r"transforms names 'backward'; known are forward, grad"),
+        ({"transforms": ("vmap", "vmap")}, r"transforms names 'vmap' twice"),
+        ({"transforms": ()}, r"transforms is empty, so there would be no case"),
+        ({"targets": ("cpu", "cpu")}, r"targets names 'cpu' twice"),
+        ({"targets": "cpu"}, r"targets is 'cpu'; expected a sequence of names"),
+        ({"targets": []}, r"targets is empty, so there would be no case"),
+        ({"sweep": [16, 32]}, r"sweep is \[16, 32\]; expected a mapping from axis name"),
+    ],
+)
+def test_a_wrong_attribute_is_named_with_what_was_expected(attributes, text):
+    with pytest.raises(WorkloadError, match=rf"^Changed .*: {text}"):
+        check(declare(**attributes))
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([], r"axis 'size' has no values, so there would be no case"),
+        ("abc", r"axis 'size' has 'abc'; expected a list of the values"),
+        (b"abc", r"axis 'size' has b'abc'; expected a list"),
+        (16, r"axis 'size' has 16; expected a list"),
+        ({16, 32}, r"axis 'size' has \{.*\}; expected a list"),
+        ([16, 32, 16], r"axis 'size' has the value 16 twice: two cases would have one identity"),
+        ([float("nan")], r"axis 'size' has the value nan of type float; expected str, int"),
+        ([float("inf")], r"axis 'size' has the value inf of type float"),
+        ([(1, float("nan"))], r"axis 'size' has the value \(1, nan\) of type tuple"),
+        ([[1, 2]], r"axis 'size' has the value \[1, 2\] of type list; .*Name the thing by a plain"),
+        ([np.int64(3)], r"axis 'size' has the value np\.int64\(3\) of type int64"),
+        ([np.float64(0.5)], r"axis 'size' has the value np\.float64\(0\.5\) of type float64"),
+        ([None], r"axis 'size' has the value None of type NoneType"),
+        ([np.tanh], r"axis 'size' has the value <ufunc 'tanh'> of type ufunc"),
+    ],
+)
+def test_an_axis_takes_plain_values_only(values, text):
+    with pytest.raises(WorkloadError, match=text):
+        check(declare(sweep={"size": values, "steps": [1]}))
+
+
+@pytest.mark.parametrize("axis", ["two words", "1st", "a-b", "", 7])
+def test_an_axis_must_be_an_identifier(axis):
+    text = rf"axis {re.escape(repr(axis))} is no identifier; it becomes an argument name"
+    with pytest.raises(WorkloadError, match=text):
+        check(declare(sweep={axis: [1], "size": [1], "steps": [1]}))
+
+
+@pytest.mark.parametrize("axis", sorted(RESERVED_AXES))
+def test_an_axis_cannot_have_the_name_of_a_column(axis):
+    with pytest.raises(WorkloadError, match=rf"axis '{axis}' has the name of a column"):
+        check(declare(sweep={axis: [1], "size": [1], "steps": [1]}))
+
+
+def test_values_that_only_look_alike_are_different_cases():
+    mixed = declare(sweep={"size": [1, 1.0, True, "1", (1,), 0.0, -0.0], "steps": [1]})
+    check(mixed)
+    names = [case.id for case in enumerate_cases(mixed)]
+    assert len(set(names)) == len(names) == 7 * 4
+
+
+def test_inputs_must_not_want_what_the_sweep_has_not():
+    def inputs(self, size, width):
+        return spec((size, width)), spec(())
+
+    text = r"inputs wants 'width', which is no axis of its sweep; the axes are \['size', 'steps'\]"
+    with pytest.raises(WorkloadError, match=text):
+        check(declare(inputs=inputs))
+
+
+def test_inputs_may_have_a_default_for_what_the_sweep_has_not():
+    def inputs(self, size, width=3):
+        return spec((size, width)), spec(())
+
+    changed = declare(inputs=inputs)
+    check(changed)
+    assert make_inputs(changed, next(enumerate_cases(changed)))[0].shape == (16, 3)
+
+
+def test_an_axis_must_reach_inputs_or_function():
+    text = r"axis 'depth' reaches neither inputs \(which takes \['size'\]\) nor function"
+    with pytest.raises(WorkloadError, match=text):
+        check(declare(sweep={"size": [1], "steps": [1], "depth": [1, 2]}))
+
+
+@pytest.mark.parametrize("kind", [staticmethod, classmethod])
+def test_inputs_may_do_without_self(kind):
+    def static_inputs(size):
+        return spec((size,)), spec(())
+
+    def class_inputs(cls, size):
+        return spec((size,)), spec(())
+
+    changed = declare(inputs=kind(static_inputs if kind is staticmethod else class_inputs))
+    check(changed)
+    assert make_inputs(changed, next(enumerate_cases(changed)))[0].shape == (16,)
+
+
+def test_inputs_that_take_any_axis_get_all_of_them():
+    def inputs(self, **axes):
+        return spec((axes["size"],)), spec((axes["steps"],))
+
+    changed = declare(inputs=inputs)
+    check(changed)
+    made = make_inputs(changed, Case({"size": 16, "steps": 3}))
+    assert [leaf.shape for leaf in made] == [(16,), (3,)]
+
+
+class NoInputs(Workload):
+    @staticmethod
+    def function(x):
+        return x
+
+
+class NoFunction(Workload):
+    def inputs(self):
+        return spec(())
+
+
+class Nothing(Workload):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("workload", "missing"),
+    [(NoInputs, "inputs"), (NoFunction, "function"), (Nothing, "function, inputs")],
+)
+def test_a_workload_needs_inputs_and_function(workload, missing):
+    with pytest.raises(WorkloadError, match=rf"test_workload\.py:\d+\) does not define {missing};"):
+        check(workload)
+
+
+def test_a_name_with_a_hyphen_is_refused():
+    dashed = type("A-B", (Good,), {})
+    with pytest.raises(
+        WorkloadError, match=r"its name '.*A-B' holds '-', which asv uses to number"
+    ):
+        check(dashed)
+
+
+def test_the_name_is_relative_to_the_folder_of_benchmarks():
+    outer = type("Outer", (Good,), {"__module__": "benchmarks.family.dense"})
+    assert name_of(outer) == "family.dense.Outer"
+    assert name_of(type("Alone", (Good,), {"__module__": "dense"})) == "dense.Alone"
+
+
+def test_unicode_names_and_values_work():
+    class Größe(Workload):
+        sweep = {"größe": [4], "μ": ["déjà", "零"]}
+        static = ("μ",)
+        targets = ("cpu",)
+
+        def inputs(self, größe):
+            return spec((größe,))
+
+        @staticmethod
+        def function(x, *, μ):
+            return x
+
+    check(Größe)
+    first, second = enumerate_cases(Größe)
+    assert first.id == "größe=4, μ='déjà', transform='forward', target='cpu'"
+    assert static_arguments(Größe, second) == {"μ": "零"}
+    assert version_of(Größe)
+
+
+def test_cases_come_in_the_order_of_asvs_parameters():
+    cases = list(enumerate_cases(Good))
+    parameters = [*Good.sweep.values(), Good.transforms, Good.targets]
+    assert [tuple(case.coordinates.values()) for case in cases] == list(
+        itertools.product(*parameters)
+    )
+    assert list(cases[0].coordinates) == ["size", "steps", "transform", "target"]
+
+
+def test_case_ids_are_unique():
+    names = [case.id for case in enumerate_cases(Good)]
+    assert len(names) == 2 * 3 * 2 * 2
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ((spec(()),), r"made 1 positional argument\(s\), static adds \['steps'\]"),
+        ((spec(()),) * 3, r"too many positional arguments.*made 3 positional"),
+        ([spec(()), spec(())], r"made 1 positional .* a tuple holds the arguments, anything else"),
+    ],
+)
+def test_inputs_that_the_function_does_not_accept_are_an_error(made, said):
+    changed = declare(inputs=lambda self, size: made)
+    case = Case({"size": 16, "steps": 1})
+    text = rf"function does not accept the inputs of size=16, steps=1, transform='forward'.*{said}"
+    with pytest.raises(WorkloadError, match=text):
+        make_inputs(changed, case)
+
+
+def test_what_is_no_tuple_is_the_one_argument():
+    class Tree(Workload):
+        def inputs(self):
+            return {"a": spec(()), "b": [spec((2,))]}
+
+        @staticmethod
+        def function(tree):
+            return tree
+
+    assert make_inputs(Tree, Case()) == ({"a": spec(()), "b": [spec((2,))]},)
+
+
+def test_skip_says_why_a_case_is_left_out():
+    class Picky(Good):
+        def skip(self, size, transform, **_):
+            return "too small" if size == 16 and transform == "gradient" else None
+
+    said = [skip_reason(Picky, case) for case in enumerate_cases(Picky)]
+    assert said.count("too small") == 3 * 2
+    assert said.count(None) == len(said) - 6
+
+
+def test_skip_must_return_a_text_or_none():
+    changed = declare(skip=lambda self, **case: True)
+    with pytest.raises(WorkloadError, match=r"skip returned True for size=16.*expected the reason"):
+        skip_reason(changed, next(enumerate_cases(changed)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((5,), r"spec: shape is 5; expected a sequence of sizes such as \(1024, 256\), or \(\)"),
+        ((("a",),), r"spec: shape is \('a',\); expected a sequence of sizes"),
+        (((2.5,),), r"spec: shape is \(2\.5,\); expected a sequence of sizes"),
+        (((2, -1),), r"spec: shape is \(2, -1\); sizes cannot be negative"),
+        (((2,), "float32", 0.0), r"spec: low is 0\.0 and high is None; give both or neither"),
+        (((2,), "float32", None, 1.0), r"spec: low is None and high is 1\.0; give both"),
+    ],
+)
+def test_a_bad_spec_is_refused_where_it_is_written(arguments, text):
+    with pytest.raises(WorkloadError, match=text):
+        spec(*arguments)
+
+
+def test_a_spec_takes_numpys_integers():
+    assert spec(np.array([2, 3])).shape == (2, 3)
+
+
+# --- versions -------------------------------------------------------------------------------------
+
+MODULE = """
+from harness import Workload, spec
+
+FACTOR = 1  # one
+
+def outside(x):
+    return x + 1
+
+class Mixin:
+    def helper(self):
+        return 2
+
+class Base(Mixin, Workload):
+    def inputs(self):
+        return spec((self.helper(),))
+
+class Own(Base):
+    @staticmethod
+    def function(x):
+        return x * 2
+
+class Borrowed(Base):
+    function = staticmethod(outside)
+"""
+
+
+def versions(tmp_path, text):
+    """Return the versions of the workloads in a module of that text."""
+    folder = tmp_path / str(len(list(tmp_path.iterdir())))
+    folder.mkdir()
+    file = folder / "versioned.py"
+    file.write_text(textwrap.dedent(text))
+    found = importlib.util.spec_from_file_location("versioned", file)
+    module = sys.modules["versioned"] = importlib.util.module_from_spec(found)
+    try:
+        found.loader.exec_module(module)
+        return {name: version_of(getattr(module, name)) for name in ("Own", "Borrowed")}
+    finally:
+        del sys.modules["versioned"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("x * 2", "x * 3", {"Own"}),
+        ("x + 1", "x - 1", {"Borrowed"}),
+        ("spec((self.helper(),))", "spec((self.helper(), 1))", {"Own", "Borrowed"}),
+        ("return 2", "return 3", {"Own", "Borrowed"}),
+        ("# one", "# a comment that stands\n# outside of every class", set()),
+        ("FACTOR = 1", "FACTOR = 2", set()),
+    ],
+    ids=["class", "outside function", "base class", "mixin", "comment", "global"],
+)
+def test_a_version_follows_the_source_that_defines_the_workload(tmp_path, old, new, changed):
+    before = versions(tmp_path, MODULE)
+    after = versions(tmp_path, MODULE.replace(old, new))
+    assert {name for name in before if before[name] != after[name]} == changed
+
+
+def test_a_version_changes_with_the_method(monkeypatch):
+    before = version_of(Good)
+    monkeypatch.setattr("harness.workload.METHOD_VERSION", METHOD_VERSION + 1)
+    after = version_of(Good)
+    assert before.startswith(f"{METHOD_VERSION}.")
+    assert after.startswith(f"{METHOD_VERSION + 1}.")
+    assert before.split(".")[1] != after.split(".")[1]
+
+
+TYPED = """
+class Typed(Workload):
+    scale = {scale}
+    def inputs(self, n={default}):
+        return spec((4,))
+    @staticmethod
+    def function(x):
+        inner = lambda y: y + {inner} if y in {{"a", "b", "c"}} else {constant}
+        return inner(x)
+"""
+
+
+def typed(**changes):
+    """Return a workload as it is typed at a plain prompt: there is no text to be had."""
+    text = TYPED.format(**{"scale": 1, "default": 1, "inner": 1, "constant": 1, **changes})
+    names = {"Workload": Workload, "spec": spec, "__name__": __name__}
+    exec(text, names)
+    return names["Typed"]
+
+
+@pytest.mark.parametrize("change", ["scale", "default", "inner", "constant"])
+def test_a_class_without_text_has_a_version_that_follows_its_code(change):
+    assert version_of(typed()) == version_of(typed())
+    assert version_of(typed()) != version_of(typed(**{change: 7}))
+
+
+def test_a_class_without_text_never_gets_the_text_of_another():
+    assert source_of(typed()).startswith("class Typed:\nfunction: ")
+
+
+def test_a_class_made_by_type_has_a_version():
+    def doubled(x):
+        return x * 2
+
+    def halved(x):
+        return x / 2
+
+    twice = declare(function=staticmethod(doubled))
+    half = declare(function=staticmethod(halved))
+    assert version_of(twice) == version_of(declare(function=staticmethod(doubled)))
+    assert version_of(twice) != version_of(half)
+    assert "return x * 2" in source_of(twice)
+
+
+def test_a_version_holds_no_address():
+    class Callable:
+        def __call__(self, x):
+            return x
+
+    made = [declare(function=Callable(), other=Callable()) for _ in range(2)]
+    assert version_of(made[0]) == version_of(made[1])
+
+
+def test_the_face_gives_the_same_objects():
+    assert harness.Workload is Workload
+    assert harness.spec is spec
+    with pytest.raises(AttributeError, match="module 'harness' has no attribute 'nothing'"):
+        _ = harness.nothing
