@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.declaration import check
 from harness.errors import UsageError
 from harness.unit import import_file
-from harness.workload import Workload, WorkloadError, check, name_of
+from harness.workload import Workload, WorkloadError, name_of
 
 
 @dataclass

@@ -98,6 +98,12 @@ def _fill_leaf(leaf: Any, index: int) -> Any:
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(dtype)
     if jax.numpy.issubdtype(dtype, np.integer):
+        info = np.iinfo(dtype)
+        if low is not None and not info.min <= low < high <= info.max + 1:
+            raise WorkloadError(
+                f"a spec of {dtype} asks for integers from {low} to below {high}; expected low < "
+                f"high within {info.min} and {info.max + 1}."
+            )
         return rng.integers(0 if low is None else low, 100 if high is None else high, shape).astype(
             dtype
         )

@@ -1,7 +1,7 @@
 """The reference program: measured in every process, so that a drift of the machine can be seen.
 
 A value divided by the reference's value of the same process is called calibrated. Never change
-this program without raising `harness.workload.METHOD_VERSION`.
+this program without raising `harness.source.METHOD_VERSION`.
 """
 
 from __future__ import annotations

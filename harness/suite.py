@@ -24,18 +24,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import sampling, sweeping, targets
+from harness.declaration import check
 from harness.environment import Commit, commit_of, env_name, machine_name
 from harness.records import PROCESS_STAGES, STAGES, Record, StageSamples, plain_axes, values_ns
+from harness.source import NO_SOURCE, source_of, version_of
 from harness.workload import (
-    NO_SOURCE,
     Case,
     Workload,
     WorkloadError,
-    check,
     declaration_hooks,
     name_of,
-    source_of,
-    version_of,
 )
 
 if TYPE_CHECKING:
@@ -221,7 +219,11 @@ def asv_call() -> tuple[AsvCall, psutil.Process | None]:
     """Find the `asv` that started this process among its ancestors, and read its arguments."""
     import psutil
 
-    for process in psutil.Process().parents():
+    try:
+        ancestors = psutil.Process().parents()
+    except psutil.Error:
+        ancestors = []
+    for process in ancestors:
         try:
             line = process.cmdline()
         except psutil.Error:

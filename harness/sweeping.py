@@ -15,19 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from harness import environment, sampling, targets
+from harness.declaration import check
 from harness.process import Ending, converse
 from harness.records import SCHEMA, Problems, Record, Store, digest, store_path, to_raw, values_ns
+from harness.source import METHOD_VERSION, version_of
 from harness.unit import CaseRef, Done, Hello, Message, Source, Unit, Visit, locate
 from harness.workload import (
-    METHOD_VERSION,
     SEVERAL_DEVICES,
     Case,
     Workload,
-    check,
     enumerate_cases,
     name_of,
     skip_reason,
-    version_of,
 )
 
 SCENARIO = "off"

@@ -169,3 +169,9 @@ def test_a_leading_axis_is_put_before_every_leaf():
 def test_a_leading_axis_makes_no_input_of_what_is_none():
     with pytest.raises(WorkloadError, match=r"is 1\.5 of type float; expected a pytree"):
         inputs.abstract(inputs.with_leading((1.5,), 8), "here")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 300), (-1, 5), (5, 5)])
+def test_a_range_that_the_dtype_does_not_hold_is_refused(low, high):
+    with pytest.raises(WorkloadError, match=rf"a spec of uint8 asks for integers from {low} to"):
+        inputs.fill(spec((3,), "uint8", low=low, high=high))

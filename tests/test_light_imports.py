@@ -50,7 +50,7 @@ def test_declaring_a_workload_loads_nothing_heavy():
         "    def inputs(self): return spec((4,), 'bfloat16')\n"
         "    @staticmethod\n"
         "    def function(x): return x\n"
-        "from harness.workload import check, version_of\n"
+        "from harness.declaration import check\nfrom harness.source import version_of\n"
         "check(Own), version_of(Own)\n"
     )
     _, names = imported("-c", script)

@@ -10,21 +10,18 @@ import numpy as np
 import pytest
 
 import harness
+from harness.declaration import RESERVED_AXES, check
+from harness.source import METHOD_VERSION, source_of, version_of
 from harness.workload import (
-    METHOD_VERSION,
-    RESERVED_AXES,
     Case,
     Workload,
     WorkloadError,
-    check,
     enumerate_cases,
     make_inputs,
     name_of,
     skip_reason,
-    source_of,
     spec,
     static_arguments,
-    version_of,
 )
 
 
@@ -385,7 +382,7 @@ def test_a_version_follows_the_source_that_defines_the_workload(tmp_path, old, n
 
 def test_a_version_changes_with_the_method(monkeypatch):
     before = version_of(Good)
-    monkeypatch.setattr("harness.workload.METHOD_VERSION", METHOD_VERSION + 1)
+    monkeypatch.setattr("harness.source.METHOD_VERSION", METHOD_VERSION + 1)
     after = version_of(Good)
     assert before.startswith(f"{METHOD_VERSION}.")
     assert after.startswith(f"{METHOD_VERSION + 1}.")
@@ -450,3 +447,22 @@ def test_the_face_gives_the_same_objects():
     assert harness.spec is spec
     with pytest.raises(AttributeError, match="module 'harness' has no attribute 'nothing'"):
         _ = harness.nothing
+
+
+def test_a_target_that_nobody_knows_is_refused():
+    with pytest.raises(WorkloadError, match=r"targets names 'npu'; known are cpu, gpu, tpu\."):
+        check(type("Elsewhere", (Plainest,), {"targets": ("npu",)}))
+
+
+def test_a_batch_of_nothing_is_refused():
+    with pytest.raises(WorkloadError, match=r"vmap_batch is 0; expected at least 1\."):
+        check(type("Empty", (Plainest,), {"vmap_batch": 0}))
+
+
+class Plainest(Workload):
+    def inputs(self):
+        return spec((4,))
+
+    @staticmethod
+    def function(x):
+        return x

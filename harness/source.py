@@ -1,0 +1,98 @@
+"""Which version of a workload was measured: a digest of its source and of the method."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import textwrap
+import tokenize
+from types import CodeType
+from typing import Any
+
+METHOD_VERSION = 1
+"""Raised whenever numbers are taken differently, so that old and new ones are never compared."""
+
+NO_SOURCE = (OSError, TypeError, SyntaxError, tokenize.TokenError)
+"""What `inspect` raises for a class whose text is not to be had: made by `type`, typed at a prompt,
+or read from standard input (Python 3.13 then looks for it in another file)."""
+
+_NOT_THE_USERS = ("harness.workload", "abc", "builtins", "typing")
+"""Modules whose classes every workload derives from."""
+
+
+def version_of(workload: type) -> str:
+    """Return a version that changes with the workload's source or with how numbers are taken."""
+    text = f"method {METHOD_VERSION}\n{source_of(workload)}"
+    return f"{METHOD_VERSION}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def source_of(workload: type) -> str:
+    """Return the source that defines a workload: its classes, and `function` if it is elsewhere."""
+    pieces: list[str] = []
+    for cls in workload.__mro__:
+        if cls.__module__ not in _NOT_THE_USERS:
+            pieces.append(_source_of_class(cls) or _source_of_members(cls))
+    function = _source(getattr(workload, "function", None))
+    if function and not any(function in piece for piece in pieces):
+        pieces.append(function)
+    return "\n".join(pieces)
+
+
+def _source(thing: Any) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(thing)).strip()
+    except NO_SOURCE:
+        return ""
+
+
+def _source_of_class(cls: type) -> str:
+    try:
+        file = inspect.getsourcefile(cls)
+    except (OSError, TypeError):
+        return ""
+    for value in vars(cls).values():
+        function = getattr(value, "__func__", value)
+        if (
+            inspect.isfunction(function)
+            and function.__qualname__.startswith(f"{cls.__qualname__}.")
+            and function.__code__.co_filename.startswith("<")
+            and function.__code__.co_filename != file
+        ):
+            return ""  # Python 3.13 takes the lines of the module's file for those of an `exec`
+    return _source(cls)
+
+
+def _source_of_members(cls: type) -> str:
+    """Describe a class whose text is not to be had (made by `type`, typed at a prompt)."""
+    lines = [f"class {cls.__name__}:"]
+    for name, value in sorted(vars(cls).items()):
+        if name.startswith("_") or name.startswith("track_") or name == "setup_cache":
+            continue
+        function = getattr(value, "__func__", value)
+        if inspect.isfunction(function):
+            defaults = _without_address((function.__defaults__, function.__kwdefaults__))
+            lines.append(
+                _source(function) or f"{name}: {_source_of_code(function.__code__)} {defaults}"
+            )
+        else:
+            lines.append(f"{name} = {_without_address(value)}")
+    return "\n".join(lines)
+
+
+def _source_of_code(code: CodeType) -> str:
+    """Describe code whose text is not to be had, alike in every process."""
+    constants = ", ".join(map(_constant, code.co_consts))
+    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} ({constants})"
+
+
+def _constant(value: object) -> str:
+    if isinstance(value, CodeType):
+        return _source_of_code(value)
+    if isinstance(value, frozenset):  # its order changes from process to process
+        return f"{{{', '.join(sorted(map(_constant, value)))}}}"
+    return repr(value)
+
+
+def _without_address(value: object) -> str:
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
