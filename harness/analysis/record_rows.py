@@ -13,12 +13,22 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from harness.analysis.frame import NO_MOMENT, STAGE_ORDER, Rows, objects, order_of, to_moment
+from harness.analysis.row_statistics import (
+    FAILED,
+    OK,
+    REFUSED,
+    SKIPPED,
+    Groups,
+    Remarks,
+    Said,
+    Tally,
+)
 from harness.records import (
     CALIBRATED_BY,
     STAGES,
@@ -28,7 +38,6 @@ from harness.records import (
     read_file_as,
     value_ns,
 )
-from harness.sampling import median_interval_ranks
 
 
 class _Stage(msgspec.Struct, gc=False):
@@ -76,8 +85,7 @@ _CASE_COLUMNS = (
 )
 """Text that is the same in all records of a case."""
 
-_OK, _REFUSED, _SKIPPED, _FAILED = range(4)
-_STATUS = {"ok": _OK, "refused": _REFUSED, "skipped": _SKIPPED}
+_STATUS = {"ok": OK, "refused": REFUSED, "skipped": SKIPPED}
 
 
 def read_records(path: Path, problems: Problems) -> Iterator[_Record]:
@@ -172,9 +180,9 @@ class Collector:
                 self._fingerprint[case.number] = record.fingerprint
             self._case_of.append(case.number)
             self._started.append(record.started_at_ms)
-            status = _STATUS.get(record.status, _FAILED)
+            status = _STATUS.get(record.status, FAILED)
             self._status.append(status)
-            if status in (_OK, _REFUSED):
+            if status in (OK, REFUSED):
                 self._measured(number, record)
             else:
                 self._reasons[number] = sys.intern(record.reason)
@@ -220,13 +228,13 @@ class Collector:
         kept[self._replaced] = False
         cases = place[_numbers(self._case_of)]
         status = _numbers(self._status)
-        tally = _Tally(kept, cases, status, len(order))
+        tally = Tally(kept, cases, status, len(order))
 
         values = _numbers(self._values_ns).reshape(-1, 4)
         if self._replaced:
             values = values[kept[values[:, 0].astype(np.int64)]]
         records, stage_of = values[:, :2].T.astype(np.int64)
-        groups = _Groups(
+        groups = Groups(
             cases[records] * width + ranks[stage_of],
             values[:, 2] / 1e9,
             values[:, 2] / values[:, 3],
@@ -240,7 +248,7 @@ class Collector:
         names = np.empty(width, object)
         names[ranks] = objects(self._stages)
         case = ids // width
-        said = _Said(tally, remarks, self._reasons_by_case(kept, cases))
+        said = Said(tally, remarks, self._reasons_by_case(kept, cases))
         statuses, reasons = said.of(ids, width, np.isin(ids, groups.ids))
         columns: dict[str, Any] = {
             column: objects(values[number] for number in order)[case]
@@ -286,12 +294,12 @@ class Collector:
 
     def _remarks_by_row(
         self, kept: np.ndarray[Any, Any], cases: np.ndarray[Any, Any], ranks: np.ndarray[Any, Any]
-    ) -> dict[int, _Remarks]:
-        found: dict[int, _Remarks] = {}
+    ) -> dict[int, Remarks]:
+        found: dict[int, Remarks] = {}
         for record, stage, refused, reason in self._remarks:
             if kept[record]:
                 row = int(cases[record]) * len(ranks) + int(ranks[stage])
-                remarks = found.setdefault(row, _Remarks(Counter(), Counter()))
+                remarks = found.setdefault(row, Remarks(Counter(), Counter()))
                 remarks.refused.update(refused)
                 remarks.missing[reason] += not refused
         return found
@@ -304,141 +312,11 @@ class Collector:
         skipped: dict[int, Counter[str]] = {}
         for record, reason in self._reasons.items():
             if kept[record]:
-                where = failed if self._status[record] == _FAILED else skipped
+                where = failed if self._status[record] == FAILED else skipped
                 where.setdefault(int(cases[record]), Counter())[reason] += 1
         return {**skipped, **failed}
-
-
-class _Remarks(NamedTuple):
-    """What the processes of a case say about one stage, with how often."""
-
-    refused: Counter[str]
-    missing: Counter[str]
 
 
 def _numbers(values: array[Any]) -> np.ndarray[Any, Any]:
     """Return a view: pages touched for a copy cost more than what is done with it."""
     return np.frombuffer(values, dtype=values.typecode)
-
-
-def _most_common(reasons: Counter[str]) -> str:
-    return reasons.most_common(1)[0][0] if reasons else ""
-
-
-class _Tally:
-    """How many processes of each case came to what."""
-
-    def __init__(
-        self,
-        kept: np.ndarray[Any, Any],
-        cases: np.ndarray[Any, Any],
-        status: np.ndarray[Any, Any],
-        n_cases: int,
-    ) -> None:
-        self._kept, self._cases, self._n_cases = kept, cases, n_cases
-        self.processes = np.bincount(cases[kept], minlength=n_cases)
-        self.ok, self.refused, self.skipped, self.failed = (
-            np.bincount(cases[kept & (status == code)], minlength=n_cases)
-            for code in (_OK, _REFUSED, _SKIPPED, _FAILED)
-        )
-
-    def latest(self, started: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return when the last process of each case began."""
-        latest = np.full(self._n_cases, NO_MOMENT)
-        np.maximum.at(latest, self._cases[self._kept], started[self._kept])
-        return latest
-
-
-class _Said(NamedTuple):
-    """What is known of rows besides their numbers."""
-
-    tally: _Tally
-    remarks: dict[int, _Remarks]
-    reasons: dict[int, Counter[str]]
-
-    def of(
-        self, ids: np.ndarray[Any, Any], width: int, valued: np.ndarray[Any, Any]
-    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Return the status and the reason of rows; most are plainly ok and cost nothing."""
-        case = ids // width
-        statuses = objects(["ok"])[np.zeros(len(ids), np.int64)]
-        reasons = objects([""])[np.zeros(len(ids), np.int64)]
-        special = ~valued | (self.tally.failed[case] > 0)
-        special |= np.isin(ids, np.fromiter(self.remarks, np.int64, len(self.remarks)))
-        for row in np.flatnonzero(special).tolist():
-            statuses[row], reasons[row] = self._one(int(ids[row]), int(case[row]), valued[row])
-        return statuses, reasons
-
-    def _one(self, row: int, case: int, valued: bool) -> tuple[str, str]:
-        tally = self.tally
-        failed = int(tally.failed[case])
-        why = _most_common(self.reasons.get(case, Counter()))
-        if not (tally.ok[case] or tally.refused[case]):
-            return ("failed" if failed else "skipped"), why
-        share = f"{failed} of {tally.processes[case]} processes failed: {why}" if failed else ""
-        remarks = self.remarks.get(row, _Remarks(Counter(), Counter()))
-        refused = ""
-        if remarks.refused:
-            count = remarks.refused.total()
-            plural = "" if count == 1 else "s"
-            refused = f"{count} sample{plural} refused: {_most_common(remarks.refused)}"
-        if valued:
-            return "ok", "; ".join(filter(None, (share, refused)))
-        if refused:
-            return "refused", "; ".join(filter(None, (refused, share)))
-        missing = _most_common(remarks.missing) or "no samples"
-        return "skipped", "; ".join(filter(None, (missing, share)))
-
-
-class _Groups:
-    """Values grouped by row, and their statistics, for all groups of one size at once."""
-
-    def __init__(
-        self,
-        row_of: np.ndarray[Any, Any],
-        value: np.ndarray[Any, Any],
-        calibrated: np.ndarray[Any, Any],
-    ) -> None:
-        order = np.argsort(row_of, kind="stable")
-        self._value, self._calibrated = value[order], calibrated[order]
-        self.ids, self._starts, self._sizes = np.unique(
-            row_of[order], return_index=True, return_counts=True
-        )
-
-    def columns(self, rows: np.ndarray[Any, Any], n_rows: int) -> dict[str, Any]:
-        """Return the columns made of values; row `rows[i]` is that of the i-th group."""
-        numbers = {name: np.full(n_rows, np.nan) for name in ("value", "calibrated", "low", "high")}
-        sizes = np.zeros(n_rows, np.int64)
-        sizes[rows] = self._sizes
-        lists = {name: np.empty(n_rows, object) for name in ("samples", "calibrated_samples")}
-        for found in lists.values():
-            bare = np.flatnonzero(sizes == 0)
-            found[bare] = objects([] for _ in bare)
-        for size in np.unique(self._sizes).tolist():
-            chosen = self._sizes == size
-            at = rows[chosen]
-            members = self._starts[chosen][:, None] + np.arange(size)
-            values, calibrated = self._value[members], self._calibrated[members]
-            ordered = np.sort(values, axis=1)
-            numbers["value"][at] = median_of_sorted(ordered)
-            numbers["calibrated"][at] = median_of_sorted(np.sort(calibrated, axis=1))
-            ranks = median_interval_ranks(size)
-            if ranks is not None:
-                numbers["low"][at] = ordered[:, ranks[0]]
-                numbers["high"][at] = ordered[:, ranks[1]]
-            lists["samples"][at] = objects(values.tolist())
-            lists["calibrated_samples"][at] = objects(calibrated.tolist())
-        return {**numbers, "n_processes": sizes, **lists}
-
-
-def median_of_sorted(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the median of each row of (rows, n) sorted values, leaving out NaN, which sorts last.
-
-    NaN for a row of nothing but NaN.
-    """
-    n = np.count_nonzero(~np.isnan(values), axis=1)
-    rows = np.arange(len(values))
-    low = values[rows, np.maximum(n - 1, 0) // 2]
-    high = values[rows, n // 2]
-    middle: np.ndarray[Any, Any] = (low + high) / 2
-    return middle
