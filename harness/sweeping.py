@@ -179,7 +179,7 @@ class _Sweep:
                     self.total += len(wanted)
                 self._measure_share(share, wanted, process)
         self.outcome.wide = [
-            f"{name_of(share.workload)} {ref.id}"
+            f"{name_of(share.workload)} {share.cases[ref.index].label}".strip()
             for share in self.shares
             if effort.adaptive
             for ref in self._wide(share)
@@ -275,7 +275,9 @@ class _Sweep:
             if isinstance(message, Hello):
                 hello.append(message)
             elif isinstance(message, Visit):
-                case = refs[message.case].id if message.case in refs else "(the reference program)"
+                case = "(the reference program)"
+                if message.case in refs:
+                    case = share.cases[message.case].label
                 self._tell(share, case, message.stage, process)
             elif isinstance(message, Done):
                 ref = by_key.get(message.record.key)
@@ -350,7 +352,7 @@ class _Sweep:
         self.outcome.measured += record.status in ("ok", "refused")
         if record.status == "failed":
             share.failures[ref.index] = share.failures.get(ref.index, 0) + 1
-        self._tell(share, ref.id, record.status, process, record)
+        self._tell(share, share.cases[ref.index].label, record.status, process, record)
 
     def _failure(
         self,

@@ -18,7 +18,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 
 from harness.discovery import Found
 from harness.sweeping import Context, Outcome
@@ -62,23 +62,31 @@ def _failure(message: Message) -> str | None:
     return f"{record.status}: {message.workload} {message.case}: {record.reason}"
 
 
+def _at(message: Message) -> str:
+    return " · ".join(filter(None, (message.workload, message.case, message.stage)))
+
+
 @contextmanager
 def _live() -> Iterator[Callable[[Message], None]]:
     columns = (
         SpinnerColumn(),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=10),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("ETA"),
         TimeRemainingColumn(),
-        TextColumn("{task.description}"),
+        TextColumn(
+            "{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        ),
     )
-    with Progress(*columns, console=notes, transient=True) as bar:
+    # Drawn twice a second, because what draws it runs beside what is measured.
+    with Progress(
+        *columns, console=notes, transient=True, expand=True, refresh_per_second=2
+    ) as bar:
         task = bar.add_task("starting", total=None)
 
         def on_progress(message: Message) -> None:
-            what = f"{message.workload} {message.case}"
-            text = f"process {message.process + 1} · {what} · {message.stage}"
+            text = f"process {message.process + 1}: {_at(message)}"
             bar.update(task, completed=message.done, total=message.total, description=text)
             failed = _failure(message)
             if failed:
@@ -110,8 +118,8 @@ class _Plain:
         left = (now - self.began) / new * (message.total - message.done) if new else None
         eta = f"ETA {left:.0f} s" if left is not None else "ETA unknown"
         print(
-            f"[{message.done}/{message.total}] {eta}: process {message.process + 1}, "
-            f"{message.workload} {message.case}, {message.stage}",
+            f"[{message.done}/{message.total}] {eta}: process {message.process + 1}: "
+            f"{_at(message)}",
             file=sys.stderr,
             flush=True,
         )

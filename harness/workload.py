@@ -81,6 +81,16 @@ class Case:
         return {**self.axes, "transform": self.transform, "target": self.target}
 
     @property
+    def label(self) -> str:
+        """A short text for people: what is usual (forward, cpu) is left out."""
+        shown = {
+            name: value
+            for name, value in self.coordinates.items()
+            if (name, value) not in (("transform", "forward"), ("target", "cpu"))
+        }
+        return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+    @property
     def id(self) -> str:
         """A name that no other case of the workload has; values are shown as Python writes them."""
         return ", ".join(f"{name}={value!r}" for name, value in self.coordinates.items())

@@ -39,7 +39,7 @@ def test_run_prints_progress_with_case_stage_and_eta_then_the_table(measured):
     results, done = measured
     assert done.returncode == 0, done.stderr
     assert "ETA" in done.stderr
-    assert "process 1, " in done.stderr
+    assert "process 1: " in done.stderr
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("[6/6] ETA 0 s")
     for text in ("small.Scale", "size=16", "compile", "Once per process: import", "bad.Skipping"):
@@ -97,7 +97,7 @@ def test_some_failed_is_exit_code_3_and_the_rest_is_measured(tmp_path):
     only = ("--case", "trouble=none", "--case", "trouble=raise")
     done = harness("run", "Troubled", "--effort", "quick", "--results", tmp_path, *only, *TROUBLED)
     assert done.returncode == 3
-    assert "failed: bad.Troubled trouble='raise'" in done.stderr
+    assert "failed: bad.Troubled trouble=raise" in done.stderr
     assert "ValueError: this workload cannot be traced" in done.stdout
     assert "1 measured" in done.stdout
 

@@ -115,15 +115,31 @@ def test_config_names_the_project_whose_results_folder_the_records_go_to(project
     assert (file.parents[1] / f"{file.stem}.json").is_file()
 
 
+def is_recorded(project, workload):
+    """Tell whether a record stands in the store, while others may be half written."""
+    files = project.results.glob("*/records/*.jsonl")
+    lines = [line for file in files for line in file.read_text().splitlines(keepends=True)]
+    return any(f'"workload":"{workload}"' in line and line.endswith("\n") for line in lines)
+
+
+def is_forkserver(process):
+    try:
+        return "run_server" in process.cmdline()
+    except psutil.Error:  # it has just ended
+        return False
+
+
 def test_a_killed_run_loses_no_record_leaves_no_process_and_is_completed_by_the_next(tmp_path):
     project = Project(tmp_path, {"scale": SCALE})
     process = project.start(
         "run", "-E", "existing", "--set-commit-hash", "HEAD", HARNESS_EFFORT=f"{PROCESSES}x1"
     )
-    wait_for(lambda: any(project.results.glob("*/records/*")) and project.records("scale.Scale"))
-    children = psutil.Process(process.pid).children(recursive=True)
-    servers = [child for child in children if "run_server" in child.cmdline()]
-    kill(process)
+    try:
+        wait_for(lambda: is_recorded(project, "scale.Scale"))
+        children = psutil.Process(process.pid).children(recursive=True)
+        servers = list(filter(is_forkserver, children))
+    finally:
+        kill(process)
     _, alive = psutil.wait_procs(set(children) - set(servers), timeout=20)
     for server in servers:
         server.kill()  # asv's own, idle: nothing tells it that asv is gone
