@@ -8,21 +8,25 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 
-from harness.unit import Bye, Fatal, Message, Unit, Visit, decode_message, encode_unit
+from harness.board import SIZE, Board, Visit
+from harness.unit import Bye, Done, Fatal, Message, Unit, decode_message, encode_unit
 
 STARTUP_TIMEOUT_S = 300.0
 """How long a process may take to import JAX and the workload and to wake its backend."""
 
 POLL_S = 0.25
-"""How often the memory of the process is looked at; each look costs tens of microseconds."""
+"""How often the process is looked at: its memory, and what it is at. A look costs a tenth of a
+millisecond; more often would disturb what is measured."""
 
 MEMORY_SHARE = 0.8
 """The part of the machine's (or the control group's) memory that a process may hold."""
@@ -74,32 +78,41 @@ def child_environment(unit: Unit) -> dict[str, str]:
 def converse(
     unit: Unit,
     on_message: Callable[[Message], None],
+    on_visit: Callable[[Visit], None],
     timeout_s: float,
     memory_limit_bytes: int | None = None,
 ) -> Ending:
     """Run `unit` in a process of its own, hand each message on, and say how the process ended.
 
-    `timeout_s` bounds one pass over one case. Whatever happens here, a Ctrl-C included, the
+    The process waits after each record until `on_message` has returned, so that storing it disturbs
+    nothing. `on_visit` is called now and then with what the process is at. `timeout_s` bounds one
+    pass over one case, to a quarter of a second. Whatever happens here, a Ctrl-C included, the
     process and all that it started are gone afterwards.
     """
     limit = memory_limit_bytes or memory_limit()
-    readable, writable = os.pipe()
+    with tempfile.TemporaryFile() as shared:
+        shared.truncate(SIZE)
+        readable, writable = os.pipe()
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "harness.worker", str(writable), str(shared.fileno())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(writable, shared.fileno()),
+                env=child_environment(unit),
+                start_new_session=True,
+            )
+        finally:
+            os.close(writable)
+        board = Board(shared.fileno())
     try:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "harness.worker", str(writable)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            pass_fds=(writable,),
-            env=child_environment(unit),
-            start_new_session=True,
-        )
-    finally:
-        os.close(writable)
-    try:
-        return _Conversation(child, readable, unit, on_message, timeout_s, limit).run()
+        return _Conversation(
+            child, readable, board, unit, on_message, on_visit, timeout_s, limit
+        ).run()
     finally:
         _kill(child)
+        board.close()
         os.close(readable)
         for stream in (child.stdin, child.stderr):
             if stream:
@@ -122,32 +135,32 @@ class _Conversation:
         self,
         child: subprocess.Popen[bytes],
         readable: int,
+        board: Board,
         unit: Unit,
         on_message: Callable[[Message], None],
+        on_visit: Callable[[Visit], None],
         timeout_s: float,
         limit: int,
     ) -> None:
         self.child = child
         self.readable = readable
+        self.board = board
         self.unit = unit
         self.on_message = on_message
+        self.on_visit = on_visit
         self.timeout_s = timeout_s
         self.limit = limit
         self.visit: Visit | None = None
         self.bye: Bye | None = None
         self.fatal = ""
+        self.looked = time.monotonic()
         self.pending = b""
         self.stderr = b""
         self.deadline = time.monotonic() + STARTUP_TIMEOUT_S
 
     def run(self) -> Ending:
-        assert self.child.stdin is not None
         assert self.child.stderr is not None
-        try:
-            self.child.stdin.write(encode_unit(self.unit) + b"\n")
-            self.child.stdin.flush()
-        except BrokenPipeError:
-            pass  # it died at once: its exit status and stderr say why
+        self._send(encode_unit(self.unit) + b"\n")
         with selectors.DefaultSelector() as selector:
             selector.register(self.readable, selectors.EVENT_READ, self._read_messages)
             selector.register(self.child.stderr, selectors.EVENT_READ, self._read_stderr)
@@ -155,14 +168,15 @@ class _Conversation:
                 for key, _ in selector.select(POLL_S):
                     if not key.data():
                         selector.unregister(key.fileobj)
-                problem = self._overdue() or self._overweight()
+                problem = self.fatal or self._look()
                 if problem:
                     _kill(self.child)
                     return self._ending(problem)
                 if self.child.poll() is not None and not selector.select(0):
                     break  # a grandchild may hold the pipes open for ever
         self.child.wait()
-        return self._ending(self.fatal or self._exit_reason())
+        self.visit = self.board.read()
+        return self._ending(self._exit_reason())
 
     def _ending(self, reason: str) -> Ending:
         text = self.stderr.decode(errors="replace")
@@ -173,26 +187,45 @@ class _Conversation:
         data = os.read(self.readable, 1 << 20)
         *lines, self.pending = (self.pending + data).split(b"\n")
         for line in lines:
-            message = decode_message(line)
-            if isinstance(message, Visit):
-                if self.visit is None or (message.case, message.pass_) != (
-                    self.visit.case,
-                    self.visit.pass_,
-                ):
-                    self.deadline = time.monotonic() + self.timeout_s
-                self.visit = message
-            elif isinstance(message, Bye):
+            try:
+                message = decode_message(line)
+            except msgspec.MsgspecError:
+                self.fatal = f"the process wrote {line[:80]!r} where its messages are read"
+                return False
+            if isinstance(message, Bye):
                 self.bye = message
             elif isinstance(message, Fatal):
                 self.fatal = message.reason
             self.on_message(message)
+            if isinstance(message, Done):
+                self._send(b"\n")  # it is stored: go on
         return bool(data)
+
+    def _send(self, data: bytes) -> None:
+        assert self.child.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died: exit status and stderr say why
+            self.child.stdin.write(data)
+            self.child.stdin.flush()
 
     def _read_stderr(self) -> bool:
         assert self.child.stderr is not None
         data = os.read(self.child.stderr.fileno(), 1 << 16)
         self.stderr = (self.stderr + data)[-_STDERR_BYTES:]
         return bool(data)
+
+    def _look(self) -> str:
+        """Look at the process, unless that was done just now; return why it must be ended."""
+        now = time.monotonic()
+        if now - self.looked < POLL_S:
+            return ""
+        self.looked = now
+        visit = self.board.read()
+        if visit is not None and visit != self.visit:
+            before, self.visit = self.visit, visit
+            if before is None or (visit.case, visit.pass_) != (before.case, before.pass_):
+                self.deadline = now + self.timeout_s
+            self.on_visit(visit)
+        return self._overdue() or self._overweight()
 
     def _overdue(self) -> str:
         if time.monotonic() < self.deadline or self.bye:

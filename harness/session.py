@@ -11,12 +11,13 @@ from typing import Any
 import jax
 
 from harness import environment, evidence, program, reference, stages
+from harness.board import Board, Visit
 from harness.records import STAGES, Record, StageSamples, to_raw, values_ns
 from harness.reference import Reference
 from harness.sampling import visits
 from harness.source import METHOD_VERSION
 from harness.transforms import NotApplicable
-from harness.unit import Bye, CaseRef, Done, Hello, Unit, Visit
+from harness.unit import Bye, CaseRef, Done, Hello, Unit
 from harness.workload import Case, WorkloadError, enumerate_cases
 
 REASON_LENGTH = 2_000
@@ -42,10 +43,13 @@ def describe(error: BaseException) -> str:
 class Session:
     """The measuring of one unit: once-per-process costs first, then the visits in random order."""
 
-    def __init__(self, unit: Unit, workload: Any, send: Any, process_ns: dict[str, float]) -> None:
+    def __init__(
+        self, unit: Unit, workload: Any, send: Any, board: Board, process_ns: dict[str, float]
+    ) -> None:
         self.unit = unit
         self.workload = workload
         self.send = send
+        self.board = board
         self.process_ns = process_ns
         self.x64 = jax.config.values["jax_enable_x64"]
         self.proof = evidence.Evidence()
@@ -58,7 +62,6 @@ class Session:
         self.environment = to_raw(self._environment())
         self.send(Hello(self.environment, self.load_average))
         self._first_program()
-        gc.collect()
         gc.freeze()  # what the imports left need not be looked at again
 
         began = _clock()
@@ -171,13 +174,15 @@ class CaseRun:
         index = self.ref.index if self.ref else -1
         session = self.session
         if self.prepared is None:
-            session.send(Visit(index, pass_, "inputs"))
+            session.board.write(Visit(index, pass_, "inputs"))
             self.prepared = stages.prepare(self.workload, self.case)
         if self.ref is None:
             self.loop_ns.append(float(min(reference.time_loop() for _ in range(10))))
             session.timed_ns += 10 * self.loop_ns[-1]
         taken = stages.cold_pass(
-            self.prepared, session.proof, lambda stage: session.send(Visit(index, pass_, stage))
+            self.prepared,
+            session.proof,
+            lambda stage: session.board.write(Visit(index, pass_, stage)),
         )
         session.timed_ns += taken.timed_ns
         if not self.fingerprint:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from harness import environment, sampling, targets
+from harness.board import Visit
 from harness.declaration import check
 from harness.process import Ending, converse
 from harness.records import SCHEMA, Problems, Record, Store, digest, store_path, to_raw, values_ns
 from harness.source import METHOD_VERSION, version_of
-from harness.unit import CaseRef, Done, Hello, Message, Source, Unit, Visit, locate
+from harness.unit import CaseRef, Done, Hello, Message, Source, Unit, locate
 from harness.workload import (
     SEVERAL_DEVICES,
     Case,
@@ -274,21 +275,21 @@ class _Sweep:
         def on_message(message: Message) -> None:
             if isinstance(message, Hello):
                 hello.append(message)
-            elif isinstance(message, Visit):
-                case = "(the reference program)"
-                if message.case in refs:
-                    case = share.cases[message.case].label
-                self._tell(share, case, message.stage, process)
             elif isinstance(message, Done):
                 ref = by_key.get(message.record.key)
                 self._keep(message.record, share, ref, process)
                 if ref:
                     refs.pop(ref.index)
 
+        def on_visit(visit: Visit) -> None:
+            case = share.cases.get(visit.case)
+            label = case.label if case else "(the reference program)"
+            self._tell(share, label, visit.stage, process)
+
         unit = self._unit(share, todo, replicate)
         timeout = self.options.timeout_s or share.workload.timeout_s
         self._tell(share, f"{len(todo)} cases", "start", process)
-        ending = converse(unit, on_message, timeout, self.options.memory_limit_bytes)
+        ending = converse(unit, on_message, on_visit, timeout, self.options.memory_limit_bytes)
         if ending.bye:
             self.outcome.timed_ns += ending.bye.timed_ns
             self.outcome.wall_ns += ending.bye.wall_ns

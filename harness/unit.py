@@ -55,14 +55,6 @@ class Unit(msgspec.Struct):
     """Fields of :class:`harness.records.Record` that are the same for all records of the unit."""
 
 
-class Visit(msgspec.Struct, tag="visit"):
-    """A stage of a case is about to be measured; `case` is -1 for the reference program."""
-
-    case: int
-    pass_: int
-    stage: str
-
-
 class Done(msgspec.Struct, tag="done"):
     """A record is complete."""
 
@@ -89,7 +81,7 @@ class Bye(msgspec.Struct, tag="bye"):
     wall_ns: float
 
 
-Message = Visit | Done | Hello | Fatal | Bye
+Message = Done | Hello | Fatal | Bye
 
 encode_message = msgspec.json.Encoder().encode
 decode_message = msgspec.json.Decoder(Message).decode

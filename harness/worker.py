@@ -1,8 +1,8 @@
 """One isolated process that measures many cases of one workload and streams records.
 
-Started by :mod:`harness.process` as `python -m harness.worker FD`; the unit comes on standard
-input, messages go to the file descriptor FD. It imports as little as it can before JAX, because
-the import of JAX is one of the numbers.
+Started by :mod:`harness.process` as `python -m harness.worker CHANNEL BOARD`, two open files: the
+unit comes on standard input, messages go to CHANNEL, and BOARD says what is being measured. It
+imports as little as it can before JAX, because the import of JAX is one of the numbers.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ _clock = time.perf_counter_ns
 
 def main() -> None:
     """Read a unit, measure it, and end."""
-    channel = int(sys.argv[1])
+    channel, board_fd = map(int, sys.argv[1:])
     os.dup2(2, 1)  # what a workload prints must not be mistaken for anything of ours
-    unit_bytes = sys.stdin.buffer.readline()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    unit_bytes = _read_line()
+    stored = threading.Semaphore(0)
+    threading.Thread(target=_listen, args=(stored,), daemon=True).start()
     begin = _clock()
     import jax
 
@@ -36,6 +37,8 @@ def main() -> None:
 
     def send(message: Message) -> None:
         _write(channel, protocol.encode_message(message) + b"\n")
+        if isinstance(message, protocol.Done):
+            stored.acquire()  # storing it must not go on beside what is measured next
 
     try:
         begin = _clock()
@@ -44,6 +47,7 @@ def main() -> None:
     except RuntimeError as error:
         send(protocol.Fatal(f"JAX found no {unit.target} device: {error}"))
         return
+    from harness.board import Board
     from harness.session import Session, describe
     from harness.workload import WorkloadError
 
@@ -55,12 +59,25 @@ def main() -> None:
     except Exception as error:  # a user's module may raise anything while it is imported
         send(protocol.Fatal(f"importing {unit.source.module} raised {describe(error)}"))
         return
-    Session(unit, workload, send, {"import": import_ns, "backend": backend_ns}).run()
+    board = Board(board_fd)
+    Session(unit, workload, send, board, {"import": import_ns, "backend": backend_ns}).run()
 
 
-def _end_with_parent() -> None:
-    """End when the process that asked for the work is gone, however it went."""
-    sys.stdin.buffer.read()
+def _read_line() -> bytes:
+    """Read the unit; nothing follows its newline before this process has sent a record."""
+    line = b""
+    while not line.endswith(b"\n"):
+        chunk = os.read(0, 1 << 16)
+        if not chunk:
+            os._exit(1)
+        line += chunk
+    return line
+
+
+def _listen(stored: threading.Semaphore) -> None:
+    """Hear that a record is stored; end when the process that asked for the work is gone."""
+    while os.read(0, 1):
+        stored.release()
     os._exit(1)
 
 

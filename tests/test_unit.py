@@ -262,7 +262,6 @@ def test_a_unit_is_plain_data_that_survives_the_way():
 @pytest.mark.parametrize(
     "message",
     [
-        unit.Visit(-1, 0, "trace"),
         unit.Fatal("no device:\nnone"),
         unit.Bye(1.5, 2.5),
         unit.Hello(msgspec.Raw(b'{"python":"3.12"}'), [0.1, 0.2, 0.3]),
