@@ -108,6 +108,12 @@ def host() -> dict[str, Any]:
     }
 
 
+@functools.cache
+def surroundings() -> dict[str, Any]:
+    """Return what is the same for every process of this interpreter on this machine."""
+    return {**versions(), "plugins": plugins(), "host": host()}
+
+
 def _cpu_model() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():  # Linux
@@ -124,7 +130,7 @@ def identity() -> str:
     Known before any process is started, and without importing JAX; what has been measured under
     one identity need not be measured again.
     """
-    parts = {**versions(), "plugins": plugins(), "flags": flags(), "host": host()}
+    parts = {**surroundings(), "flags": flags()}
     text = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

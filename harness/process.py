@@ -19,6 +19,7 @@ import msgspec
 import psutil
 
 from harness.board import SIZE, Board, Visit
+from harness.environment import surroundings
 from harness.unit import Bye, Done, Fatal, Message, Unit, decode_message, encode_unit
 
 STARTUP_TIMEOUT_S = 300.0
@@ -160,7 +161,8 @@ class _Conversation:
 
     def run(self) -> Ending:
         assert self.child.stderr is not None
-        self._send(encode_unit(self.unit) + b"\n")
+        unit = msgspec.structs.replace(self.unit, surroundings=surroundings())
+        self._send(encode_unit(unit) + b"\n")
         with selectors.DefaultSelector() as selector:
             selector.register(self.readable, selectors.EVENT_READ, self._read_messages)
             selector.register(self.child.stderr, selectors.EVENT_READ, self._read_stderr)

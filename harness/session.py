@@ -100,10 +100,8 @@ class Session:
     def _environment(self) -> dict[str, Any]:
         device = jax.devices()[0]
         return {
-            **environment.versions(),
-            "plugins": environment.plugins(),
+            **self.unit.surroundings,
             "flags": environment.flags(),
-            "host": environment.host(),
             "device": device.device_kind,
             "devices": jax.device_count(),
             "platform": device.platform,

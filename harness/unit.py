@@ -53,6 +53,8 @@ class Unit(msgspec.Struct):
     reference_key: str
     base: dict[str, Any]
     """Fields of :class:`harness.records.Record` that are the same for all records of the unit."""
+    surroundings: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the process would find out about its machine, found out beforehand to save its time."""
 
 
 class Done(msgspec.Struct, tag="done"):
