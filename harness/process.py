@@ -46,6 +46,8 @@ class Ending:
     """What it was at when it ended before its time."""
     stderr: list[str] = field(default_factory=list)
     bye: Bye | None = None
+    hopeless: bool = False
+    """Whether the process said itself that it cannot measure anything: another could not either."""
 
 
 def memory_limit() -> int:
@@ -183,7 +185,13 @@ class _Conversation:
     def _ending(self, reason: str) -> Ending:
         text = self.stderr.decode(errors="replace")
         lines = [line for line in text.splitlines() if line.strip()][-STDERR_LINES:]
-        return Ending(reason, self.visit if reason else None, lines if reason else [], self.bye)
+        return Ending(
+            reason,
+            self.visit if reason else None,
+            lines if reason else [],
+            self.bye,
+            hopeless=bool(self.fatal),
+        )
 
     def _read_messages(self) -> bool:
         data = os.read(self.readable, 1 << 20)

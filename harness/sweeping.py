@@ -296,10 +296,11 @@ class _Sweep:
         if not ending.reason:
             return []
         culprit = refs.get(ending.visit.case) if ending.visit else None
-        guilty = [culprit] if culprit else list(refs.values())
-        for ref in guilty:
-            if not culprit:
-                share.failures[ref.index] = MAX_FAILURES  # it would be the same in every process
+        if ending.visit and ending.visit.case in share.cases and not culprit:
+            return list(refs.values())  # it died after the record of its last case: no one's fault
+        for ref in [culprit] if culprit else list(refs.values()):
+            if ending.hopeless:
+                share.failures[ref.index] = MAX_FAILURES
             self._keep(
                 self._failure(share, ref, replicate, unit, ending, hello), share, ref, process
             )

@@ -25,6 +25,8 @@ from harness.analysis.load import load
 from harness.records import Problems, read_file, record_files
 from tests.sweeps import SUITES
 
+DONE = "nothing: the sweep was done"
+
 KEYS = ["workload", "size", "transform", "target", "stage", "unit", "status", "n_processes"]
 
 
@@ -57,7 +59,7 @@ def disturb(results: Path, effort: str, rng: random.Random, longest_s: float) ->
     time.sleep(rng.uniform(0.2, longest_s))
     victim = rng.choice(["worker", "sweep", "interrupt"])
     if running.poll() is not None:
-        return "nothing: it was done"
+        return DONE
     if victim == "worker":
         for child in psutil.Process(running.pid).children():
             child.kill()
@@ -68,7 +70,7 @@ def disturb(results: Path, effort: str, rng: random.Random, longest_s: float) ->
 
 
 def campaign(
-    rounds: int, seed: int, effort: str = "40x1", longest_s: float = 4.0
+    rounds: int, seed: int, effort: str = "100x1", longest_s: float = 2.5
 ) -> dict[str, int]:
     """Disturb a sweep `rounds` times, then complete it; return what happened, counted.
 
@@ -83,6 +85,7 @@ def campaign(
         for number in range(rounds):
             victim = disturb(results, effort, rng, longest_s)
             counts[victim] = counts.get(victim, 0) + 1
+            assert victim != DONE, f"the sweep ended in round {number}: take a larger effort"
             after, problems = kept(results)
             assert before <= after, f"round {number}, {victim}: {before - after} lost"
             counts["torn or corrupt lines"] = problems.torn + problems.corrupt
