@@ -25,8 +25,6 @@ from harness.analysis.load import load
 from harness.records import Problems, read_file, record_files
 from tests.sweeps import SUITES
 
-DONE = "nothing: the sweep was done"
-
 KEYS = ["workload", "size", "transform", "target", "stage", "unit", "status", "n_processes"]
 
 
@@ -51,20 +49,28 @@ def kept(results: Path) -> tuple[set[tuple[str, str]], Problems]:
     return found, problems
 
 
+def _heed_interrupts() -> None:
+    """A shell makes what it runs in the background ignore Ctrl-C, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def disturb(results: Path, effort: str, rng: random.Random, longest_s: float) -> str:
     """Run the sweep, kill something in it, and return what was killed."""
-    running = subprocess.Popen(
-        command(results, effort), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    time.sleep(rng.uniform(0.2, longest_s))
+    with tempfile.TemporaryFile() as said:
+        running = subprocess.Popen(
+            command(results, effort), stdout=said, stderr=said, preexec_fn=_heed_interrupts
+        )
+        time.sleep(rng.uniform(0.2, longest_s))
+        if running.poll() is not None:
+            said.seek(0)
+            text = said.read().decode()
+            raise AssertionError(f"the sweep ended by itself with {running.returncode}:\n{text}")
     victim = rng.choice(["worker", "sweep", "interrupt"])
-    if running.poll() is not None:
-        return DONE
     if victim == "worker":
         for child in psutil.Process(running.pid).children():
             child.kill()
-    else:
-        running.send_signal(signal.SIGKILL if victim == "sweep" else signal.SIGINT)
+        time.sleep(rng.uniform(0.5, 2.0))  # it goes on with another process, until it is stopped
+    running.send_signal(signal.SIGKILL if victim == "sweep" else signal.SIGINT)
     running.wait()
     return victim
 
@@ -85,7 +91,6 @@ def campaign(
         for number in range(rounds):
             victim = disturb(results, effort, rng, longest_s)
             counts[victim] = counts.get(victim, 0) + 1
-            assert victim != DONE, f"the sweep ended in round {number}: take a larger effort"
             after, problems = kept(results)
             assert before <= after, f"round {number}, {victim}: {before - after} lost"
             counts["torn or corrupt lines"] = problems.torn + problems.corrupt

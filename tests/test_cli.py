@@ -167,6 +167,8 @@ def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path):
         ],
         stderr=subprocess.PIPE,
         text=True,
+        # A shell makes what it runs in the background ignore Ctrl-C, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     while not any(file.stat().st_size for file in tmp_path.glob("*/records/*.jsonl")):
         time.sleep(0.05)
