@@ -76,7 +76,7 @@ def disturb(results: Path, effort: str, rng: random.Random, longest_s: float) ->
 
 
 def campaign(
-    rounds: int, seed: int, effort: str = "100x1", longest_s: float = 2.5
+    rounds: int, seed: int, effort: str = "200x1", longest_s: float = 2.5
 ) -> dict[str, int]:
     """Disturb a sweep `rounds` times, then complete it; return what happened, counted.
 
