@@ -11,6 +11,7 @@ completes the sweep, and its frame must have the keys of a sweep that was never 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import signal
 import subprocess
@@ -70,13 +71,16 @@ def disturb(results: Path, effort: str, rng: random.Random, longest_s: float) ->
         for child in psutil.Process(running.pid).children():
             child.kill()
         time.sleep(rng.uniform(0.5, 2.0))  # it goes on with another process, until it is stopped
-    running.send_signal(signal.SIGKILL if victim == "sweep" else signal.SIGINT)
-    running.wait()
+    while running.poll() is None:
+        running.send_signal(signal.SIGKILL if victim == "sweep" else signal.SIGINT)
+        # Some library that is being imported may swallow a Ctrl-C: a user presses it again.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            running.wait(timeout=5)
     return victim
 
 
 def campaign(
-    rounds: int, seed: int, effort: str = "200x1", longest_s: float = 2.5
+    rounds: int, seed: int, effort: str = "100x1", longest_s: float = 2.5
 ) -> dict[str, int]:
     """Disturb a sweep `rounds` times, then complete it; return what happened, counted.
 
