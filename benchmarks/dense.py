@@ -29,6 +29,7 @@ class MlpLoss(Workload):
     """
 
     sweep = {"depth": [4]}
+    scenarios = ("off", "cold", "warm")
     transforms = ("forward", "gradient")
 
     def inputs(self, depth):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness import __version__
+from harness import __version__, cli_cache
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(cli_cache.app, name="cache")
 
 Select = Annotated[
     list[str] | None,
@@ -124,6 +126,13 @@ def run(
             "an axis for several of its values.",
         ),
     ] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="State of the persistent cache: off, cold, warm, default; repeat for several. "
+            "Without it, the workloads' own."
+        ),
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what the results already hold.")
     ] = False,
@@ -140,6 +149,7 @@ def run(
 ) -> None:
     """Measure workloads in processes of their own; a run that was stopped resumes."""
     from harness import sampling, selection, sweeping, targets, terminal
+    from harness.cache import scenarios
 
     level = sampling.effort(effort)
     for name in target or ():
@@ -150,6 +160,7 @@ def run(
         level,
         targets=tuple(target) if target else None,
         keep=selection.case_filter(case or []),
+        scenarios=tuple(map(scenarios.find, scenario)) if scenario else None,
         fresh=fresh,
         timeout_s=timeout,
         seed=seed,

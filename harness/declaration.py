@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from harness.cache.scenarios import SCENARIOS
 from harness.targets import TARGETS
 from harness.workload import TRANSFORMS, Workload, WorkloadError, keywords, name_of, where
 
@@ -14,7 +15,8 @@ RESERVED_AXES = frozenset(
     """
     machine commit commit_date started_at env python jax jaxlib workload version target transform
     scenario stage unit value calibrated low high n_processes samples status reason fingerprint
-    effort dirty calibrated_samples case self
+    effort dirty calibrated_samples entry_bytes case
+    self
     """.split()  # noqa: SIM905 - a list of 27 lines would say no more
 )
 """Names an axis cannot have, because the frame has a column of that name."""
@@ -37,7 +39,7 @@ def check(workload: type[Workload]) -> None:
         )
     for axis, values in workload.sweep.items():
         _check_axis(here, axis, values)
-    for attribute in ("static", "donate", "transforms", "targets"):
+    for attribute in ("static", "donate", "transforms", "targets", "scenarios"):
         _check_names(here, attribute, getattr(workload, attribute))
     for transform in workload.transforms:
         if transform not in TRANSFORMS:
@@ -48,6 +50,11 @@ def check(workload: type[Workload]) -> None:
         if target not in TARGETS:
             raise WorkloadError(
                 f"{here}: targets names {target!r}; known are {', '.join(TARGETS)}."
+            )
+    for scenario in workload.scenarios:
+        if scenario not in SCENARIOS:
+            raise WorkloadError(
+                f"{here}: scenarios names {scenario!r}; known are {', '.join(SCENARIOS)}."
             )
     if workload.vmap_batch < 1:
         raise WorkloadError(f"{here}: vmap_batch is {workload.vmap_batch!r}; expected at least 1.")
@@ -64,7 +71,7 @@ def _check_names(here: str, attribute: str, value: object) -> None:
             f"{here}: {attribute} is {value!r}; expected a sequence of names, such as "
             f"({str(value)!r},)."
         )
-    if attribute in ("transforms", "targets") and not value:
+    if attribute in ("transforms", "targets", "scenarios") and not value:
         raise WorkloadError(f"{here}: {attribute} is empty, so there would be no case.")
     for name in value:
         if list(value).count(name) > 1:

@@ -11,7 +11,12 @@ _DURATIONS = {
     "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
     "/jax/core/compile/backend_compile_duration": "compile",
 }
-_EVENTS = {"/jax/compilation_cache/cache_hits": "hit"}
+_EVENTS = {
+    "/jax/compilation_cache/cache_hits": "hit",
+    "/jax/compilation_cache/compile_requests_use_cache": "request",
+    # JAX's "misses" are writes: a compile below the thresholds is not counted (jax 0.8 to 0.12).
+    "/jax/compilation_cache/cache_misses": "write",
+}
 
 Counts = dict[str, int]
 

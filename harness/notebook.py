@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import sampling, sweeping
+from harness.cache.scenarios import find as find_scenario
 from harness.sweeping import Progress
 from harness.workload import Workload
 
@@ -21,6 +22,7 @@ def sweep(
     *,
     effort: str = "default",
     targets: Sequence[str] | None = None,
+    scenarios: Sequence[str] | None = None,
     results: str | Path | None = None,
     machine: str | None = None,
     fresh: bool = False,
@@ -36,6 +38,8 @@ def sweep(
         effort: `"quick"` (1 process, 1 pass), `"default"` (8, 3), `"thorough"` (8 to 32, 3), or
             `"PROCESSESxPASSES"` such as `"6x1"`.
         targets: names of targets; None means those that this machine has.
+        scenarios: states of the persistent cache (`"off"`, `"cold"`, `"warm"`, `"default"`); None
+            means each workload's own.
         results: a results tree that keeps the records and from which a second call resumes. None
             measures into a temporary folder that is gone afterwards.
         machine: the name of this machine in the results; None means asv's.
@@ -58,6 +62,7 @@ def sweep(
     options = sweeping.Options(
         sampling.effort(effort),
         targets=tuple(targets) if targets is not None else None,
+        scenarios=tuple(map(find_scenario, scenarios)) if scenarios is not None else None,
         fresh=fresh,
         timeout_s=timeout_s,
         memory_limit_bytes=memory_limit_bytes,

@@ -19,6 +19,7 @@ import msgspec
 import psutil
 
 from harness.board import SIZE, Board, Visit
+from harness.cache import scenarios
 from harness.environment import surroundings
 from harness.unit import Bye, Done, Fatal, Message, Unit, decode_message, encode_unit
 
@@ -31,6 +32,9 @@ millisecond; more often would disturb what is measured."""
 
 MEMORY_SHARE = 0.8
 """The part of the machine's (or the control group's) memory that a process may hold."""
+
+_CACHE_VARIABLES = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_ENABLE_COMPILATION_CACHE")
+"""What the caller says of the persistent cache does not reach a measuring process."""
 
 STDERR_LINES = 20
 _STDERR_BYTES = 64 * 2**10
@@ -62,12 +66,11 @@ def memory_limit() -> int:
 
 
 def child_environment(unit: Unit) -> dict[str, str]:
-    """Return the environment of a measuring process: the caller's, with the cache off."""
+    """Return the environment of a measuring process: the caller's, in the unit's scenario."""
     environment = dict(os.environ)
-    # The persistent cache is a scenario of its own; with it on, even without a folder, JAX hashes
-    # every module inside the compile stage (jax 0.8 to 0.12).
-    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
-    environment["JAX_ENABLE_COMPILATION_CACHE"] = "0"
+    for name in [name for name in environment if name.startswith(_CACHE_VARIABLES)]:
+        del environment[name]
+    environment |= scenarios.environment(unit.scenario, unit.cache_folder)
     environment["JAX_PLATFORMS"] = unit.platforms
     if unit.cpu_devices:
         environment["JAX_NUM_CPU_DEVICES"] = str(unit.cpu_devices)
@@ -96,6 +99,7 @@ def converse(
     with tempfile.TemporaryFile() as shared:
         shared.truncate(SIZE)
         readable, writable = os.pipe()
+        spawned_ns = time.monotonic_ns()
         try:
             child = subprocess.Popen(
                 [sys.executable, "-m", "harness.worker", str(writable), str(shared.fileno())],
@@ -111,7 +115,7 @@ def converse(
         board = Board(shared.fileno())
     try:
         return _Conversation(
-            child, readable, board, unit, on_message, on_visit, timeout_s, limit
+            child, readable, board, spawned_ns, unit, on_message, on_visit, timeout_s, limit
         ).run()
     finally:
         _kill(child)
@@ -139,6 +143,7 @@ class _Conversation:
         child: subprocess.Popen[bytes],
         readable: int,
         board: Board,
+        spawned_ns: int,
         unit: Unit,
         on_message: Callable[[Message], None],
         on_visit: Callable[[Visit], None],
@@ -148,6 +153,7 @@ class _Conversation:
         self.child = child
         self.readable = readable
         self.board = board
+        self.spawned_ns = spawned_ns
         self.unit = unit
         self.on_message = on_message
         self.on_visit = on_visit
@@ -163,7 +169,9 @@ class _Conversation:
 
     def run(self) -> Ending:
         assert self.child.stderr is not None
-        unit = msgspec.structs.replace(self.unit, surroundings=surroundings())
+        unit = msgspec.structs.replace(
+            self.unit, surroundings=surroundings(), spawned_ns=self.spawned_ns
+        )
         self._send(encode_unit(unit) + b"\n")
         with selectors.DefaultSelector() as selector:
             selector.register(self.readable, selectors.EVENT_READ, self._read_messages)

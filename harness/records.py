@@ -81,6 +81,8 @@ class Record(msgspec.Struct, omit_defaults=True):
     reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
     """The reference program's value in this process, per stage: what calibration divides by."""
     fingerprint: str = ""
+    entry_bytes: int = 0
+    """What the persistent cache wrote for the program; 0 where it wrote nothing."""
     dirty: str = ""
     """Digest of what the working tree had changed since the commit; "" for a clean tree."""
     load_average: list[float] = msgspec.field(default_factory=list)
@@ -128,7 +130,7 @@ class Problems(msgspec.Struct):
 STAGES = ("trace", "lower", "compile", "dispatch", "execute")
 """The stages of a case, in the order in which a program goes through them."""
 
-PROCESS_STAGES = ("import", "backend", "first_lower", "first_compile")
+PROCESS_STAGES = ("import", "backend", "first_lower", "first_compile", "ready")
 """What a process pays once; records of the workload `process` hold them."""
 
 LOW_STAGES = frozenset({"execute", "dispatch", "loop"})
@@ -146,6 +148,10 @@ CALIBRATED_BY = {
     "backend": "loop",
     "first_lower": "lower",
     "first_compile": "compile",
+    "ready": "loop",
+    "load": "compile",
+    "first_call": "compile",
+    "start": "loop",
 }
 """Which stage of the reference a stage is divided by.
 

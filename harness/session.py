@@ -6,12 +6,14 @@ import gc
 import os
 import time
 import traceback
+from pathlib import Path
 from typing import Any
 
 import jax
 
 from harness import environment, evidence, program, reference, stages
 from harness.board import Board, Visit
+from harness.cache import scenario_pass, scenarios
 from harness.records import STAGES, Record, StageSamples, to_raw, values_ns
 from harness.reference import Reference
 from harness.sampling import visits
@@ -54,6 +56,8 @@ class Session:
         self.x64 = jax.config.values["jax_enable_x64"]
         self.proof = evidence.Evidence()
         self.timed_ns = 0.0
+        self.ready_ns = time.monotonic_ns() - unit.spawned_ns
+        self.process_ns["ready"] = self.ready_ns
         self.started_at_ms = time.time_ns() // 1_000_000
         self.load_average = list(os.getloadavg())
 
@@ -149,6 +153,7 @@ class CaseRun:
         self.ref = ref
         self.workload = workload
         self.case = case
+        self.scenario = session.unit.scenario if ref else "off"
         self.prepared: Any = None
         self.passes: list[Any] = []
         self.loop_ns: list[float] = []
@@ -177,14 +182,30 @@ class CaseRun:
         if self.ref is None:
             self.loop_ns.append(float(min(reference.time_loop() for _ in range(10))))
             session.timed_ns += 10 * self.loop_ns[-1]
-        taken = stages.cold_pass(
-            self.prepared,
-            session.proof,
-            lambda stage: session.board.write(Visit(index, pass_, stage)),
-        )
+
+        def announce(stage: str) -> None:
+            session.board.write(Visit(index, pass_, stage))
+
+        if self.scenario == "off":
+            with scenarios.switched_off():  # the reference, in a process that has a cache
+                taken = stages.cold_pass(self.prepared, session.proof, announce)
+        else:
+            taken = scenario_pass.cached_pass(
+                self.prepared,
+                session.proof,
+                self.scenario,
+                Path(session.unit.cache_folder),
+                session.ready_ns,
+                pass_,
+                announce,
+            )
         session.timed_ns += taken.timed_ns
-        if not self.fingerprint:
+        if not self.fingerprint or self.scenario == "warm":
             self.fingerprint = program.fingerprint(taken.compiled)
+        wanted = self.ref.fingerprint if self.ref else ""
+        if wanted and self.fingerprint != wanted:
+            for stage in ("load", "first_call", "start"):
+                taken.refuse(stage, "the cache answered with another program than was put into it")
         taken.compiled = None
         self.passes.append(taken)
 
@@ -197,7 +218,7 @@ class CaseRun:
 
     def _stages(self) -> dict[str, Any]:
         found = {}
-        for stage in STAGES:
+        for stage in scenarios.STAGES.get(self.scenario, STAGES):
             samples = StageSamples()
             for taken in self.passes:
                 samples.samples_ns += [round(ns, 1) for ns in taken.samples_ns.get(stage, ())]
@@ -207,6 +228,8 @@ class CaseRun:
                     samples.refused[reason] = samples.refused.get(reason, 0) + 1
             if stage == "trace" and self.case.transform == "pmap":
                 samples.reason = stages.NO_PMAP_TRACE
+            if self.scenario == "default" and not samples.samples_ns and not samples.refused:
+                samples.reason = scenarios.MISSING_BY_DEFAULT.get(stage, "")
             found[stage] = samples
         return found
 
@@ -223,6 +246,7 @@ class CaseRun:
             stages=found,
             reference_ns=reference_run.values_ns(),
             fingerprint=self.fingerprint,
+            entry_bytes=max((taken.entry_bytes for taken in self.passes), default=0),
         )
 
     def _send_process(self) -> None:

@@ -80,6 +80,29 @@ class Pass:
     compiled: Any = None
     timed_ns: float = 0.0
     """Time spent inside timed regions, refused samples included."""
+    entry_bytes: int = 0
+    """What the persistent cache wrote for the program."""
+
+    def judge(
+        self,
+        stage: str,
+        samples_ns: list[float],
+        number: int,
+        seen: evidence.Counts,
+        expected: evidence.Counts,
+    ) -> None:
+        """Keep samples whose events are what their stage needs, refuse them otherwise."""
+        problem = evidence.contradiction(seen, expected)
+        if problem:
+            self.refuse(stage, problem)
+        else:
+            self.samples_ns[stage] = samples_ns
+            self.number[stage] = number
+
+    def refuse(self, stage: str, reason: str) -> None:
+        """Throw the samples of a stage away, and say why."""
+        self.samples_ns.pop(stage, None)
+        self.refused[stage] = reason
 
 
 def prepare(workload: type[Workload], case: Case) -> Prepared:
@@ -140,7 +163,7 @@ def cold_pass(
             begin = _clock()
             result = step()
             end = _clock()
-        _judge(taken, stage, [end - begin], 1, proof.take(), prepared.expected[stage])
+        taken.judge(stage, [end - begin], 1, proof.take(), prepared.expected[stage])
         taken.timed_ns += end - begin
         return result
 
@@ -149,7 +172,7 @@ def cold_pass(
     else:
         traced = timed("trace", lambda: jitted.trace(*prepared.abstract, **keywords))
         if traced.jaxpr is prepared._jaxpr():
-            _refuse(taken, "trace", "JAX gave back the jaxpr of the last pass: nothing was traced")
+            taken.refuse("trace", "JAX gave back the jaxpr of the last pass: nothing was traced")
         prepared._jaxpr = weakref.ref(traced.jaxpr)
         lowered = timed("lower", traced.lower)
     taken.compiled = timed("compile", lowered.compile)
@@ -171,9 +194,9 @@ def _run(
 ) -> None:
     """Time the jitted function as users call it: until it returns, and until it has finished."""
     donating = bool(prepared.workload.donate)
-    supply = _supply(prepared, taken.compiled)
+    calls = supply(prepared, taken.compiled)
     proof.take()
-    arguments = next(supply)
+    arguments = next(calls)
     proof.take()  # fresh donated buffers are copies, which JAX compiles, once
     jax.block_until_ready(call(*arguments))  # the first call takes a slow path: dropped
     first = proof.take()
@@ -183,16 +206,16 @@ def _run(
         taken.refused["dispatch"] = taken.refused["execute"] = reason
         return
     with gc_off():
-        plan = sampling.plan_blocks(call, supply, donating, effort_s)
+        plan = sampling.plan_blocks(call, calls, donating, effort_s)
         proof.take()
-        dispatched, finished = sampling.time_blocks(call, supply, plan, donating)
+        dispatched, finished = sampling.time_blocks(call, calls, plan, donating)
     seen = proof.take()
-    _judge(taken, "dispatch", dispatched, 1, seen, prepared.expected["dispatch"])
-    _judge(taken, "execute", finished, plan.number, seen, prepared.expected["execute"])
+    taken.judge("dispatch", dispatched, 1, seen, prepared.expected["dispatch"])
+    taken.judge("execute", finished, plan.number, seen, prepared.expected["execute"])
     taken.timed_ns += sum(dispatched) + sum(finished) * plan.number
 
 
-def _supply(prepared: Prepared, compiled: Any) -> Iterator[tuple[Any, ...]]:
+def supply(prepared: Prepared, compiled: Any) -> Iterator[tuple[Any, ...]]:
     """Yield arguments for one call after another: the same, with fresh buffers where donated."""
     data = prepared.data(compiled)
     if not prepared.workload.donate:
@@ -203,28 +226,6 @@ def _supply(prepared: Prepared, compiled: Any) -> Iterator[tuple[Any, ...]]:
         for position in prepared.donated_positions:
             arguments[position] = jax.tree_util.tree_map(lambda x: x.copy(), data[position])
         yield tuple(jax.block_until_ready(arguments))
-
-
-def _judge(
-    taken: Pass,
-    stage: str,
-    samples_ns: list[float],
-    number: int,
-    seen: evidence.Counts,
-    expected: evidence.Counts,
-) -> None:
-    problem = evidence.contradiction(seen, expected)
-    if problem:
-        _refuse(taken, stage, problem)
-    else:
-        taken.samples_ns[stage] = samples_ns
-        taken.number[stage] = number
-
-
-def _refuse(taken: Pass, stage: str, reason: str) -> None:
-    taken.samples_ns.pop(stage, None)
-    taken.number.pop(stage, None)
-    taken.refused[stage] = reason
 
 
 @contextmanager

@@ -42,6 +42,16 @@ if TYPE_CHECKING:
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
 
+CACHE_METRICS = (
+    *("load", "first_call_cold", "first_call_warm", "start_cold", "start_warm"),
+    *("entry_bytes", "relative_warm"),
+)
+"""What asv shows of a workload that is measured with a cold and a warm persistent cache; all are
+better when they are lower. `relative_warm` is the first call's time, warm / cold."""
+
+UNITS = {"entry_bytes": "bytes", "relative_warm": "ratio"}
+"""Units of what is no time."""
+
 Answer = dict[str, Any]
 
 
@@ -66,15 +76,17 @@ def attach(workload: type[Workload]) -> None:
         return
     setup_cache = _setup_cache(workload)
     stages = STAGES + (PROCESS_STAGES if workload.process_stages else ())
+    if {"cold", "warm"} <= set(workload.scenarios):
+        stages += CACHE_METRICS
     for stage in stages:
         reader = _reader(stage)
-        parametrised = stage in STAGES
+        parametrised = stage not in PROCESS_STAGES
         axes: dict[str, Any] = {}
         if parametrised:
             axes = {**workload.sweep, "transform": workload.transforms, "target": workload.targets}
         reader.__dict__.update(
-            unit="seconds",
-            type="time",
+            unit=UNITS.get(stage, "seconds"),
+            type="track" if stage in UNITS else "time",
             # asv's own name, said outright: imported into another module, it is the same benchmark.
             benchmark_name=f"{name_of(workload)}.track_{stage}",
             version=version_of(workload),
@@ -304,18 +316,51 @@ def _commit(call: AsvCall, project: Project) -> Commit:
 
 def answers(workload: type[Workload], records: list[Record]) -> Answer:
     """Turn records into what the readers look up: by case and stage, one value per process."""
-    cases: dict[str, list[Record]] = {}
+    cases: dict[str, dict[str, list[Record]]] = {}
     process: list[Record] = []
     for record in records:
         if record.workload == name_of(workload):
             case = Case(plain_axes(record.axes), record.transform, record.target)
-            cases.setdefault(case.id, []).append(record)
-        elif record.workload == "process":
+            scenarios = cases.setdefault(case.id, {})
+            scenarios.setdefault(record.scenario, []).append(record)
+        elif record.workload == "process" and record.scenario == "off":
             process.append(record)
     return {
-        "cases": {case: _by_stage(found, STAGES) for case, found in cases.items()},
+        "cases": {
+            case: {
+                **_by_stage(found.get("off", []), STAGES),
+                **_cache_answers(found.get("cold", []), found.get("warm", [])),
+            }
+            for case, found in cases.items()
+        },
         "process": _by_stage(process, PROCESS_STAGES),
     }
+
+
+def _cache_answers(cold: list[Record], warm: list[Record]) -> dict[str, Answer]:
+    if not cold or not warm:
+        return {}
+    without = _by_stage(cold, ("first_call", "start"))
+    with_cache = _by_stage(warm, ("load", "first_call", "start"))
+    found = {
+        "load": with_cache["load"],
+        "first_call_cold": without["first_call"],
+        "first_call_warm": with_cache["first_call"],
+        "start_cold": without["start"],
+        "start_warm": with_cache["start"],
+        "entry_bytes": _samples([float(r.entry_bytes) for r in cold if r.entry_bytes]),
+    }
+    process = {r.replicate.rpartition("#")[2]: values_ns(r.stages).get("first_call") for r in cold}
+    pairs = [
+        (values_ns(r.stages).get("first_call"), process.get(r.replicate.rpartition("#")[2]))
+        for r in warm
+    ]
+    found["relative_warm"] = _samples([w / c for w, c in pairs if w and c])
+    return found
+
+
+def _samples(values: list[float]) -> Answer:
+    return {"samples": values, "number": 1} if values else {"skip": "nothing was measured"}
 
 
 def _by_stage(records: list[Record], stages: tuple[str, ...]) -> dict[str, Answer]:

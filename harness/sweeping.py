@@ -7,12 +7,17 @@ there is one at a time.
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import random
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from harness import environment, sampling, targets
 from harness.board import Visit
@@ -29,9 +34,6 @@ from harness.workload import (
     name_of,
     skip_reason,
 )
-
-SCENARIO = "off"
-"""The state of the persistent cache in every process of this sweep."""
 
 MAX_FAILURES = 2
 """A case that failed in this many processes is left alone: it is a defect, not an accident."""
@@ -71,6 +73,8 @@ class Options:
     """Which targets to measure on; None means those that this machine has."""
     keep: Callable[[Case], bool] = lambda case: True
     """Which cases to measure."""
+    scenarios: tuple[str, ...] | None = None
+    """States of the persistent cache; None means each workload's own."""
     fresh: bool = False
     """Measure again what has been measured before."""
     timeout_s: float | None = None
@@ -117,6 +121,7 @@ class _Share:
     source: Source
     target: str
     cpu_devices: int
+    scenario: str
     refs: list[CaseRef]
     cases: dict[int, Case]
     failures: dict[int, int] = field(default_factory=dict)
@@ -124,7 +129,8 @@ class _Share:
     @property
     def name(self) -> str:
         devices = f"x{self.cpu_devices}" if self.cpu_devices else ""
-        return f"{name_of(self.workload)}@{self.target}{devices}"
+        scenario = f"/{self.scenario}" if self.scenario != "off" else ""
+        return f"{name_of(self.workload)}@{self.target}{devices}{scenario}"
 
 
 def sweep(
@@ -194,8 +200,10 @@ class _Sweep:
     def _split(self, workload: type[Workload]) -> Iterable[_Share]:
         source = locate(workload)
         version = version_of(workload)
-        shares: dict[tuple[str, int], _Share] = {}
-        for index, case in enumerate(enumerate_cases(workload)):
+        shares: dict[tuple[str, int, str], _Share] = {}
+        chosen = self.options.scenarios or workload.scenarios
+        points = itertools.product(chosen, enumerate(enumerate_cases(workload)))
+        for scenario, (index, case) in points:
             asked = self.options.targets
             if not self.options.keep(case) or (asked is not None and case.target not in asked):
                 continue
@@ -205,9 +213,11 @@ class _Sweep:
             several = case.transform in SEVERAL_DEVICES and case.target == "cpu"
             devices = targets.virtual_cpu_devices() if several else 0
             share = shares.setdefault(
-                (case.target, devices), _Share(workload, source, case.target, devices, [], {})
+                (case.target, devices, scenario),
+                _Share(workload, source, case.target, devices, scenario, [], {}),
             )
-            ref = CaseRef(index, case.id, self._key(name_of(workload), version, case.id, devices))
+            key = self._key(name_of(workload), version, case.id, devices, scenario)
+            ref = CaseRef(index, case.id, key)
             reason = lacking or skip_reason(workload, case)
             if reason:
                 self._skip(share, ref, case, reason)
@@ -216,14 +226,14 @@ class _Sweep:
                 share.cases[index] = case
         return [share for share in shares.values() if share.refs]
 
-    def _key(self, workload: str, version: str, case: str, devices: int) -> str:
+    def _key(self, workload: str, version: str, case: str, devices: int, scenario: str) -> str:
         commit = self.context.commit
         return digest(
             SCHEMA,
             workload,
             version,
             case,
-            SCENARIO,
+            scenario,
             devices,
             self.context.machine,
             self.context.env,
@@ -261,13 +271,55 @@ class _Sweep:
                 self.done += 1
             else:
                 todo.append(ref)
+        if share.scenario == "off":
+            while todo:
+                todo = self._measure(share, todo, process, replicate, "")
+        elif todo:
+            with tempfile.TemporaryDirectory() as scratch:
+                self._measure_cached(share, todo, process, replicate, Path(scratch))
+
+    def _measure_cached(
+        self, share: _Share, todo: list[CaseRef], process: int, replicate: str, scratch: Path
+    ) -> None:
+        """Measure with a persistent cache: `cold` in an empty directory, others in a filled one."""
+        attempts = itertools.count()
+
+        def empty() -> str:
+            folder = scratch / str(next(attempts))
+            folder.mkdir()
+            return str(folder)
+
+        folder = empty()
+        if share.scenario != "cold":
+            scenario = "cold" if share.scenario == "warm" else share.scenario
+            filler = dataclasses.replace(share, scenario=scenario, failures={})
+            filled: dict[int, str] = {}
+            left = todo
+            while left:
+                left = self._measure(filler, left, process, replicate, folder, filled)
+            # What was put in, so that an entry that holds another program is noticed.
+            todo = [
+                msgspec.structs.replace(ref, fingerprint=filled.get(ref.index, "")) for ref in todo
+            ]
         while todo:
-            todo = self._measure(share, todo, process, replicate)
+            todo = self._measure(share, todo, process, replicate, folder)
+            if share.scenario == "cold":
+                folder = empty()  # a process that died may have written some of the others' entries
 
     def _measure(
-        self, share: _Share, todo: list[CaseRef], process: int, replicate: str
+        self,
+        share: _Share,
+        todo: list[CaseRef],
+        process: int,
+        replicate: str,
+        cache: str,
+        filled: dict[int, str] | None = None,
     ) -> list[CaseRef]:
-        """Run one process over `todo`; return what is left because the process did not survive."""
+        """Run one process over `todo`; return what is left because the process did not survive.
+
+        `cache` is the directory of the persistent cache. With `filled`, the process only fills
+        that: no record is stored, and `filled` takes the fingerprint of each case's program.
+        """
         refs = {ref.index: ref for ref in todo}
         by_key = {ref.key: ref for ref in todo}
         hello: list[Hello] = []
@@ -277,7 +329,10 @@ class _Sweep:
                 hello.append(message)
             elif isinstance(message, Done):
                 ref = by_key.get(message.record.key)
-                self._keep(message.record, share, ref, process)
+                if filled is None:
+                    self._keep(message.record, share, ref, process)
+                elif ref:
+                    filled[ref.index] = message.record.fingerprint
                 if ref:
                     refs.pop(ref.index)
 
@@ -286,7 +341,7 @@ class _Sweep:
             label = case.label if case else "(the reference program)"
             self._tell(share, label, visit.stage, process)
 
-        unit = self._unit(share, todo, replicate)
+        unit = self._unit(share, todo, replicate, cache)
         timeout = self.options.timeout_s or share.workload.timeout_s
         self._tell(share, f"{len(todo)} cases", "start", process)
         ending = converse(unit, on_message, on_visit, timeout, self.options.memory_limit_bytes)
@@ -301,13 +356,14 @@ class _Sweep:
         for ref in [culprit] if culprit else list(refs.values()):
             if ending.hopeless:
                 share.failures[ref.index] = MAX_FAILURES
-            self._keep(
-                self._failure(share, ref, replicate, unit, ending, hello), share, ref, process
-            )
+            if filled is None:
+                record = self._failure(share, ref, replicate, unit, ending, hello)
+                self._keep(record, share, ref, process)
             refs.pop(ref.index)
         return list(refs.values())
 
-    def _unit(self, share: _Share, todo: list[CaseRef], replicate: str) -> Unit:
+    def _unit(self, share: _Share, todo: list[CaseRef], replicate: str, cache: str) -> Unit:
+        shared = str(METHOD_VERSION), share.target, share.cpu_devices, share.scenario
         return Unit(
             source=share.source,
             target=share.target,
@@ -317,10 +373,10 @@ class _Sweep:
             cases=todo,
             passes=self.options.effort.passes,
             seed=random.Random(f"{self.seed}/{replicate}").getrandbits(31),
-            process_key=self._key("process", str(METHOD_VERSION), share.target, share.cpu_devices),
-            reference_key=self._key(
-                "reference", str(METHOD_VERSION), share.target, share.cpu_devices
-            ),
+            process_key=self._key("process", *shared),
+            reference_key=self._key("reference", *shared),
+            scenario=share.scenario,
+            cache_folder=cache,
             base=self._base(share, replicate),
         )
 
@@ -332,7 +388,7 @@ class _Sweep:
             "workload": name_of(share.workload),
             "version": version_of(share.workload),
             "target": share.target,
-            "scenario": SCENARIO,
+            "scenario": share.scenario,
             "machine": self.context.machine,
             "env": self.context.env,
             "commit": commit.hash,

@@ -35,6 +35,8 @@ class CaseRef(msgspec.Struct):
     index: int
     id: str
     key: str
+    fingerprint: str = ""
+    """The program that the persistent cache must answer with, where that is known."""
 
 
 class Unit(msgspec.Struct):
@@ -53,6 +55,12 @@ class Unit(msgspec.Struct):
     reference_key: str
     base: dict[str, Any]
     """Fields of :class:`harness.records.Record` that are the same for all records of the unit."""
+    scenario: str = "off"
+    """The state of the persistent cache; see :mod:`harness.cache.scenarios`."""
+    cache_folder: str = ""
+    """The directory of the persistent cache; empty where the scenario is `off`."""
+    spawned_ns: int = 0
+    """The monotonic clock when the process was started."""
     surroundings: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the process would find out about its machine, found out beforehand to save its time."""
 

@@ -106,6 +106,8 @@ class Workload(ABC):
         donate: the parameters of `function` whose buffers are donated.
         transforms: which of `TRANSFORMS` are measured.
         targets: where the program is built and run; what a machine lacks is skipped with a reason.
+        scenarios: states of the persistent cache in which it is measured; see
+            :mod:`harness.cache.scenarios`.
         vmap_batch: size of the leading axis that `vmap` adds.
         x64: whether the process that measures enables 64-bit types (`jax_enable_x64`).
         process_stages: whether asv shows, beside this workload's stages, what its processes paid
@@ -118,6 +120,7 @@ class Workload(ABC):
     donate: ClassVar[Sequence[str]] = ()
     transforms: ClassVar[Sequence[str]] = ("forward",)
     targets: ClassVar[Sequence[str]] = ("cpu", "gpu", "tpu")
+    scenarios: ClassVar[Sequence[str]] = ("off",)
     vmap_batch: ClassVar[int] = 8
     x64: ClassVar[bool] = False
     process_stages: ClassVar[bool] = False

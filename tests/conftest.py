@@ -21,9 +21,11 @@ hypothesis.settings.load_profile("harness")
 
 @pytest.fixture
 def proof():
-    """JAX's events, listened to for as long as the test takes."""
+    """JAX's events, listened to for as long as the test takes, with the persistent cache off."""
+    from harness.cache.scenarios import switched_off
     from harness.evidence import Evidence
 
     listening = Evidence()
-    yield listening
+    with switched_off():
+        yield listening
     listening.close()

@@ -50,17 +50,10 @@ def kept(results: Path) -> tuple[set[tuple[str, str]], Problems]:
     return found, problems
 
 
-def _heed_interrupts() -> None:
-    """A shell makes what it runs in the background ignore Ctrl-C, and children inherit that."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def disturb(results: Path, effort: str, rng: random.Random, longest_s: float) -> str:
     """Run the sweep, kill something in it, and return what was killed."""
     with tempfile.TemporaryFile() as said:
-        running = subprocess.Popen(
-            command(results, effort), stdout=said, stderr=said, preexec_fn=_heed_interrupts
-        )
+        running = subprocess.Popen(command(results, effort), stdout=said, stderr=said)
         time.sleep(rng.uniform(0.2, longest_s))
         if running.poll() is not None:
             said.seek(0)
@@ -88,6 +81,8 @@ def campaign(
         AssertionError: a record was lost, or the final frame has other keys.
     """
     rng = random.Random(seed)
+    # A shell makes what it runs in the background ignore Ctrl-C, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     counts: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "disturbed"

@@ -160,6 +160,8 @@ def test_a_results_folder_that_cannot_be_written_is_exit_code_4(tmp_path):
 
 
 def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path):
+    # A shell makes what it runs in the background ignore Ctrl-C, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     running = subprocess.Popen(
         [
             *(sys.executable, "-m", "harness", "run", "Scale", "--effort", "40x1"),
@@ -167,8 +169,6 @@ def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path):
         ],
         stderr=subprocess.PIPE,
         text=True,
-        # A shell makes what it runs in the background ignore Ctrl-C, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     while not any(file.stat().st_size for file in tmp_path.glob("*/records/*.jsonl")):
         time.sleep(0.05)

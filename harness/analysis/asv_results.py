@@ -139,6 +139,7 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
         "fingerprint": "",
         "effort": "",
         "dirty": "",
+        "entry_bytes": math.nan,
     }
 
 
@@ -146,7 +147,7 @@ def _identify(name: str, about: Mapping[str, Any]) -> tuple[str, str, bool]:
     """Return the workload and the stage of a benchmark, and whether it is one of ours."""
     workload, _, function = name.rpartition(".")
     stage = function.removeprefix("track_")
-    if workload and stage != function and stage in STAGE_ORDER:
+    if workload and stage != function and (stage in STAGE_ORDER or stage in _CACHE_METRICS):
         return workload, stage, True
     return name, _text(about.get("type")) or function.partition("_")[0], False
 
@@ -160,7 +161,8 @@ def _benchmark_rows(
     covered: Coverage,
 ) -> Iterator[_Row]:
     about = _mapping(about)
-    workload, stage, ours = _identify(name, about)
+    workload, metric, ours = _identify(name, about)
+    scenario, stage = _CACHE_METRICS.get(metric, ("off", metric)) if ours else ("", metric)
     if (shared["machine"], shared["commit"], workload, shared["env"]) in covered:
         return
     if not isinstance(packed, list) or len(packed) > len(columns):
@@ -183,7 +185,7 @@ def _benchmark_rows(
             "version": _text(cells.get("version")),
             "stage": stage,
             "unit": _text(about.get("unit")) or ("seconds" if stage == "time" or ours else ""),
-            "scenario": "off" if ours else "",
+            "scenario": scenario,
             "transform": _text(axes.pop("transform", "")),
             "target": _text(axes.pop("target", "")),
             **_outcome(cell["result"]),
@@ -195,6 +197,17 @@ def _benchmark_rows(
             "position": position,
         }
 
+
+_CACHE_METRICS = {
+    "load": ("warm", "load"),
+    "first_call_cold": ("cold", "first_call"),
+    "first_call_warm": ("warm", "first_call"),
+    "start_cold": ("cold", "start"),
+    "start_warm": ("warm", "start"),
+    "entry_bytes": ("cold", "entry_bytes"),
+    "relative_warm": ("warm", "relative_warm"),
+}
+"""Scenario and stage of what :mod:`harness.suite` shows of the persistent cache."""
 
 _PER_CASE = ("result", "samples", "stats_ci_99_a", "stats_ci_99_b", "stats_repeat")
 """Columns of asv's that hold one value per case, or null if all of them are null."""

@@ -46,10 +46,11 @@ COLUMNS = {
     "effort": TEXT,
     "dirty": TEXT,
     "calibrated_samples": OBJECT,
+    "entry_bytes": NUMBER,
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""
 
-STAGE_ORDER = (*PROCESS_STAGES, *STAGES, "loop")
+STAGE_ORDER = (*PROCESS_STAGES, *STAGES, "load", "first_call", "start", "loop")
 """The order in which the stages of a case stand; any others follow them."""
 
 NO_MOMENT = np.iinfo(np.int64).min

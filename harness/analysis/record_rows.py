@@ -74,6 +74,7 @@ class _Record(msgspec.Struct, gc=False):
     stages: dict[str, _Stage] = msgspec.field(default_factory=dict)
     reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
     fingerprint: str = ""
+    entry_bytes: int = 0
     dirty: str = ""
 
 
@@ -141,6 +142,7 @@ class Collector:
         self._commit_date: list[int] = []
         self._effort: list[str] = []
         self._fingerprint: list[str] = []
+        self._entry_bytes: list[float] = []
         # One element per record.
         self._case_of = array("q")
         self._started = array("q")
@@ -178,6 +180,8 @@ class Collector:
             self._effort[case.number] = record.effort
             if record.fingerprint:
                 self._fingerprint[case.number] = record.fingerprint
+            if record.entry_bytes:
+                self._entry_bytes[case.number] = record.entry_bytes
             self._case_of.append(case.number)
             self._started.append(record.started_at_ms)
             status = _STATUS.get(record.status, FAILED)
@@ -194,6 +198,7 @@ class Collector:
         self._commit_date.append(NO_MOMENT)
         self._effort.append("")
         self._fingerprint.append("")
+        self._entry_bytes.append(math.nan)
         return _Case(len(self._cases))
 
     def _describe(self, case: int, record: _Record | Record) -> None:
@@ -259,6 +264,7 @@ class Collector:
             }.items()
         }
         columns |= {
+            "entry_bytes": np.array(self._entry_bytes, float)[order][case],
             "commit_date": np.array(self._commit_date, np.int64)[order][case],
             "started_at": tally.latest(_numbers(self._started))[case],
             "stage": names[ids % width],

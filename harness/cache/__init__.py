@@ -1,0 +1,1 @@
+"""JAX's persistent compilation cache: what it holds, what it did, and why it missed."""

@@ -1,0 +1,1 @@
+"""A cache directory, read without JAX and without the programs that filled it."""

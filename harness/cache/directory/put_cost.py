@@ -1,0 +1,130 @@
+"""What one write to the cache costs at a given number of entries: measured by doing it.
+
+Under a size cap JAX looks at every entry and reads its time of use before each write
+(jax._src.lru_cache, jax 0.10.2 to 0.12), so that a write grows with the number of entries. The
+measurement runs JAX's own code, in a process of its own, on a scratch directory with as many
+entries: never on the user's.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from harness.errors import HarnessError
+
+MOST_ENTRIES = 50_000
+"""More are not made; the cost of more is in proportion."""
+
+PUTS = 3
+"""Fewer where one takes long: then chance matters less."""
+
+TIMEOUT_S = 300.0
+
+_CHILD = """
+import json, statistics, sys, time
+from jax._src.lru_cache import LRUCache
+cap, puts = int(sys.argv[1]), int(sys.argv[2])
+medians = []
+for path in sys.argv[3:]:
+    cache = LRUCache(path, max_size=cap)
+    seconds = []
+    for number in range(puts):
+        begin = time.perf_counter()
+        cache.put("jit_probe-%064x" % (1 << 200 | number), bytes(4096))
+        seconds.append(time.perf_counter() - begin)
+        if sum(seconds) > 0.5:
+            break
+    medians.append(statistics.median(seconds))
+print(json.dumps(medians))
+"""
+
+
+class PutCost(msgspec.Struct, frozen=True):
+    """The cost of one write, as the median of a few.
+
+    Attributes:
+        entries: The number of entries it holds for.
+        measured_entries: The number of entries in the scratch directory.
+        capped_s: With a size cap, in seconds.
+        first_s: With a size cap and an empty directory, in seconds.
+        where: The folder in which the scratch directory was made.
+    """
+
+    entries: int
+    measured_entries: int
+    capped_s: float
+    first_s: float
+    where: str
+
+
+def measure(entries: int, scratch: Path | None = None, python: str = sys.executable) -> PutCost:
+    """Measure what a write costs.
+
+    Args:
+        entries: How many entries the cache has.
+        scratch: A folder on the file system to measure; the system's temporary folder without it.
+        python: The interpreter whose JAX is to be measured.
+
+    Returns:
+        The cost at that number of entries, and at none.
+
+    Raises:
+        HarnessError: If the scratch directory or JAX's own code fails.
+    """
+    made = min(entries, MOST_ENTRIES)
+    try:
+        with tempfile.TemporaryDirectory(prefix="harness-put-", dir=scratch) as name:
+            where = Path(name)
+            empty, full = where / "empty", where / "full"
+            full.mkdir()
+            _mirror(full, made)
+            first_s, capped_s = _put_s(python, empty, full)
+            parent = str(where.parent)
+    except OSError as error:
+        raise HarnessError(
+            f"The cost of a write could not be measured: {error}. Give --scratch a folder with "
+            "room for it, or leave it out with --no-put-cost."
+        ) from None
+    scale = entries / made if made else 1.0
+    return PutCost(entries, made, first_s + (capped_s - first_s) * scale, first_s, parent)
+
+
+def _mirror(directory: Path, entries: int) -> None:
+    # JAX asks an entry's file for its size only, and reads its time of use.
+    used = (1 << 60).to_bytes(8, "little")
+    for number in range(entries):
+        name = f"{directory}/jit_scratch-{number:064x}"
+        with open(f"{name}-cache", "wb"):
+            pass
+        with open(f"{name}-atime", "wb", buffering=0) as file:
+            file.write(used)
+
+
+def _put_s(python: str, *directories: Path) -> list[float]:
+    try:
+        done = subprocess.run(
+            [python, "-c", _CHILD, str(1 << 50), str(PUTS), *map(str, directories)],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise HarnessError(
+            f"JAX's own write in a scratch directory took more than {TIMEOUT_S:.0f} s and was "
+            "stopped. Leave the measurement out with --no-put-cost."
+        ) from None
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise HarnessError(
+            f"JAX's own write failed in a scratch directory, with {python}: {last} "
+            "Leave the measurement out with --no-put-cost."
+        )
+    seconds: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return seconds

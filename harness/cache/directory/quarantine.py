@@ -1,0 +1,88 @@
+"""Bad entries moved aside: nothing of a user's cache is ever deleted."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from harness.cache.directory.entries import QUARANTINE_PREFIX, Entry
+from harness.cache.directory.listing import ATIME_SUFFIX, CACHE_SUFFIX, UnusableCacheError
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """What one call moved.
+
+    Attributes:
+        folder: Where to; empty if nothing was moved.
+        names: The entries that were moved.
+        gone: Entries that another process, or another doctor, had taken away before.
+        changed: Entries that were written anew after they were read: these were left alone.
+    """
+
+    folder: str
+    names: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+def move_aside(directory: Path, entries: Iterable[Entry], now: float | None = None) -> Moved:
+    """Move entries into a new folder inside the directory, one atomic rename each.
+
+    JAX looks for names that end with `-cache` in the directory itself, so that it never sees the
+    folder.
+
+    Raises:
+        UnusableCacheError: If this user may not write to the directory.
+    """
+    moved: list[str] = []
+    gone: list[str] = []
+    changed: list[str] = []
+    folder: Path | None = None
+    try:
+        for entry in entries:
+            source = directory / (entry.name + CACHE_SUFFIX)
+            try:
+                seen = os.stat(source)
+                if (seen.st_ino, seen.st_mtime_ns, seen.st_size) != (
+                    entry.inode,
+                    entry.written_ns,
+                    entry.size_bytes,
+                ):
+                    changed.append(entry.name)
+                    continue
+                folder = folder or _new_folder(directory, time.time() if now is None else now)
+                os.rename(source, folder / source.name)
+                moved.append(entry.name)
+                used = directory / (entry.name + ATIME_SUFFIX)
+                os.rename(used, folder / used.name)
+            except FileNotFoundError:
+                if entry.name not in moved[-1:]:  # only the time of use may be missing
+                    gone.append(entry.name)
+    except OSError as error:
+        raise UnusableCacheError(
+            f"{len(moved)} entries of {directory} were moved, then it failed: {error}. Expected a "
+            "directory that this user can write: run the doctor as the user whose programs fill "
+            "it."
+        ) from None
+    if folder is not None and not moved:
+        folder.rmdir()  # ours, and empty: another doctor was faster
+        folder = None
+    return Moved(str(folder or ""), tuple(moved), tuple(gone), tuple(changed))
+
+
+def _new_folder(directory: Path, now: float) -> Path:
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    for number in itertools.count(1):
+        # Making it fails if it is there: no two doctors share a folder, so no name meets another.
+        folder = directory / (QUARANTINE_PREFIX + stamp + (f"-{number}" if number > 1 else ""))
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("itertools.count does not end")

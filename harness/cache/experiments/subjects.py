@@ -1,0 +1,70 @@
+"""Choose the one workload, and its cases, that a cache experiment is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness import discovery, selection, targets
+from harness.errors import UsageError
+from harness.workload import Case, Workload, enumerate_cases, name_of, skip_reason
+
+ONE_DEVICE = ("forward", "gradient", "vmap")
+"""The transforms whose programs run on one device."""
+
+
+def one_workload(pattern: str, benchmarks: Path) -> type[Workload]:
+    """Return the workload whose name matches, or is.
+
+    Raises:
+        UsageError: none matches, or several do; the names are listed.
+    """
+    found = discovery.discover(benchmarks)
+    chosen = discovery.select(found.workloads, [pattern])
+    exact = [w for w in chosen if pattern in (name_of(w), w.__qualname__)]
+    if len(exact) == 1:
+        return exact[0]
+    if len(chosen) > 1:
+        names = ", ".join(name_of(w) for w in chosen)
+        raise UsageError(f"{pattern!r} matches {len(chosen)} workloads; name one of {names}.")
+    return chosen[0]
+
+
+def cases_of(
+    workload: type[Workload], choices: Sequence[str] = (), target: str = "cpu"
+) -> list[Case]:
+    """Return the cases on one target and one device that are not skipped.
+
+    Args:
+        workload: whose cases.
+        choices: `AXIS=VALUE` texts; see :func:`harness.selection.case_filter`.
+        target: where the program runs.
+
+    Raises:
+        UsageError: no case is left, or this machine lacks the target.
+    """
+    lacking = targets.find(target).lacking()
+    if lacking:
+        raise UsageError(f"target {target!r}: {lacking}. Name another with --target.")
+    if choices:
+        selection.with_axes([workload], choices)  # raises with what there is
+    keep = selection.case_filter(choices)
+    left = [
+        case
+        for case in enumerate_cases(workload)
+        if case.target == target and case.transform in ONE_DEVICE and keep(case)
+    ]
+    wanted = [case for case in left if skip_reason(workload, case) is None]
+    if not wanted:
+        why = "its skip leaves all of them out" if left else "none matches"
+        raise UsageError(
+            f"{name_of(workload)} has no case to try on {target!r}: {why}. What is compared here "
+            f"needs one device: transform {', '.join(ONE_DEVICE)}"
+            + (f"; asked for: {' and '.join(choices)}." if choices else ".")
+        )
+    return wanted
+
+
+def position_of(workload: type[Workload], case: Case) -> int:
+    """Return the position of a case in its workload's sweep, by which another process finds it."""
+    return [known.id for known in enumerate_cases(workload)].index(case.id)

@@ -1,0 +1,1 @@
+"""A folder for PYTHONPATH: its `sitecustomize` opens a ledger in every Python that imports JAX."""

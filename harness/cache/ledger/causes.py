@@ -1,0 +1,122 @@
+"""Name what differs between two StableHLO texts, and show the lines, short enough to read."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+ELIDED = "__elided__"
+
+_NAME = re.compile(r"(?<=^module @)\S+", re.MULTILINE)
+
+_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("the function was renamed", _NAME),
+    (
+        "the output pytree has other keys or another structure (jax.result_info)",
+        re.compile(r'jax\.result_info = "(?:[^"\\]|\\.)*"'),
+    ),
+    (
+        "donation of an argument",
+        re.compile(r"(?:tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = (?:true|false))"),
+    ),
+    (
+        "the sharding of an argument or result (committed or not, another device or mesh)",
+        re.compile(
+            r'mhlo\.sharding = "(?:[^"\\]|\\.)*"|sdy\.sharding = #sdy\.sharding<[^>]*>+'
+            r"|^\s*sdy\.mesh .*$|mhlo\.num_(?:partitions|replicas) = \d+ : i32",
+            re.MULTILINE,
+        ),
+    ),
+    ("matmul precision", re.compile(r"precision = \[[^\]]*\]|algorithm = <[^>]*>")),
+    ("a constant's value", re.compile(r'dense<(?:"[^"]*"|[^>]*)>')),
+    ("layouts of arguments or results", re.compile(r'mhlo\.layout_mode = "[^"]*"')),
+)
+"""Causes, each with what it leaves in the text; a rule's own matches are what it may explain."""
+
+_BEARERS = {"matmul precision": "stablehlo.dot_general", "a constant's value": "stablehlo.constant"}
+"""A cause that operations bear is named only where both texts have as many of them."""
+
+_SIGNATURE = re.compile(r"func\.func public @main\((.*)$", re.MULTILINE)
+_TYPE = re.compile(r"%arg\d+: (tensor<[^>]*>)")
+
+MAX_LINES = 12
+MAX_WIDTH = 160
+
+MAX_ALIGNED = 2000
+"""So many lines are aligned at most, from the first that differs: aligning takes quadratic time."""
+
+
+def without_name(text: str) -> str:
+    """Return a module's text without the module's name."""
+    return _NAME.sub("_", text, count=1)
+
+
+def of_texts(a: str, b: str) -> tuple[str, ...]:
+    """Return the causes that the difference of two texts shows, and whether others remain."""
+    found = []
+    bare_a, bare_b = a, b
+    for cause, rule in _RULES:
+        bearers = _BEARERS.get(cause)
+        comparable = bearers is None or a.count(bearers) == b.count(bearers)
+        if comparable and rule.findall(a) != rule.findall(b):
+            found.append(cause)
+        bare_a, bare_b = rule.sub("", bare_a), rule.sub("", bare_b)
+    types_a, types_b = _argument_types(a), _argument_types(b)
+    if types_a != types_b:
+        # Every line follows from the shapes; what else differs says nothing of its own.
+        return (f"shapes or dtypes of the arguments, {types_a} became {types_b}",)
+    # Taking an attribute away leaves the punctuation around it.
+    if found and _punctuation(bare_a) == _punctuation(bare_b):
+        return tuple(found)
+    return (*found, "the operations of the program")
+
+
+def _punctuation(text: str) -> str:
+    return re.sub(r"[\s,{}]+", "", text.replace("attributes", ""))
+
+
+def _argument_types(text: str) -> str:
+    signature = _SIGNATURE.search(text)
+    return ", ".join(_TYPE.findall(signature.group(1))) if signature else ""
+
+
+def diff(a: str, b: str) -> tuple[str, ...]:
+    """Return the changed lines of a unified diff: few of them, cut to where they differ."""
+    old, new = a.splitlines(), b.splitlines()
+    same = 0
+    for x, y in zip(old, new, strict=False):
+        if x != y:
+            break
+        same += 1
+    old, new = old[same : same + MAX_ALIGNED], new[same : same + MAX_ALIGNED]
+    lines = [
+        line
+        for line in difflib.unified_diff(old, new, n=0, lineterm="")
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    shown = _cut(lines[:MAX_LINES])
+    if len(lines) > MAX_LINES:
+        shown.append(f"... and {len(lines) - MAX_LINES} more changed lines")
+    return tuple(shown)
+
+
+def _cut(lines: list[str]) -> list[str]:
+    removed = [line for line in lines if line.startswith("-")]
+    added = [line for line in lines if line.startswith("+")]
+    starts: dict[str, int] = {}
+    for old, new in zip(removed, added, strict=False):
+        differ = next(
+            (i for i, (x, y) in enumerate(zip(old[1:], new[1:], strict=False)) if x != y),
+            min(len(old), len(new)) - 1,
+        )
+        starts[old] = starts[new] = max(0, differ - MAX_WIDTH // 3)
+    return [_window(line, starts.get(line, 0)) for line in lines]
+
+
+def _window(line: str, start: int) -> str:
+    sign, rest = line[:1], line[1:].strip() if len(line) <= MAX_WIDTH else line[1:]
+    if len(rest) <= MAX_WIDTH:
+        return f"{sign} {rest}"
+    head = "..." if start else ""
+    tail = "..." if start + MAX_WIDTH < len(rest) else ""
+    return f"{sign} {head}{rest[start : start + MAX_WIDTH]}{tail}"

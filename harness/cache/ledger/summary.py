@@ -1,0 +1,137 @@
+"""Add a ledger up: counts by outcome and reason, bytes, rates with both their numbers, seconds."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.cache.ledger.events import Event
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share, with the two numbers that it comes from."""
+
+    numerator: float
+    denominator: float
+
+    @property
+    def value(self) -> float | None:
+        """Numerator over denominator; None where there is nothing to divide by."""
+        return self.numerator / self.denominator if self.denominator else None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the cache did over all events, of whatever processes."""
+
+    processes: int
+    requests: int
+    hits: int
+    written: int
+    """Misses that left an entry."""
+    unwritten: dict[str, int]
+    """Misses that left none, by reason, the most frequent first."""
+    failed: int
+    """Requests that raised into the program."""
+    read_errors: int
+    write_errors: int
+    bytes_in: int
+    bytes_out: int
+    by_count: Rate
+    """Hits of all requests."""
+    by_seconds: Rate
+    """Cold seconds of the hits, of those and the seconds compiled; hits with a cold figure only."""
+    load_s: float
+    """Spent loading hits."""
+    compile_s: float
+    """Spent compiling."""
+    saved_s: float
+    """Cold compile seconds of the hits, less their load seconds; hits with a cold figure only."""
+    hits_without_cold: int
+    """Hits of a key that no event here, and no earlier ledger, has compiled: saved is unknown."""
+    jax_saved_s: float
+    """The sum of JAX's own `compile_time_saved_sec`, which knows whole seconds only."""
+    own_s: float
+    """What the ledger itself took."""
+    unproven_keys: int
+    """Keys that the captured components do not give when hashed again; should be 0."""
+
+
+def cold_figures(events: Iterable[Event]) -> dict[str, float]:
+    """Return the median compile seconds of every key that some process compiled."""
+    found: dict[str, list[float]] = {}
+    for event in events:
+        if event.key and event.compile_s is not None and event.outcome != "failed":
+            found.setdefault(event.key, []).append(event.compile_s)
+    return {key: statistics.median(seconds) for key, seconds in found.items()}
+
+
+def saved_s(event: Event, cold: dict[str, float]) -> float | None:
+    """Return the compile seconds that a hit saved; None for a miss or without a cold figure."""
+    if event.outcome != "hit" or event.load_s is None or event.key not in cold:
+        return None
+    return cold[event.key] - event.load_s
+
+
+def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary:
+    """Add events up.
+
+    Args:
+        events: those to count.
+        earlier: events of other runs, that only lend their cold compile seconds.
+    """
+    events = tuple(events)
+    cold = cold_figures([*earlier, *events])
+    hits = [event for event in events if event.outcome == "hit"]
+    known = [event for event in hits if event.key in cold]
+    unwritten = Counter(event.reason for event in events if event.outcome == "unwritten")
+    compiled_s = sum(event.compile_s or 0.0 for event in events)
+    spared_s = sum(cold[event.key] for event in known)
+    return Summary(
+        processes=len({(event.host, event.pid) for event in events}),
+        requests=len(events),
+        hits=len(hits),
+        written=sum(event.outcome == "written" for event in events),
+        unwritten=dict(unwritten.most_common()),
+        failed=sum(event.outcome == "failed" for event in events),
+        read_errors=sum(bool(event.read_error) for event in events),
+        write_errors=sum(bool(event.write_error) for event in events),
+        bytes_in=sum(event.bytes_in for event in events),
+        bytes_out=sum(event.bytes_out for event in events),
+        by_count=Rate(len(hits), len(events)),
+        by_seconds=Rate(spared_s, spared_s + compiled_s),
+        load_s=sum(event.load_s or 0.0 for event in hits),
+        compile_s=compiled_s,
+        saved_s=sum(saved_s(event, cold) or 0.0 for event in hits),
+        hits_without_cold=len(hits) - len(known),
+        jax_saved_s=sum(event.jax_saved_s or 0.0 for event in hits),
+        own_s=sum(event.own_s for event in events),
+        unproven_keys=sum(not event.components_prove_key for event in events),
+    )
+
+
+def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFrame:
+    """Return a row per event, with `saved_s` beside JAX's `jax_saved_s`."""
+    import pandas as pd
+
+    events = tuple(events)
+    cold = cold_figures([*earlier, *events])
+    columns = [name for name in Event.__struct_fields__ if name not in ("schema", "components")]
+    rows = []
+    for event in events:
+        row = {name: getattr(event, name) for name in columns}
+        row["saved_s"] = saved_s(event, cold)
+        row["components"] = msgspec.json.encode(event.components).decode()
+        rows.append(row)
+    found = pd.DataFrame(rows, columns=[*columns, "saved_s", "components"])
+    found["at"] = pd.to_datetime(found.pop("at_s"), unit="s", utc=True)
+    return found

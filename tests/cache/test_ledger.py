@@ -1,0 +1,384 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from harness.cache.ledger import (
+    LedgerError,
+    following,
+    frame,
+    jax_internals,
+    judging,
+    keys,
+    ledger,
+    read,
+    summarize,
+)
+from harness.errors import UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+REASONS = """
+import sys, numpy as np, jax
+from jax._src import distributed
+from jax.experimental.compilation_cache import compilation_cache
+from harness.cache.ledger import ledger
+book, folder = sys.argv[1:]
+x = np.ones((8, 8), np.float32)
+def set(**settings):
+    for name, value in settings.items():
+        jax.config.update("jax_" + name, value)
+    compilation_cache.reset_cache()
+def compile_as(name, call=lambda x: x @ x + 1):
+    def f(x): return call(x)
+    f.__name__ = name
+    jax.jit(f)(x)
+def printing(x):
+    jax.debug.print("{}", x[0, 0])
+    return x
+with ledger(book) as found:
+    compile_as("no_directory")
+    set(compilation_cache_dir=folder)
+    compile_as("below_time")
+    set(persistent_cache_min_compile_time_secs=0)
+    set(persistent_cache_min_entry_size_bytes=10**6)
+    compile_as("below_size")
+    set(persistent_cache_min_entry_size_bytes=0)
+    compile_as("written")
+    jax.clear_caches()
+    compile_as("written")
+    compile_as("printing", printing)
+    distributed.global_state.process_id = 1
+    compile_as("second_process")
+    distributed.global_state.process_id = 0
+    set(compilation_cache_max_size=10)
+    compile_as("over_cap")
+    set(compilation_cache_max_size=-1, enable_compilation_cache=False)
+    compile_as("disabled")
+    set(enable_compilation_cache=True, compilation_cache_dir="/dev/null/nowhere")
+    compile_as("unusable")
+    set(compilation_cache_dir=folder)
+    compile_as("torn")
+    import pathlib
+    [entry] = pathlib.Path(folder).glob("jit_torn-*-cache")
+    entry.write_bytes(entry.read_bytes()[:50])
+    jax.clear_caches()
+    compile_as("torn")
+    entry.unlink()
+    entry.mkdir()
+    entry.rmdir()
+    pathlib.Path(folder).rename(folder + ".gone")
+    compile_as("write_error")
+assert not found.failures, found.failures
+"""
+
+
+def python(script, *arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.fixture(scope="module")
+def reasons(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reasons")
+    done = python(REASONS, folder / "book.jsonl", folder / "cache")
+    assert done.returncode == 0, done.stderr[-3000:]
+    events = {}
+    for event in read(folder / "book.jsonl").events:
+        events.setdefault(event.module.removeprefix("jit_"), []).append(event)
+    return events
+
+
+@pytest.mark.parametrize(
+    ("module", "reason", "detail"),
+    [
+        ("no_directory", "no directory", "is not set"),
+        ("below_time", "below the time threshold", r"0\.\d+ < 1 s"),
+        ("below_size", "below the size threshold", r"\d+ < 1000000 bytes"),
+        ("second_process", "not process 0", "process 1"),
+        ("over_cap", "over the size cap", r"\d+ > 10 bytes"),
+        ("disabled", "disabled", "jax_enable_compilation_cache is off"),
+        ("unusable", "unusable directory", "Not a directory"),
+        ("write_error", "error", "FileNotFoundError"),
+    ],
+)
+def test_a_miss_that_was_not_written_says_why(reasons, module, reason, detail):
+    [event] = reasons[module]
+    assert (event.outcome, event.reason) == ("unwritten", reason)
+    assert event.bytes_out == 0
+    assert re.search(detail, event.detail), event.detail
+
+
+def test_a_write_and_then_a_hit_carry_their_bytes_and_seconds(reasons):
+    written, hit = reasons["written"]
+    assert (written.outcome, hit.outcome) == ("written", "hit")
+    assert written.bytes_out == written.entry_bytes == hit.bytes_in > 0
+    assert written.compile_s > hit.load_s > 0
+    assert hit.compile_s is None
+    assert hit.stored_compile_s == 0
+    assert hit.jax_saved_s < 0  # JAX stored whole seconds of a compile that took less than one
+    assert written.compile_s <= written.request_s
+
+
+def test_a_host_callback_is_written_since_jax_0_11(reasons):
+    event = reasons["printing"][-1]
+    if jax_internals.version().startswith("0.10."):
+        assert (event.outcome, event.reason) == ("unwritten", "host callback")
+    else:
+        assert event.outcome == "written"
+
+
+def test_a_torn_entry_is_a_read_error_and_stays_in_the_place(reasons):
+    written, torn = reasons["torn"]
+    assert written.outcome == "written"
+    assert torn.reason == "an unreadable file is in the place"
+    assert "error" in torn.read_error.lower()
+    assert torn.bytes_in == 50
+
+
+def test_the_captured_components_give_jax_own_key(reasons):
+    events = [event for found in reasons.values() for event in found]
+    assert all(event.components_prove_key for event in events)
+    assert all(len(event.components) >= 8 for event in events if event.key)
+
+
+def test_a_component_that_was_not_captured_would_be_noticed(fresh, monkeypatch):
+    add = keys.Captured.add
+    monkeypatch.setattr(
+        keys.Captured,
+        "add",
+        lambda self, name, hash_into: name == "compression" or add(self, name, hash_into),
+    )
+    with ledger() as found:
+        fresh()
+    assert [event.components_prove_key for event in found.events] == [False]
+    assert summarize(found.events).unproven_keys == 1
+
+
+def test_the_summary_shows_both_numbers_of_every_rate(reasons):
+    events = [event for found in reasons.values() for event in found]
+    found = summarize(events)
+    assert found.requests == len(events) == found.by_count.denominator
+    assert found.hits == 1 == found.by_count.numerator
+    assert found.hits + found.written + sum(found.unwritten.values()) + found.failed == len(events)
+    assert found.read_errors == 2  # the torn entry, the directory that cannot be made
+    assert found.write_errors == 1
+    written, hit = reasons["written"]
+    assert found.saved_s == pytest.approx(written.compile_s - hit.load_s)
+    assert found.by_seconds.numerator == pytest.approx(written.compile_s)
+    rows = frame(events)
+    assert len(rows) == len(events)
+    assert rows.saved_s.sum() == pytest.approx(found.saved_s)
+
+
+def test_a_hit_without_a_cold_figure_is_not_counted_as_saved(reasons):
+    written, hit = reasons["written"]
+    alone = summarize([hit])
+    assert (alone.saved_s, alone.hits_without_cold) == (0, 1)
+    assert alone.by_seconds.value is None
+    assert summarize([hit], earlier=[written]).saved_s > 0
+
+
+@pytest.fixture
+def fresh():
+    """A function that no test has compiled."""
+    made = iter(range(1000))
+
+    def compile_one(name="own"):
+        def f(x):
+            return x * 2 + next(made)
+
+        f.__name__ = name
+        return jax.jit(f)(np.ones(3, np.float32))
+
+    return compile_one
+
+
+def now():
+    found = jax_internals.load()
+    return [found.point(*point)[1] for point in jax_internals.wrapped_points()]
+
+
+def test_closing_puts_jax_back_exactly(fresh):
+    before = now()
+    with ledger() as outer, ledger() as inner:
+        fresh()
+        assert all(x is not y for x, y in zip(before, now(), strict=True))
+    assert all(x is y for x, y in zip(before, now(), strict=True))
+    fresh()
+    assert len(outer.events) == len(inner.events) == 1
+    assert outer.failures == []
+
+
+def test_another_patch_on_top_is_left_in_place(fresh, monkeypatch):
+    compiler = jax_internals.load().modules["compiler"]
+    original = compiler.compile_or_get_cached
+    with ledger():
+        below = compiler.compile_or_get_cached
+        theirs = lambda *a, **k: below(*a, **k)  # noqa: E731
+        monkeypatch.setattr(compiler, "compile_or_get_cached", theirs)
+    assert compiler.compile_or_get_cached is theirs
+    fresh()
+    monkeypatch.setattr(compiler, "compile_or_get_cached", original)
+
+
+def test_a_failure_inside_the_ledger_is_counted_and_does_not_reach_the_program(fresh, monkeypatch):
+    monkeypatch.setattr(judging, "event_of", lambda *_: 1 / 0)
+    with ledger() as found:
+        assert fresh().shape == (3,)
+    assert found.events == []
+    assert found.failures == ["ZeroDivisionError: division by zero"]
+
+
+def test_a_failing_compile_still_raises_and_is_an_event(fresh, monkeypatch):
+    def refuse(*arguments, **named):
+        raise RuntimeError("XLA says no")
+
+    compiler = jax_internals.load().modules["compiler"]
+    monkeypatch.setattr(compiler, "backend_compile_and_load", refuse)
+    with ledger() as found, pytest.raises(RuntimeError, match="XLA says no"):
+        fresh("doomed")
+    [event] = found.events
+    assert (event.outcome, event.detail) == ("failed", "RuntimeError: XLA says no")
+    assert summarize(found.events).failed == 1
+
+
+def test_a_jax_that_is_not_known_is_one_clear_error(monkeypatch):
+    compiler = jax_internals.load().modules["compiler"]
+    monkeypatch.delattr(compiler, "_cache_write")
+    with pytest.raises(
+        LedgerError, match=r"does not know jax \d.*jax\._src\.compiler\._cache_write"
+    ):
+        ledger().__enter__()
+    monkeypatch.undo()
+    monkeypatch.setattr(compiler, "_cache_write", lambda something: None)
+    with pytest.raises(LedgerError, match=r"_cache_write\(cache_key=\)"):
+        ledger().__enter__()
+
+
+def test_each_thread_has_its_own_request():
+    def work(number):
+        def f(x):
+            return x @ x + number
+
+        f.__name__ = f"thread_{number}"
+        jax.jit(f)(np.ones((8, 8), np.float32))
+
+    with ledger() as found:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    assert found.failures == []
+    assert sorted(event.module for event in found.events) == [f"jit_thread_{i}" for i in range(8)]
+    assert all(event.key.startswith(event.module) for event in found.events)
+    assert all(event.components_prove_key for event in found.events)
+
+
+def test_a_torn_line_is_counted_and_the_next_writer_starts_a_new_one(tmp_path, fresh):
+    path = tmp_path / "book.jsonl"
+    with ledger(path):
+        fresh("first")
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:100])
+    with ledger(path):
+        fresh("second")
+    book = read(path)
+    assert [event.module for event in book.events] == ["jit_first", "jit_second"]
+    assert book.broken_lines == 1
+
+
+def test_a_file_that_is_no_ledger_says_so(tmp_path):
+    (tmp_path / "notes.txt").write_bytes(b"hello\n\xff\n")
+    with pytest.raises(LedgerError, match=r"is no ledger: none of its 2 lines"):
+        read(tmp_path / "notes.txt")
+    with pytest.raises(LedgerError, match=r"cannot be read: No such file"):
+        read(tmp_path / "nothing")
+    with pytest.raises(LedgerError, match=r"cannot be written: .*folder that exists"):
+        ledger(tmp_path / "no" / "book.jsonl").__enter__()
+
+
+PROGRAM = """
+import os, subprocess, sys
+import numpy as np
+os.environ["XLA_FLAGS"] = "--xla_cpu_enable_fast_math=true"  # too late if JAX were there already
+import jax
+import own_site
+print(jax.jit(lambda x: x * 2)(np.ones(2, np.float32)), sys.stdin.read(), sys.argv[1:])
+if "parent" in sys.argv:
+    subprocess.run([sys.executable, __file__, "child"], stdin=subprocess.DEVNULL, check=False)
+sys.exit(7)
+"""
+
+
+def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path):
+    """Also: an existing sitecustomize still runs, and nothing is lost to it."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "import sys, types\nsys.modules['own_site'] = types.ModuleType('own_site')\n"
+    )
+    (tmp_path / "program.py").write_text(PROGRAM)
+    cache = {
+        "PYTHONPATH": os.pathsep.join((str(site), str(ROOT))),
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    command = ["-m", "harness", "cache", "ledger", "-o", "book.jsonl", "--", "program.py", "parent"]
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=tmp_path,
+        env={**os.environ, **cache},
+        input="said",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.splitlines() == ["[2. 2.] said ['parent']", "[2. 2.]  ['child']"]
+    assert "2 compile requests in 2 process(es)" in done.stderr
+    parent, child = read(tmp_path / "book.jsonl").events
+    assert (parent.outcome, child.outcome) == ("written", "hit")
+    assert parent.pid != child.pid
+    [flags] = [part.values for part in parent.components if part.name == "XLA flags"]
+    assert flags == ("--xla_cpu_enable_fast_math=true",)
+
+    told = subprocess.run(
+        [sys.executable, "-m", "harness", "cache", "ledger", "--frame", "rows.csv", "book.jsonl"],
+        cwd=tmp_path,
+        env={**os.environ, **cache},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    assert "hit rate by count: 50.0% (1 of 2)" in told.stdout
+    assert "JAX's own compile_time_saved_sec: -0." in told.stdout
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 3
+
+
+def test_a_program_that_a_signal_ends_is_128_and_its_number(tmp_path):
+    code = following.run(["-c", "import os; os.kill(os.getpid(), 15)"], tmp_path / "book.jsonl")
+    assert code == 128 + signal.SIGTERM
+    assert following.signal_of(code) == "SIGTERM"
+    assert read(tmp_path / "book.jsonl").events == ()
+
+
+def test_a_program_that_is_not_there_is_one_clear_error(tmp_path):
+    with pytest.raises(UsageError, match="'no-such-program' is not on PATH"):
+        following.run(["no-such-program"], tmp_path / "book.jsonl")
+    with pytest.raises(UsageError, match="Nothing to run"):
+        following.command_of([])

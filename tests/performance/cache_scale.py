@@ -1,0 +1,90 @@
+"""How long `harness cache inspect` and `harness cache doctor` take on a large cache.
+
+    python -m tests.performance.cache_scale [--entries 20000] [--rounds 3]
+
+The entries are small, of JAX's own format, and used with a size cap, so that each is two files; one
+in a hundred is bad. Printed are medians of whole commands, Python's start included, and the
+processor time, which tells the load of a shared machine from the command's own cost. Target: at
+most 10 s each on 20,000 entries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+
+TARGET_S = 10.0
+HEADER = b"\x0d\x08\x03\x12\x09pjrt_ifrt"
+EXECUTABLE_BYTES = 8000
+"""A small program's, of which about half is left when it is compressed."""
+
+COMMANDS = {
+    "inspect": ["inspect"],
+    "inspect --json": ["inspect", "--json"],
+    "doctor": ["doctor"],
+    "doctor --no-put-cost": ["doctor", "--no-put-cost"],
+}
+
+
+def fill(directory: Path, entries: int) -> None:
+    """Write entries as JAX would under a size cap, one in a hundred of them torn."""
+    random_bytes = random.Random(0).randbytes
+    now = time.time_ns() - 3_600_000_000_000
+    for number in range(entries):
+        key = hashlib.sha256(str(number).encode()).hexdigest()
+        noise = random_bytes(EXECUTABLE_BYTES // 2)
+        data = zlib.compress(bytes(4) + HEADER + noise + bytes(EXECUTABLE_BYTES // 2))
+        path = directory / f"jit_step_{number % 50}-{key}-cache"
+        path.write_bytes(data[: len(data) // 2] if number % 100 == 99 else data)
+        os.utime(path, ns=(now, now))
+        used = directory / f"jit_step_{number % 50}-{key}-atime"
+        used.write_bytes((now + number).to_bytes(8, "little"))
+
+
+def main() -> None:
+    """Time each command and print a line for each; exit with 1 above the target."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--entries", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    slow = False
+    with tempfile.TemporaryDirectory(prefix="harness-scale-") as name:
+        fill(Path(name), options.entries)
+        for label, arguments in COMMANDS.items():
+            times = []
+            cpu = resource.getrusage(resource.RUSAGE_CHILDREN)
+            for _ in range(options.rounds):
+                begin = time.perf_counter()
+                done = subprocess.run(
+                    [sys.executable, "-m", "harness", "cache", *arguments, name],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                times.append(time.perf_counter() - begin)
+                expected = 5 if arguments[0] == "doctor" else 0
+                if done.returncode != expected:
+                    raise SystemExit(f"{label}: exit code {done.returncode}\n{done.stderr}")
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu_s = after.ru_utime + after.ru_stime - cpu.ru_utime - cpu.ru_stime
+            median = statistics.median(times)
+            slow = slow or median > TARGET_S
+            print(
+                f"{label:22s} {median:6.2f} s (least {min(times):.2f}, most {max(times):.2f}), "
+                f"{cpu_s / options.rounds:.2f} s of processor, for {options.entries} entries"
+            )
+    sys.exit(slow)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What measuring with a persistent cache costs beyond what is measured.
+
+    python -m tests.performance.scenario_cost [--processes 6]
+
+Measures the six cases of GELU in the scenarios `cold` and `warm`, and prints the wall time of the
+sweep per process over the process's import of JAX and the time inside timed regions. A process
+that only fills a directory for another counts as a process. Target: at most 1.3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from harness import discovery, sampling, sweeping
+from harness.records import values_ns
+
+
+def main() -> None:
+    """Run both scenarios and print a line for each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--processes", type=int, default=6)
+    options = parser.parse_args()
+    folder = Path("benchmarks")
+    gelu = discovery.select(discovery.discover(folder).workloads, ["elementwise.Gelu"])
+    real = sweeping.converse
+    started = 0
+
+    def counting(*arguments):
+        nonlocal started
+        started += 1
+        return real(*arguments)
+
+    sweeping.converse = counting
+    for scenario in ("cold", "warm"):
+        started = 0
+        with tempfile.TemporaryDirectory() as results:
+            context = sweeping.local_context(Path(results), folder)
+            effort = sampling.effort(f"{options.processes}x1")
+            begin = time.perf_counter()
+            outcome = sweeping.sweep(gelu, context, sweeping.Options(effort, scenarios=(scenario,)))
+            wall_s = time.perf_counter() - begin
+        processes = [r for r in outcome.records if r.workload == "process"]
+        import_s = statistics.median(values_ns(r.stages)["import"] for r in processes) / 1e9
+        measured_s = outcome.timed_ns / 1e9
+        needed_s = started * import_s + measured_s
+        print(
+            f"{scenario}: {started} processes in {wall_s:.1f} s; import {import_s:.2f} s each, "
+            f"{measured_s:.1f} s measured: {wall_s / needed_s:.2f} (target: at most 1.3)"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Whether a sample labelled warm ever was not: entries are damaged at random between processes.
+
+    python -m tests.performance.warm_labels [--samples 500]
+
+Between the process that fills a directory and the one that reads it, each entry is left alone,
+removed, torn, emptied, bit-flipped, or overwritten: with garbage, or with another program's
+entry. A `load` that is kept must have come from an entry that was left alone, and one from an
+entry that was left alone must be kept. Printed are the counts; target: 0 wrong labels in 500.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import jax.numpy as jnp
+
+from harness import Workload, sampling, spec, sweeping
+
+DAMAGES = ("none", "none", "none", "removed", "torn", "emptied", "flipped", "garbage", "swapped")
+
+
+class Ten(Workload):
+    """Ten small programs, told apart in the directory by their names."""
+
+    sweep = {"size": list(range(8, 28, 2))}
+    targets = ("cpu",)
+
+    def inputs(self, size):
+        return spec((size,))
+
+    @staticmethod
+    def function(x):
+        return jnp.sin(x) + x.shape[0]
+
+
+def damage(file: Path, kind: str, rng: random.Random, others: list[Path]) -> None:
+    """Do to one entry what `kind` says."""
+    content = bytearray(file.read_bytes())
+    if kind == "removed":
+        file.unlink()
+        return
+    if kind == "torn":
+        del content[rng.randrange(1, len(content)) :]
+    elif kind == "emptied":
+        content.clear()
+    elif kind == "flipped":
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    elif kind == "garbage":
+        content = bytearray(rng.randbytes(len(content)))
+    elif kind == "swapped":
+        content = bytearray(rng.choice([o for o in others if o != file]).read_bytes())
+    file.write_bytes(content)
+
+
+def main() -> None:
+    """Measure until there are enough samples, and count labels against the truth."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--samples", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    truth: dict[str, str] = {}
+    real = sweeping.converse
+
+    def tamper(unit, *arguments):
+        folder = Path(unit.cache_folder)
+        files = sorted(folder.glob("jit_function-*-cache"))
+        if unit.scenario == "cold":
+            return real(unit, *arguments)
+        kinds = {file: rng.choice(DAMAGES) for file in files}
+        contents = {file.name: file.read_bytes() for file in files}
+        for file, kind in kinds.items():
+            damage(file, kind, rng, [f for f in files if f.exists() and f != file] or [file])
+        for file, kind in kinds.items():
+            intact = file.exists() and file.read_bytes() == contents[file.name]
+            truth[f"{folder}/{file.name}"] = "none" if intact else kind
+        return real(unit, *arguments)
+
+    sweeping.converse = tamper
+    counts: Counter[str] = Counter()
+    wrong = samples = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        number = 0
+        while samples < options.samples:
+            truth.clear()
+            context = sweeping.local_context(Path(scratch, str(number)), Path(__file__).parent)
+            outcome = sweeping.sweep(
+                [Ten],
+                context,
+                sweeping.Options(sampling.effort("1x1"), scenarios=("warm",), seed=number),
+            )
+            number += 1
+            intact = sum(kind == "none" for kind in truth.values())
+            kept = 0
+            for record in outcome.records:
+                if record.workload.endswith("Ten"):
+                    samples += 1
+                    load = record.stages.get("load")
+                    kept += bool(load and load.samples_ns)
+            counts.update(truth.values())
+            wrong += abs(kept - intact)
+    print(f"{samples} samples; what was done to their entries: {dict(counts)}")
+    print(f"{wrong} labels wrong (target: 0)")
+
+
+if __name__ == "__main__":
+    main()
