@@ -6,24 +6,19 @@ JAX backend, and cost milliseconds each. What asv keeps is one value per process
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-import io
 import itertools
 import linecache
 import os
-import re
 import tempfile
-import threading
-import time
 import types
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import sampling, sweeping, targets
+from harness.asv_call import AsvCall, Project, asv_call, case_metrics, end_with, process_metrics
 from harness.declaration import check
 from harness.environment import Commit, commit_of, env_name, machine_name
 from harness.records import PROCESS_STAGES, STAGES, Record, StageSamples, plain_axes, values_ns
@@ -37,17 +32,10 @@ from harness.workload import (
 )
 
 if TYPE_CHECKING:
-    import psutil
+    pass
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
-
-CACHE_METRICS = (
-    *("load", "first_call_cold", "first_call_warm", "start_cold", "start_warm"),
-    *("entry_bytes", "relative_warm"),
-)
-"""What asv shows of a workload that is measured with a cold and a warm persistent cache; all are
-better when they are lower. `relative_warm` is the first call's time, warm / cold."""
 
 UNITS = {"entry_bytes": "bytes", "relative_warm": "ratio"}
 """Units of what is no time."""
@@ -75,10 +63,7 @@ def attach(workload: type[Workload]) -> None:
         _attach_error(workload, str(error))
         return
     setup_cache = _setup_cache(workload)
-    stages = STAGES + (PROCESS_STAGES if workload.process_stages else ())
-    if {"cold", "warm"} <= set(workload.scenarios):
-        stages += CACHE_METRICS
-    for stage in stages:
+    for stage in case_metrics(workload) + process_metrics(workload):
         reader = _reader(stage)
         parametrised = stage not in PROCESS_STAGES
         axes: dict[str, Any] = {}
@@ -183,109 +168,11 @@ def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
 # What asv was asked
 
 
-@dataclass(frozen=True)
-class AsvCall:
-    """What this run's `asv` was called with; asv tells a `setup_cache` nothing of it."""
-
-    quick: bool = False
-    dry_run: bool = False
-    machine: str | None = None
-    commit: str | None = None
-    config: str | None = None
-    bench: tuple[str, ...] = ()
-
-    @classmethod
-    def from_arguments(cls, arguments: list[str]) -> AsvCall | None:
-        """Read what stands after `asv` on a command line; None if asv would not accept it."""
-        from asv.commands import make_argparser
-
-        try:
-            with contextlib.redirect_stderr(io.StringIO()):
-                given = vars(make_argparser()[0].parse_args(arguments))
-        except SystemExit:
-            return None
-        # asv's subcommands have different options, and `profile` has one benchmark, not several.
-        bench = given.get("bench") or given.get("benchmark") or ()
-        return cls(
-            quick=bool(given.get("quick")),
-            dry_run=bool(given.get("dry_run")),
-            machine=given.get("machine"),
-            commit=given.get("set_commit_hash"),
-            config=given.get("config"),
-            bench=(bench,) if isinstance(bench, str) else tuple(bench),
-        )
-
-    def selects(self, workload: type[Workload], case: Case) -> bool:
-        """Tell whether `--bench` matches any reader of a case, as asv itself matches it."""
-        name = name_of(workload)
-        params = ", ".join(map(repr, case.coordinates.values()))
-        readers = [f"{name}.track_{stage}({params})" for stage in STAGES]
-        if workload.process_stages:
-            readers += [f"{name}.track_{stage}" for stage in PROCESS_STAGES]
-        return not self.bench or any(
-            re.search(pattern, reader) for pattern in self.bench for reader in readers
-        )
-
-
-def asv_call() -> tuple[AsvCall, psutil.Process | None]:
-    """Find the `asv` that started this process among its ancestors, and read its arguments."""
-    import psutil
-
-    try:
-        ancestors = psutil.Process().parents()
-    except psutil.Error:
-        ancestors = []
-    for process in ancestors:
-        try:
-            line = process.cmdline()
-        except psutil.Error:
-            continue
-        for position, word in enumerate(line):
-            if Path(word).stem == "asv" and (call := AsvCall.from_arguments(line[position + 1 :])):
-                return call, process
-    return AsvCall(), None
-
-
-def _end_with(asv: psutil.Process) -> None:
-    """End this process when `asv` is gone: killed, it leaves its children to measure on."""
-    import psutil
-
-    def watch() -> None:
-        with contextlib.suppress(psutil.Error):
-            while asv.is_running() and asv.status() != psutil.STATUS_ZOMBIE:
-                time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-@dataclass(frozen=True)
-class Project:
-    """The parts of an asv project that its `asv.conf.json` names."""
-
-    results: Path
-    repo: Path
-
-    @classmethod
-    def find(cls, folders: Iterable[Path], names: Sequence[str] = ()) -> Project | None:
-        """Read the first configuration there is in `folders`."""
-        from asv.config import Config
-
-        for folder in folders:
-            for name in names or ("asv.conf.json", "asv.conf.jsonc"):
-                if (folder / name).is_file():
-                    conf = Config.load(str(folder / name))
-                    # A remote repository is no folder; the benchmarks' own then tells the commit.
-                    repo = folder / conf.repo
-                    return cls(folder / conf.results_dir, repo if repo.is_dir() else folder)
-        return None
-
-
 def measure(workload: type[Workload]) -> Answer:
     """Measure every case that asv asked for, unless that is done already; return the answers."""
     call, asv = asv_call()
     if asv is not None:
-        _end_with(asv)
+        end_with(asv)
     home = Path(inspect.getsourcefile(workload) or ".").resolve().parent
     # asv works in the folder of its configuration.
     folders = [home, *home.parents] if asv is None else [Path(asv.cwd())]

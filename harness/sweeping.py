@@ -12,7 +12,7 @@ import itertools
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,65 +22,18 @@ import msgspec
 from harness import environment, sampling, targets
 from harness.board import Visit
 from harness.declaration import check
+from harness.plan import Context as Context
+from harness.plan import Options as Options
+from harness.plan import Plan, Share
+from harness.plan import local_context as local_context
 from harness.process import Ending, converse
-from harness.records import SCHEMA, Problems, Record, Store, digest, store_path, to_raw, values_ns
-from harness.source import METHOD_VERSION, version_of
-from harness.unit import CaseRef, Done, Hello, Message, Source, Unit, locate
-from harness.workload import (
-    SEVERAL_DEVICES,
-    Case,
-    Workload,
-    enumerate_cases,
-    name_of,
-    skip_reason,
-)
+from harness.records import SCHEMA, Problems, Record, to_raw, values_ns
+from harness.source import version_of
+from harness.unit import CaseRef, Done, Hello, Message, Unit
+from harness.workload import Case, Workload, name_of
 
 MAX_FAILURES = 2
 """A case that failed in this many processes is left alone: it is a defect, not an accident."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """Where and of what a sweep is: the parts of a record that its caller knows."""
-
-    results: Path
-    machine: str
-    env: str
-    commit: environment.Commit
-
-    @property
-    def store(self) -> Store:
-        """The records file of this machine, commit and environment."""
-        return Store(store_path(self.results, self.machine, self.commit.hash, self.env))
-
-
-def local_context(results: Path, folder: Path, machine: str | None = None) -> Context:
-    """Return the context of a sweep on this machine, of the commit that `folder` is at."""
-    return Context(
-        results,
-        machine or environment.machine_name(),
-        environment.env_name(),
-        environment.commit_of(folder, exclude=results),
-    )
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a sweep is run."""
-
-    effort: sampling.Effort
-    targets: tuple[str, ...] | None = None
-    """Which targets to measure on; None means those that this machine has."""
-    keep: Callable[[Case], bool] = lambda case: True
-    """Which cases to measure."""
-    scenarios: tuple[str, ...] | None = None
-    """States of the persistent cache; None means each workload's own."""
-    fresh: bool = False
-    """Measure again what has been measured before."""
-    timeout_s: float | None = None
-    """Overrides the workloads' own."""
-    memory_limit_bytes: int | None = None
-    seed: int | None = None
 
 
 @dataclass
@@ -111,26 +64,6 @@ class Outcome:
     problems: Problems = field(default_factory=Problems)
     timed_ns: float = 0.0
     wall_ns: float = 0.0
-
-
-@dataclass
-class _Share:
-    """The cases of one workload that one process can measure together."""
-
-    workload: type[Workload]
-    source: Source
-    target: str
-    cpu_devices: int
-    scenario: str
-    refs: list[CaseRef]
-    cases: dict[int, Case]
-    failures: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        devices = f"x{self.cpu_devices}" if self.cpu_devices else ""
-        scenario = f"/{self.scenario}" if self.scenario != "off" else ""
-        return f"{name_of(self.workload)}@{self.target}{devices}{scenario}"
 
 
 def sweep(
@@ -167,12 +100,14 @@ class _Sweep:
             options.seed if options.seed is not None else random.SystemRandom().getrandbits(31)
         )
         self.name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{self.seed}"
-        self.identity = environment.identity()
         self.store.open()
         known = self.store.read(self.outcome.problems)
         self.before = {(r.key, r.replicate): r for r in known}
         self.now: dict[tuple[str, str], Record] = {}
-        self.shares = [share for workload in workloads for share in self._split(workload)]
+        self.plan = Plan(workloads, context, options)
+        self.shares = self.plan.shares
+        for share, ref, case, reason in self.plan.skipped:
+            self._skip(share, ref, case, reason)
         self.total = sum(len(share.refs) for share in self.shares) * options.effort.processes
         self.done = 0
 
@@ -195,55 +130,7 @@ class _Sweep:
         self.outcome.failed = [r for r in self.outcome.records if r.status in ("failed", "refused")]
         return self.outcome
 
-    # What there is to do
-
-    def _split(self, workload: type[Workload]) -> Iterable[_Share]:
-        source = locate(workload)
-        version = version_of(workload)
-        shares: dict[tuple[str, int, str], _Share] = {}
-        chosen = self.options.scenarios or workload.scenarios
-        points = itertools.product(chosen, enumerate(enumerate_cases(workload)))
-        for scenario, (index, case) in points:
-            asked = self.options.targets
-            if not self.options.keep(case) or (asked is not None and case.target not in asked):
-                continue
-            lacking = targets.find(case.target).lacking()
-            if lacking and asked is None:
-                continue
-            several = case.transform in SEVERAL_DEVICES and case.target == "cpu"
-            devices = targets.virtual_cpu_devices() if several else 0
-            share = shares.setdefault(
-                (case.target, devices, scenario),
-                _Share(workload, source, case.target, devices, scenario, [], {}),
-            )
-            key = self._key(name_of(workload), version, case.id, devices, scenario)
-            ref = CaseRef(index, case.id, key)
-            reason = lacking or skip_reason(workload, case)
-            if reason:
-                self._skip(share, ref, case, reason)
-            else:
-                share.refs.append(ref)
-                share.cases[index] = case
-        return [share for share in shares.values() if share.refs]
-
-    def _key(self, workload: str, version: str, case: str, devices: int, scenario: str) -> str:
-        commit = self.context.commit
-        return digest(
-            SCHEMA,
-            workload,
-            version,
-            case,
-            scenario,
-            devices,
-            self.context.machine,
-            self.context.env,
-            self.identity,
-            commit.hash,
-            commit.dirty,
-            self.options.effort.protocol,
-        )
-
-    def _wide(self, share: _Share) -> list[CaseRef]:
+    def _wide(self, share: Share) -> list[CaseRef]:
         """Return the cases of a share whose medians are not known well enough yet."""
         wide = []
         for ref in share.refs:
@@ -258,7 +145,7 @@ class _Sweep:
 
     # Doing it
 
-    def _measure_share(self, share: _Share, wanted: Sequence[CaseRef], process: int) -> None:
+    def _measure_share(self, share: Share, wanted: Sequence[CaseRef], process: int) -> None:
         replicate = f"{share.name}#{process}"
         todo = []
         for ref in wanted:
@@ -279,7 +166,7 @@ class _Sweep:
                 self._measure_cached(share, todo, process, replicate, Path(scratch))
 
     def _measure_cached(
-        self, share: _Share, todo: list[CaseRef], process: int, replicate: str, scratch: Path
+        self, share: Share, todo: list[CaseRef], process: int, replicate: str, scratch: Path
     ) -> None:
         """Measure with a persistent cache: `cold` in an empty directory, others in a filled one."""
         attempts = itertools.count()
@@ -308,7 +195,7 @@ class _Sweep:
 
     def _measure(
         self,
-        share: _Share,
+        share: Share,
         todo: list[CaseRef],
         process: int,
         replicate: str,
@@ -362,8 +249,7 @@ class _Sweep:
             refs.pop(ref.index)
         return list(refs.values())
 
-    def _unit(self, share: _Share, todo: list[CaseRef], replicate: str, cache: str) -> Unit:
-        shared = str(METHOD_VERSION), share.target, share.cpu_devices, share.scenario
+    def _unit(self, share: Share, todo: list[CaseRef], replicate: str, cache: str) -> Unit:
         return Unit(
             source=share.source,
             target=share.target,
@@ -373,14 +259,14 @@ class _Sweep:
             cases=todo,
             passes=self.options.effort.passes,
             seed=random.Random(f"{self.seed}/{replicate}").getrandbits(31),
-            process_key=self._key("process", *shared),
-            reference_key=self._key("reference", *shared),
+            process_key=self.plan.instrument_key("process", share),
+            reference_key=self.plan.instrument_key("reference", share),
             scenario=share.scenario,
             cache_folder=cache,
             base=self._base(share, replicate),
         )
 
-    def _base(self, share: _Share, replicate: str) -> dict[str, Any]:
+    def _base(self, share: Share, replicate: str) -> dict[str, Any]:
         commit = self.context.commit
         return {
             "schema": SCHEMA,
@@ -401,7 +287,7 @@ class _Sweep:
             **environment.versions(),
         }
 
-    def _keep(self, record: Record, share: _Share, ref: CaseRef | None, process: int) -> None:
+    def _keep(self, record: Record, share: Share, ref: CaseRef | None, process: int) -> None:
         self.store.append([record])
         self.now[record.key, record.replicate] = record
         if ref is None:
@@ -414,7 +300,7 @@ class _Sweep:
 
     def _failure(
         self,
-        share: _Share,
+        share: Share,
         ref: CaseRef,
         replicate: str,
         unit: Unit,
@@ -435,7 +321,7 @@ class _Sweep:
             load_average=hello[0].load_average if hello else [],
         )
 
-    def _skip(self, share: _Share, ref: CaseRef, case: Case, reason: str) -> None:
+    def _skip(self, share: Share, ref: CaseRef, case: Case, reason: str) -> None:
         replicate = f"{share.name}#0"
         earlier = self.before.get((ref.key, replicate))
         if earlier and earlier.status == "skipped" and earlier.reason == reason:
@@ -455,7 +341,7 @@ class _Sweep:
         self.now[ref.key, replicate] = record
 
     def _tell(
-        self, share: _Share, case: str, stage: str, process: int, record: Record | None = None
+        self, share: Share, case: str, stage: str, process: int, record: Record | None = None
     ) -> None:
         name = name_of(share.workload)
         self.on_progress(Progress(name, case, stage, process, self.done, self.total, record))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import time
-from typing import TYPE_CHECKING
 
 from harness.cache.ledger import events, jax_internals
 from harness.cache.ledger.events import Event, Outcome
 from harness.cache.ledger.jax_internals import Internals
-
-if TYPE_CHECKING:
-    from harness.cache.ledger.watching import Request
+from harness.cache.ledger.request import Request
 
 
 def event_of(

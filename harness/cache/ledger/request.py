@@ -1,0 +1,47 @@
+"""What is noted of one compile request while it runs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.cache.ledger import keys
+
+
+@dataclass
+class Request:
+    """What is known so far of the compile request that a thread is in."""
+
+    module: str = ""
+    locations_in_key: bool = False
+    started_s: float = field(default_factory=time.perf_counter)
+    own_s: float = 0.0
+    backend: Any = None
+    used: bool | None = None
+    """Whether JAX takes the cache for usable here; None where it did not ask."""
+    enabled: bool = True
+    key: str = ""
+    key_s: float = 0.0
+    key_error: str = ""
+    captured: dict[str, keys.Captured] = field(default_factory=dict)
+    capturing: keys.Captured | None = None
+    reading: bool = False
+    loaded: bool = False
+    load_s: float | None = None
+    stored_compile_s: int | None = None
+    jax_saved_s: float | None = None
+    read_error: str = ""
+    bytes_in: int = 0
+    compile_s: float | None = None
+    compile_error: str = ""
+    asked_to_write: bool = False
+    host_callbacks: bool = False
+    jax_compile_s: float = 0.0
+    putting: bool = False
+    put: bool = False
+    in_place_before: bool = False
+    in_place_after: bool = False
+    entry_bytes: int | None = None
+    write_s: float | None = None
+    write_error: str = ""
