@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import environment, sampling, targets
-from harness.records import SCHEMA, Store, digest, store_path
+from harness.records import SCHEMA, digest
 from harness.source import METHOD_VERSION, version_of
+from harness.store import Store, store_path
 from harness.unit import CaseRef, Source, locate
 from harness.workload import (
     SEVERAL_DEVICES,

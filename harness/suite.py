@@ -165,9 +165,6 @@ def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
     return own
 
 
-# What asv was asked
-
-
 def measure(workload: type[Workload]) -> Answer:
     """Measure every case that asv asked for, unless that is done already; return the answers."""
     call, asv = asv_call()

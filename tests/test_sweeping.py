@@ -9,7 +9,8 @@ import pytest
 
 from harness import sampling
 from harness.errors import StoreError
-from harness.records import CALIBRATED_BY, PROCESS_STAGES, STAGES, Problems, Store, values_ns
+from harness.records import CALIBRATED_BY, PROCESS_STAGES, STAGES, Problems, values_ns
+from harness.store import Store
 from tests.sweeps import by_axis, sweep, workload
 
 Scale = workload("small", "Scale")

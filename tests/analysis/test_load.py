@@ -11,7 +11,8 @@ import harness
 from harness.analysis.frame import COLUMNS
 from harness.analysis.load import frame_of
 from harness.errors import HarnessWarning, UsageError
-from harness.records import SCHEMA, Problems, StageSamples, Store, encode
+from harness.records import SCHEMA, Problems, StageSamples, encode
+from harness.store import Store
 from tests.analysis.trees import COMMIT, failed, record, write, write_asv
 
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.records import Problems, Record, read_file, record_files, values_ns
+from harness.records import Problems, Record, read_file, values_ns
+from harness.store import record_files
 
 MACHINE = "tested"
 PYTHON = ".".join(map(str, sys.version_info[:2]))

@@ -15,7 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.records import SCHEMA, STAGES, Record, StageSamples, Store, digest, store_path, to_raw
+from harness.records import SCHEMA, STAGES, Record, StageSamples, digest, to_raw
+from harness.store import Store, store_path
 
 FILES = 1_000
 MACHINES = 4

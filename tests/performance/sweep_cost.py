@@ -24,7 +24,8 @@ import textwrap
 import time
 from pathlib import Path
 
-from harness.records import Problems, read_file, record_files
+from harness.records import Problems, read_file
+from harness.store import record_files
 
 ROOT = Path(__file__).resolve().parents[2]
 
