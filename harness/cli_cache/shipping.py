@@ -35,6 +35,10 @@ def ship(
     processes: Annotated[int, typer.Option(min=1, help="Fresh processes per path.")] = 5,
     target: Annotated[str, typer.Option(help="Where it runs: cpu, gpu, tpu.")] = "cpu",
     seed: Annotated[int | None, typer.Option(help="Seed of the order of the paths.")] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the paths into a .svg, .png or .html file."),
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print all samples as JSON.")] = False,
     benchmarks: Annotated[
         Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
@@ -42,6 +46,7 @@ def ship(
 ) -> None:
     """Which way should I ship this? The time to the first result, and the bytes, by every way."""
     from harness.cache.experiments import shipping as library
+    from harness.cache.experiments import shipping_figure as figures
     from harness.cache.experiments import subjects
     from harness.cache.experiments import symbolic as sizes
 
@@ -56,7 +61,12 @@ def ship(
         if found.reason:
             raise typer.Exit(NOTHING_MEASURED)
         return
+    if figure is not None:
+        figures.check(figure)  # before minutes of measuring
     report = library.compare(chosen, cases[0], processes, seed, _say)
+    if figure is not None:
+        figures.draw(report, figure)
+        _say(f"{figure} drawn")
     if json_:
         _print_json(report)
     else:

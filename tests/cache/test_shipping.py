@@ -150,3 +150,29 @@ def test_the_command_for_one_export_of_every_size():
     command += ["--benchmarks", str(SMALL), "--symbolic", "size"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "One export of (b,)" in done.stdout
+
+
+def ship(*arguments):
+    command = [sys.executable, "-m", "harness", "cache", "ship", *arguments]
+    command += ["--benchmarks", str(SMALL)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "html"])
+def test_the_paths_are_drawn_into_a_figure(tmp_path, suffix):
+    pytest.importorskip("vl_convert")
+    output = tmp_path / f"paths.{suffix}"
+    done = ship("Scale", "--processes", "1", "--figure", str(output))
+    assert done.returncode == 0, done.stderr
+    content = output.read_bytes()
+    starts = {"svg": b"<svg", "png": b"\x89PNG", "html": b"<!DOCTYPE html>"}
+    assert content.lstrip().startswith(starts[suffix])
+    if suffix == "svg":
+        for text in (b"time to the first result", b"trace + lower", b"jit + warm cache"):
+            assert text in content
+
+
+def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_measured(tmp_path):
+    done = ship("Scale", "--figure", str(tmp_path / "paths.gif"))
+    assert done.returncode == 2
+    assert "expected a name that ends in .svg, .png or .html" in done.stderr

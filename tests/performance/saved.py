@@ -47,7 +47,7 @@ def one(depth: int, cache: str, ledger: Path | None) -> float:
 
 def main(processes: int) -> None:
     """Print a line per depth of the program."""
-    for depth in (1, 6, 30):
+    for depth in (1, 6, 30, 150):
         with tempfile.TemporaryDirectory() as folder:
             plain: dict[str, list[float]] = {"cold": [], "warm": []}
             watched: dict[str, list[float]] = {"cold": [], "warm": []}
