@@ -78,11 +78,16 @@ def existing_env_name(python: str, jax: str) -> str:
 
 
 def flags() -> dict[str, str]:
-    """Return the environment variables that change what JAX and XLA do."""
+    """Return the environment variables that change what JAX and XLA do.
+
+    The directory of the persistent cache is not among them: it is the harness that chooses one, in
+    a scratch folder whose path says nothing.
+    """
     return {
         name: value
         for name, value in sorted(os.environ.items())
-        if name.startswith(_FLAG_PREFIXES) or name in _FLAGS
+        if (name.startswith(_FLAG_PREFIXES) or name in _FLAGS)
+        and name != "JAX_COMPILATION_CACHE_DIR"
     }
 
 

@@ -36,7 +36,11 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip(read, values, strict=True))
         key = (text, row["workload"], *(row[column] for column in _CASE))
         if key not in table:
-            others = [f"{column}={_short(column, row[column])}" for column in apart]
+            others = [
+                f"{column}={_short(column, row[column])}"
+                for column in apart
+                if (column, row[column]) != ("scenario", "off")
+            ]
             axes = ", ".join(filter(None, [text, *others]))
             table[key] = {"workload": row["workload"], "axes": axes}
         table[key][row["stage"]] = cell_text(

@@ -152,6 +152,11 @@ def test_cold_and_warm_stand_side_by_side_in_one_frame():
     assert table["saved_s"].equals(table["compile_s"] - table["load_s"])
 
 
+def test_no_record_holds_the_path_of_a_scratch_directory(outcome):
+    for record in outcome.records:
+        assert b"JAX_COMPILATION_CACHE_DIR" not in bytes(record.environment)
+
+
 def test_an_unknown_scenario_is_refused():
     with pytest.raises(UsageError, match=r"No scenario is called 'hot'; known are off, cold, warm"):
         measure(Scale, scenarios=("hot",))
