@@ -177,6 +177,6 @@ def _load_top(name: str, file: Path, folder: Path | None) -> None:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException:  # Ctrl-C included: half a module must not be found by the next import
         del sys.modules[name]
         raise
