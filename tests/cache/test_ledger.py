@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 REASONS = """
 import sys, numpy as np, jax
-from jax._src import distributed
+from jax._src import distributed, lru_cache
 from jax.experimental.compilation_cache import compilation_cache
 from harness.cache.ledger import ledger
 book, folder = sys.argv[1:]
@@ -57,6 +57,13 @@ with ledger(book) as found:
     jax.clear_caches()
     compile_as("written")
     compile_as("printing", printing)
+    put = lru_cache.LRUCache.put
+    def put_second(cache, key, value):
+        (cache.path / f"{key}-cache").write_bytes(value)
+        put(cache, key, value)
+    lru_cache.LRUCache.put = put_second
+    compile_as("raced")
+    lru_cache.LRUCache.put = put
     distributed.global_state.process_id = 1
     compile_as("second_process")
     distributed.global_state.process_id = 0
@@ -111,6 +118,7 @@ def reasons(tmp_path_factory):
         ("below_time", "below the time threshold", r"0\.\d+ < 1 s"),
         ("below_size", "below the size threshold", r"\d+ < 1000000 bytes"),
         ("second_process", "not process 0", "process 1"),
+        ("raced", "another writer was first", "^$"),
         ("over_cap", "over the size cap", r"\d+ > 10 bytes"),
         ("disabled", "disabled", "jax_enable_compilation_cache is off"),
         ("unusable", "unusable directory", "Not a directory"),
@@ -149,6 +157,48 @@ def test_a_torn_entry_is_a_read_error_and_stays_in_the_place(reasons):
     assert torn.reason == "an unreadable file is in the place"
     assert "error" in torn.read_error.lower()
     assert torn.bytes_in == 50
+
+
+LOCKED = """
+import sys, threading, time
+import filelock, jax, numpy as np
+from harness.cache.ledger import ledger
+folder, held_s = sys.argv[1], float(sys.argv[2])
+jax.config.update("jax_compilation_cache_dir", folder)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_compilation_cache_max_size", 10**9)
+held = threading.Event()
+def hold():
+    with filelock.FileLock(folder + "/.lockfile"):
+        held.set()
+        time.sleep(held_s)
+with ledger() as found:
+    jax.jit(lambda x: x + 1)(np.ones(3, np.float32))
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    jax.jit(lambda x: x + 2)(np.ones(3, np.float32))
+    holder.join()
+free, locked = found.events
+assert (free.outcome, locked.outcome, found.failures) == ("written", "written", []), found
+assert 0 < free.lock_wait_s < held_s / 2 < locked.lock_wait_s, (free, locked)
+assert locked.lock_wait_s < locked.load_s + locked.write_s, locked
+"""
+
+
+def test_the_wait_for_the_lock_of_a_capped_cache_is_in_the_event(tmp_path, reasons):
+    done = python(LOCKED, tmp_path, "0.5")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert reasons["over_cap"][0].lock_wait_s > 0
+    assert reasons["written"][0].lock_wait_s == 0  # without a cap there is no lock
+
+
+def test_a_jax_without_filelock_has_no_lock_to_watch(fresh, monkeypatch):
+    monkeypatch.setattr(jax_internals.load().modules["lru_cache"], "filelock", None)
+    with ledger() as found:
+        fresh()
+    assert [event.lock_wait_s for event in found.events] == [0.0]
+    assert found.failures == []
 
 
 def test_the_captured_components_give_jax_own_key(reasons):
@@ -211,7 +261,7 @@ def fresh():
 
 def now():
     found = jax_internals.load()
-    return [found.point(*point)[1] for point in jax_internals.wrapped_points()]
+    return [point.function for point in found.points()]
 
 
 def test_closing_puts_jax_back_exactly(fresh):

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from harness.cache.experiments import sharing, subjects
 from harness.cache.experiments.sharing import Arrangement, Process, Program, Report, Round
+from harness.cache.ledger import Event, events
 from harness.errors import UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SMALL = Path(__file__).parents[1] / "suites" / "troubled"
 
@@ -96,6 +103,89 @@ def test_processes_that_do_not_agree_on_a_key_are_told_what_to_switch_off():
     error = sharing.ChildError("DEADLINE_EXCEEDED: GetKeyValue() timed out with key: jit_f-1")
     assert "leave jax_share_binary_between_hosts off" in sharing._reason(error)
     assert sharing._reason(sharing.ChildError("another")) == "another"
+
+
+def event(**fields):
+    return Event(events.SCHEMA, 0.0, 1, "", "", "jit_a", **{"outcome": "unwritten", **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "write"),
+    [
+        ({"outcome": "written", "write_s": 1.0}, "wrote"),
+        ({"reason": events.ALREADY_THERE, "write_s": 1.0}, "already there"),
+        ({"reason": events.UNREADABLE_IN_PLACE, "write_s": 1.0}, "already there"),
+        ({"reason": events.ERROR, "write_s": 1.0}, "not stored"),
+        ({"reason": events.OVER_CAP, "write_s": 1.0}, "not stored"),
+        ({"reason": events.NOT_PROCESS_0}, ""),
+        ({"outcome": "hit"}, ""),
+    ],
+)
+def test_an_event_of_the_ledger_says_who_wrote(fields, write):
+    assert sharing.program("a", 0.0, 1.0, event(**fields)).write == write
+
+
+def test_what_the_ledger_took_is_no_time_of_the_program():
+    noted = event(key="key", compile_s=0.5, lock_wait_s=0.25, own_s=0.125)
+    found = sharing.program("a", 0.0, 1.0, noted)
+    assert found == Program("a", 0.0, 0.875, "key", compile_s=0.5, lock_wait_s=0.25)
+
+
+PART = """
+import json, sys
+import jax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from harness.cache.ledger import ledger
+number, address = int(sys.argv[1]), sys.argv[2]
+if address:
+    jax.distributed.initialize(address, 2, number)
+everywhere = NamedSharding(Mesh(jax.devices(), ("devices",)), PartitionSpec())
+print("met", flush=True)
+x = jax.ShapeDtypeStruct((3,), "float32", sharding=everywhere)
+with ledger() as found:
+    jax.jit(lambda x: x + 1).lower(x).compile()
+print(json.dumps({part.name: part.sha256 for part in found.events[0].components}))
+if address:
+    jax.distributed.shutdown()
+"""
+
+
+def key_parts(processes):
+    """Return the parts of the key of one program, in each process of a job."""
+    address = f"127.0.0.1:{sharing._free_port()}" if processes > 1 else ""
+    variables = {
+        "PYTHONPATH": str(ROOT),
+        "JAX_PLATFORMS": "cpu",
+        "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
+    }
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", PART, str(number), address],
+            env={**os.environ, **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(processes)
+    ]
+    try:
+        said = [process.communicate(timeout=120) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    for out, stderr in said:
+        if "met" not in out:
+            pytest.skip(f"no distributed job here: {stderr[-300:]}")
+    assert [process.returncode for process in started] == [0] * processes, said
+    return [json.loads(out.splitlines()[-1]) for out, _ in said]
+
+
+def test_keys_of_a_distributed_job_differ_in_the_accelerator_config_alone():
+    """As docs/cache/README.md says; a JAX that mends it fails here, and the page has to change."""
+    first, second = key_parts(2)
+    assert {name for name in first if first[name] != second[name]} == {"accelerator_config"}
+    [alone] = key_parts(1)
+    assert alone["accelerator_config"] == first["accelerator_config"]
 
 
 def test_one_process_cannot_share():

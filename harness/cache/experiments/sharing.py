@@ -16,6 +16,7 @@ import msgspec
 from harness import environment, unit
 from harness.cache.experiments import children, subjects
 from harness.cache.experiments.children import Child, ChildError
+from harness.cache.ledger import Event, events
 from harness.errors import UsageError
 from harness.workload import Case, Workload, name_of
 
@@ -39,10 +40,10 @@ class Program(msgspec.Struct, frozen=True):
     asked_s: float
     """When it asked for the executable, in seconds after the common start."""
     took_s: float
-    """How long until it had it."""
+    """How long until it had it, without what the ledger took."""
     key: str = ""
     loaded: bool = False
-    """Whether the cache had an entry."""
+    """Whether it came from the cache."""
     compile_s: float | None = None
     """Seconds inside XLA's compiler; None where it was not called."""
     write: str = ""
@@ -60,6 +61,28 @@ class Program(msgspec.Struct, frozen=True):
     def waited_s(self) -> float:
         """Seconds in which it did nothing: for the lock, or for another process's executable."""
         return self.lock_wait_s + (self.took_s if self.outcome == "received" else 0.0)
+
+
+def program(case: str, asked_s: float, took_s: float, event: Event) -> Program:
+    """Return what a process did about one program, from the ledger's event of it."""
+    return Program(
+        case,
+        asked_s,
+        took_s - event.own_s,
+        event.key,
+        event.outcome == "hit",
+        event.compile_s,
+        _write(event),
+        event.lock_wait_s,
+    )
+
+
+def _write(event: Event) -> str:
+    if event.outcome == "written":
+        return "wrote"
+    if event.reason in (events.ALREADY_THERE, events.UNREADABLE_IN_PLACE):
+        return "already there"
+    return "" if event.write_s is None else "not stored"
 
 
 class Process(msgspec.Struct, frozen=True):
@@ -213,8 +236,9 @@ def _reason(error: ChildError) -> str:
         return text
     return (
         f"a process waited {SHARE_TIMEOUT_MS / 1e3:g} s for an executable that the other never "
-        "handed out: the two do not agree on the key of one program. With JAX's own setting it "
-        "would have waited 20 minutes; leave jax_share_binary_between_hosts off here."
+        "handed out: on CPU the two never agree on the key of one program, since each has its own "
+        "number in the part `accelerator_config`. With JAX's own setting it would have waited "
+        "20 minutes; leave jax_share_binary_between_hosts off here."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 import time
@@ -15,6 +14,8 @@ from jax import monitoring
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from harness import stages, unit
+from harness.cache.experiments import sharing
+from harness.cache.ledger import Ledger, LedgerError, ledger
 from harness.workload import enumerate_cases
 
 POLL_S = 0.002
@@ -26,82 +27,16 @@ _EVENTS = {
 }
 
 
-class Traffic:
-    """Notes what JAX asks of its persistent cache and of XLA, program by program.
-
-    JAX's events name neither the key nor who wrote (`cache_misses` fires also where an entry is
-    there already), so three functions of jax 0.10 to 0.12 are wrapped as well: the get and put of
-    its cache, and the call of XLA's compiler. What they say is held against the events.
-    """
+class Counters:
+    """Counts what JAX reports of its cache, for a check of what the ledger noted."""
 
     def __init__(self) -> None:
-        from jax._src import compiler, lru_cache
-
-        self.now: dict[str, Any] = {}
-        self.events = {"requests": 0, "hits": 0, "misses": 0}
+        self.counts = {"requests": 0, "hits": 0, "misses": 0}
         monitoring.register_event_listener(self._on_event)
-        cache: Any = lru_cache.LRUCache
-        cache.get = self._wrapped_get(cache.get)
-        cache.put = self._wrapped_put(cache.put)
-        compiler.backend_compile_and_load = self._wrapped_compile(compiler.backend_compile_and_load)
-
-    def take(self) -> dict[str, Any]:
-        """Return what was noted since the last call."""
-        noted, self.now = self.now, {}
-        return noted
 
     def _on_event(self, event: str, **_: Any) -> None:
         if event in _EVENTS:
-            self.events[_EVENTS[event]] += 1
-
-    def _wrapped_get(self, get: Any) -> Any:
-        @functools.wraps(get)
-        def noting(cache: Any, key: str) -> Any:
-            self._time_lock(cache)
-            value = get(cache, key)
-            self.now |= {"key": key, "loaded": value is not None}
-            return value
-
-        return noting
-
-    def _wrapped_put(self, put: Any) -> Any:
-        @functools.wraps(put)
-        def noting(cache: Any, key: str, value: bytes) -> None:
-            self._time_lock(cache)
-            entry = Path(str(cache.path)) / f"{key}-cache"
-            there = entry.exists()
-            put(cache, key, value)
-            self.now["write"] = "already there" if there else "wrote"
-            if not entry.exists():
-                self.now["write"] = "not stored"
-
-        return noting
-
-    def _wrapped_compile(self, compile_: Any) -> Any:
-        @functools.wraps(compile_)
-        def noting(*args: Any, **kwargs: Any) -> Any:
-            begin = time.monotonic()
-            executable = compile_(*args, **kwargs)
-            self.now["compile_s"] = self.now.get("compile_s", 0.0) + time.monotonic() - begin
-            return executable
-
-        return noting
-
-    def _time_lock(self, cache: Any) -> None:
-        """Measure how long the lock of a bounded cache keeps this process waiting."""
-        lock = getattr(cache, "lock", None)
-        if lock is None or hasattr(lock, "waited"):
-            return
-        acquire = lock.acquire
-
-        def noting(*args: Any, **kwargs: Any) -> Any:
-            begin = time.monotonic()
-            held = acquire(*args, **kwargs)
-            self.now["lock_wait_s"] = self.now.get("lock_wait_s", 0.0) + time.monotonic() - begin
-            return held
-
-        lock.acquire = noting
-        lock.waited = True
+            self.counts[_EVENTS[event]] += 1
 
 
 def main() -> None:
@@ -114,13 +49,15 @@ def main() -> None:
     known = list(enumerate_cases(workload))
     prepared = [stages.prepare(workload, known[position]) for position in job["cases"]]
     abstract = [_everywhere(p.abstract) if together else p.abstract for p in prepared]
-    traffic = Traffic()
-    begin_ns = _start_line(Path(job["meeting"]), number)
-    programs = [
-        _build(p, arguments, traffic, begin_ns)
-        for p, arguments in zip(prepared, abstract, strict=True)
-    ]
-    Path(sys.argv[2]).write_text(json.dumps({"programs": programs, "events": traffic.events}))
+    counters = Counters()
+    with ledger() as book:
+        begin_ns = _start_line(Path(job["meeting"]), number)
+        programs = [
+            _build(p, arguments, book, begin_ns)
+            for p, arguments in zip(prepared, abstract, strict=True)
+        ]
+    answer = sharing.Process(programs, counters.counts)
+    Path(sys.argv[2]).write_bytes(msgspec.json.encode(answer))
     if together:
         jax.distributed.shutdown()
 
@@ -146,19 +83,20 @@ def _start_line(meeting: Path, number: int) -> int:
 
 
 def _build(
-    prepared: stages.Prepared, arguments: Any, traffic: Traffic, begin_ns: int
-) -> dict[str, Any]:
+    prepared: stages.Prepared, arguments: Any, book: Ledger, begin_ns: int
+) -> sharing.Program:
     lowered = stages.wrap(prepared).trace(*arguments, **prepared.static).lower()
-    traffic.take()
+    before = len(book.events)
     asked_ns = time.monotonic_ns()
     lowered.compile()
-    done_ns = time.monotonic_ns()
-    return {
-        "case": prepared.case.label,
-        "asked_s": (asked_ns - begin_ns) / 1e9,
-        "took_s": (done_ns - asked_ns) / 1e9,
-        **traffic.take(),
-    }
+    took_s = (time.monotonic_ns() - asked_ns) / 1e9
+    noted = book.events[before:]
+    if len(noted) != 1:
+        raise LedgerError(
+            f"The ledger noted {len(noted)} requests of one compile; its failures: {book.failures}."
+        )
+    asked_s = (asked_ns - begin_ns) / 1e9
+    return sharing.program(prepared.case.label, asked_s, took_s, noted[0])
 
 
 if __name__ == "__main__":

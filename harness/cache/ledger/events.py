@@ -76,6 +76,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     """In XLA; none on a hit."""
     write_s: float | None = None
     """Serialising, compressing and writing the entry."""
+    lock_wait_s: float = 0.0
+    """Getting the lock of a directory with a size cap; a part of `load_s` and `write_s`."""
     own_s: float = 0.0
     """What the ledger added to this request."""
     bytes_in: int = 0

@@ -5,8 +5,10 @@ Written for jax 0.10.2, 0.11.2 and 0.12.0.1. Which they differ in, here:
 - jax 0.10.2 hands `host_callbacks` to `compiler._cache_write`, which then writes nothing; since
   0.11.0 a program with host callbacks is cached like any other. Arguments are therefore looked up
   by name in the signature of the running release.
-- Python functions are replaced as attributes of their modules, because that is how all three
-  releases call them; nothing of JAX's own C++ is touched.
+- Python functions are replaced as attributes of their modules or classes, because that is how all
+  three releases call them; nothing of JAX's own C++ is touched.
+- The put of JAX's cache calls `_evict_if_needed`, with a size cap or without, once it holds the
+  lock and has found no entry in the place: it then writes. No event of JAX says so.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ import contextlib
 import importlib
 import importlib.metadata
 import inspect
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import HarnessError
+
+_LOCK = ("lru_cache", "filelock.BaseFileLock.acquire")
+"""The lock of a directory with a size cap; JAX goes without it where `filelock` is missing."""
 
 _WRAPPED: dict[tuple[str, str], tuple[str, ...]] = {
     ("compiler", "compile_or_get_cached"): ("backend", "computation"),
@@ -32,6 +38,8 @@ _WRAPPED: dict[tuple[str, str], tuple[str, ...]] = {
     ("compilation_cache", "decompress_executable"): ("executable",),
     ("cache_key", "get"): ("module",),
     ("cache_key", "_log_cache_key_hash"): ("last_serialized", "hashfn"),
+    ("lru_cache", "LRUCache._evict_if_needed"): (),
+    _LOCK: (),
 }
 """What is replaced while a ledger is open, with the arguments that the ledger reads."""
 
@@ -60,15 +68,27 @@ class LedgerError(HarnessError):
 
 
 @dataclass(frozen=True)
+class Point:
+    """A function of JAX, and the module or class that has it as an attribute."""
+
+    holder: Any
+    name: str
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True)
 class Internals:
     """The modules of the running JAX, after a check that all that is needed is in them."""
 
     modules: dict[str, Any]
 
-    def point(self, module: str, name: str) -> tuple[Any, Callable[..., Any]]:
-        """Return a module and its function as it stands now."""
-        holder = self.modules[module]
-        return holder, getattr(holder, name)
+    def points(self) -> tuple[Point, ...]:
+        """Return all that a ledger replaces while it is open, as it stands now."""
+        return tuple(
+            _point(self.modules[module], name)
+            for module, name in _WRAPPED
+            if not _has_no_lock(self.modules[module], name)
+        )
 
     def setting(self, name: str) -> Any:
         """Return the value of one of JAX's settings as this thread sees it."""
@@ -107,11 +127,6 @@ def version() -> str:
     return importlib.metadata.version("jax")
 
 
-def wrapped_points() -> tuple[tuple[str, str], ...]:
-    """Return the module and name of all that a ledger replaces while it is open."""
-    return tuple(_WRAPPED)
-
-
 def load() -> Internals:
     """Find what the ledger needs in the running JAX.
 
@@ -148,12 +163,25 @@ def load() -> Internals:
 
 
 def _lacking(module: Any, name: str, arguments: tuple[str, ...]) -> list[str]:
-    function = getattr(module, name, None)
+    if _has_no_lock(module, name):
+        return []
     label = f"{module.__name__}.{name}"
-    if function is None:
+    try:
+        function = _point(module, name).function
+    except AttributeError:
         return [label]
     parameters = inspect.signature(function).parameters
     return [f"{label}({argument}=)" for argument in arguments if argument not in parameters]
+
+
+def _point(module: Any, name: str) -> Point:
+    of, _, last = name.rpartition(".")
+    holder = operator.attrgetter(of)(module) if of else module
+    return Point(holder, last, getattr(holder, last))
+
+
+def _has_no_lock(module: Any, name: str) -> bool:
+    return name == _LOCK[1] and getattr(module, "filelock", module) is None
 
 
 def module_name(computation: Any) -> str:

@@ -46,6 +46,7 @@ def event_of(
         load_s=request.load_s,
         compile_s=request.compile_s,
         write_s=request.write_s,
+        lock_wait_s=request.lock_wait_s,
         own_s=request.own_s,
         bytes_in=request.bytes_in,
         bytes_out=(request.entry_bytes or 0) if outcome == "written" else 0,
@@ -75,12 +76,12 @@ def why_not_written(request: Request, internals: Internals) -> tuple[str, str]:
     size = request.entry_bytes or 0
     if size < smallest:
         return events.BELOW_SIZE, f"{size} < {smallest} bytes"
-    if request.in_place_before:
+    if request.found_room:
+        return "", ""
+    if request.in_place:
         if request.read_error:
             return events.UNREADABLE_IN_PLACE, request.read_error
         return events.ALREADY_THERE, ""
-    if request.in_place_after:
-        return "", ""
     cap = int(internals.setting("compilation_cache_max_size"))
     if 0 <= cap < size:
         return events.OVER_CAP, f"{size} > {cap} bytes"

@@ -40,8 +40,11 @@ class Request:
     jax_compile_s: float = 0.0
     putting: bool = False
     put: bool = False
-    in_place_before: bool = False
-    in_place_after: bool = False
+    found_room: bool = False
+    """Whether JAX found no entry in the place, and set out to write one."""
+    in_place: bool = False
+    """Whether an entry was in the place after the put."""
     entry_bytes: int | None = None
     write_s: float | None = None
     write_error: str = ""
+    lock_wait_s: float = 0.0

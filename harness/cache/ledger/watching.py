@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.cache.ledger import jax_internals, keys
 from harness.cache.ledger.events import Event, Parts
-from harness.cache.ledger.jax_internals import Internals
+from harness.cache.ledger.jax_internals import Internals, Point
 from harness.cache.ledger.request import Request
 
 
@@ -32,7 +32,7 @@ class Reader:
 
 _lock = threading.Lock()
 _readers: list[Reader] = []
-_undo: list[tuple[Any, str, Any, Any]] = []
+_undo: list[tuple[Point, Any]] = []
 _thread = threading.local()
 _watch: _Watch | None = None
 
@@ -48,11 +48,11 @@ def start(reader: Reader) -> None:
         if not _readers:
             internals = jax_internals.load()
             _watch = _Watch(internals)
-            for module, name in jax_internals.wrapped_points():
-                holder, original = internals.point(module, name)
-                replacement = _watch.around(original, getattr(_watch, f"on_{name.strip('_')}"))
-                setattr(holder, name, replacement)
-                _undo.append((holder, name, original, replacement))
+            for point in internals.points():
+                note = getattr(_watch, f"on_{point.name.strip('_')}")
+                replacement = _watch.around(point.function, note)
+                setattr(point.holder, point.name, replacement)
+                _undo.append((point, replacement))
             internals.listen(_watch.on_duration)
         _readers.append(reader)
 
@@ -64,10 +64,10 @@ def stop(reader: Reader) -> None:
         _readers.remove(reader)
         if _readers:
             return
-        for holder, name, original, replacement in reversed(_undo):
+        for point, replacement in reversed(_undo):
             # Whoever replaced it after us keeps theirs; ours underneath passes everything on.
-            if getattr(holder, name) is replacement:
-                setattr(holder, name, original)
+            if getattr(point.holder, point.name) is replacement:
+                setattr(point.holder, point.name, point.function)
         _undo.clear()
         if _watch is not None:
             _watch.internals.unlisten(_watch.on_duration)
@@ -222,19 +222,22 @@ class _Watch:
 
     def on_put_executable_and_time(self, request: Request, call: Call, done: bool) -> None:
         request.putting = not done
-        if done:
-            request.write_s = call.seconds
-            if call.error is not None:
-                request.write_error = text_of(call.error)
-        backend, key = call.argument("backend"), call.argument("cache_key")
-        if self.internals.cache(backend) is None:
+        if not done:
             return
-        in_place = self.internals.entry_exists(backend, key)
-        if done:
+        request.write_s = call.seconds
+        if call.error is not None:
+            request.write_error = text_of(call.error)
+        backend = call.argument("backend")
+        if self.internals.cache(backend) is not None:
             request.put = True
-            request.in_place_after = in_place
-        else:
-            request.in_place_before = in_place
+            request.in_place = self.internals.entry_exists(backend, call.argument("cache_key"))
+
+    def on_evict_if_needed(self, request: Request, call: Call, done: bool) -> None:
+        request.found_room = request.putting
+
+    def on_acquire(self, request: Request, call: Call, done: bool) -> None:
+        if done:
+            request.lock_wait_s += call.seconds
 
     def on_compress_executable(self, request: Request, call: Call, done: bool) -> None:
         if done and request.putting and call.error is None:
