@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from typing import Any
+
 import typer
 
 app = typer.Typer(
@@ -10,6 +14,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@app.callback()
+def _commands() -> None:
+    # A job scheduler's signal ends Python at once, and leaves its children and scratch folders;
+    # as an exception, it lets whoever made them take them away.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
+
+
+def _end(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)
+
 
 # Each registers its command on `app`.
 from harness.cli_cache import doctoring as doctoring  # noqa: E402

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections import defaultdict
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli_cache import app
-from harness.cli_cache.inspecting import MaxSize, Place, print_json, say
+from harness.cli_cache.options import AsJson, CacheDirectory, MaxSize
+from harness.cli_cache.printing import print_json, say
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ PER_KIND = 10
 
 @app.command("doctor", help=HELP)
 def doctor(
-    directory: Place,
+    directory: CacheDirectory,
     quarantine: Annotated[
         bool, typer.Option("--quarantine", help="Move bad entries aside, into a folder in DIR.")
     ] = False,
@@ -62,11 +64,9 @@ def doctor(
             "gives its own cost. The system's temporary folder without it.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find what ails a cache, and say what to do about it."""
-    import msgspec
-
     from harness.cache.directory import doctor as finder
     from harness.cache.directory import entries
     from harness.cache.directory import quarantine as aside
@@ -81,23 +81,28 @@ def doctor(
         )
     survey = entries.survey(place)
     cost, problem = _cost(len(survey.entries), scratch) if put_cost else (None, "")
-    capped = True if max_size >= 0 else None
-    arguments = {"local": local, "put_cost": cost, "capped": capped, "settle_s": settle}
-    diagnosis = finder.diagnose(survey, **arguments)  # type: ignore[arg-type]
+    diagnose = functools.partial(
+        finder.diagnose,
+        local=local,
+        put_cost=cost,
+        capped=True if max_size >= 0 else None,
+        settle_s=settle,
+    )
+    diagnosis = diagnose(survey)
     before, moved = diagnosis, None
     if quarantine and isinstance(place, LocalDirectory):
-        moved = aside.move_aside(place.path, finder.to_quarantine(survey, diagnosis))
-        left = {*moved.names, *moved.gone}
-        survey = msgspec.structs.replace(
-            survey, entries=tuple(entry for entry in survey.entries if entry.name not in left)
-        )
-        diagnosis = finder.diagnose(survey, **arguments)  # type: ignore[arg-type]
+        bad = finder.to_quarantine(survey, diagnosis)
+        moved = aside.move_aside(place.path, bad)
+        if bad:  # others may have moved some, or written them anew: only another look can tell
+            survey = entries.survey(place)
+            diagnosis = diagnose(survey)
     if as_json:
         print_json({"diagnosis": before, "moved": moved, "state": diagnosis.state})
     else:
         _print_findings(before)
-        say([*_cost_lines(cost, problem), *_moved_lines(moved, directory)])
-        say([f"{directory}: {len(survey.entries)} entries, {diagnosis.state}{_young(diagnosis)}."])
+        say([*_cost_lines(cost, problem), *_moved_lines(moved, place.where)])
+        state = f"{diagnosis.state}{_young(diagnosis)}"
+        say([f"{place.where}: {len(survey.entries)} entries, {state}."])
     if diagnosis.exit_code:
         raise typer.Exit(diagnosis.exit_code)
 

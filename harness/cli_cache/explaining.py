@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli_cache import app
-
-NOTHING_FOUND = 4
+from harness.cli_cache.options import NOTHING_FOUND
 
 HELP = """Say, module by module, which part of the key changed between two runs, and how.
 

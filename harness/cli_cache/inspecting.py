@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from harness.cli_cache import app
+from harness.cli_cache.options import AsJson, CacheDirectory, MaxSize
+from harness.cli_cache.printing import ago, print_json, say, shown, size_text
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,35 +17,14 @@ if TYPE_CHECKING:
 SORTS = ("size", "age", "use", "compile", "name", "state")
 KEY_DIGITS = 12
 
-Place = Annotated[
-    str,
-    typer.Argument(
-        metavar="DIR",
-        help="The directory that jax_compilation_cache_dir names; gs://… with etils installed.",
-        envvar="JAX_COMPILATION_CACHE_DIR",
-    ),
-]
-MaxSize = Annotated[
-    int,
-    typer.Option(
-        "--max-size",
-        metavar="BYTES",
-        min=-1,
-        help="The size cap that programs set (jax_compilation_cache_max_size); -1: none.",
-        envvar="JAX_COMPILATION_CACHE_MAX_SIZE",
-    ),
-]
-
 
 @app.command("inspect")
 def inspect(
-    directory: Place,
+    directory: CacheDirectory,
     max_size: MaxSize = -1,
     sort: Annotated[str, typer.Option(help=f"Order of the rows: {', '.join(SORTS)}.")] = "size",
     limit: Annotated[int, typer.Option(min=0, help="Rows to print; 0 for all.")] = 20,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Everything, every entry, as one JSON object.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List every entry of a cache, readable or not, without importing JAX or the program."""
     from harness.cache.directory import entries
@@ -63,14 +43,6 @@ def inspect(
     _print_summary(survey, totals, min(limit or len(rows), len(rows)))
     if evictions:
         _print_evictions(evictions)
-
-
-def print_json(parts: dict[str, Any]) -> None:
-    """Print structs as one JSON object."""
-    import msgspec
-
-    # json escapes file names that are not UTF-8, which msgspec refuses.
-    print(json.dumps({"schema": 1, **msgspec.to_builtins(parts)}))
 
 
 def _order(sort: str) -> Any:
@@ -182,37 +154,3 @@ def _some(names: tuple[str, ...], most: int = 5) -> str:
 def _short(name: str) -> str:
     module, dash, key = name.rpartition("-")
     return f"{module}-{key[:KEY_DIGITS]}" if dash else name
-
-
-def say(lines: list[str]) -> None:
-    """Print lines as they are."""
-    from harness.terminal import console
-
-    for line in lines:
-        console.print(shown(line), markup=False, soft_wrap=True)
-
-
-def shown(text: str) -> str:
-    """Text that any terminal can print: file names may hold anything."""
-    plain = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(c if c.isprintable() or c == " " else f"\\x{ord(c):02x}" for c in plain)
-
-
-def size_text(size_bytes: int) -> str:
-    """A size in units of 1000 bytes."""
-    size = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
-
-
-def ago(seconds: float) -> str:
-    """How long ago something was."""
-    if seconds < -1:
-        return f"{-seconds:.0f} s ahead"
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit} ago"
-    return f"{max(0.0, seconds):.0f} s ago"

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli_cache import app
+from harness.cli_cache.options import NOTHING_FOUND, check_writable
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.cache.ledger.summary import Rate, Summary
-
-NOTHING_FOUND = 4
 
 HELP = """Say what the persistent cache did for a program, request by request.
 
@@ -59,8 +58,10 @@ def ledger(
     from harness.cache.ledger import following
     from harness.terminal import console, notes
 
-    if frame is not None and frame.suffix not in (".csv", ".parquet"):
-        raise UsageError(f"--frame {frame}: a file that ends in .csv or .parquet was expected.")
+    if frame is not None:  # before the program runs
+        if frame.suffix not in (".csv", ".parquet"):
+            raise UsageError(f"--frame {frame}: a file that ends in .csv or .parquet was expected.")
+        check_writable("--frame", frame)
     if output is None:
         if late := [word for word in words if word.startswith("-")]:
             raise UsageError(f"{late[0]} came after a file name: options come before the files.")

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from harness.cli_cache import app
+from harness.cli_cache.options import (
+    SOME_FAILED,
+    AsJson,
+    Benchmarks,
+    Cases,
+    OneWorkload,
+    Target,
+)
+from harness.cli_cache.printing import print_report
 
 if TYPE_CHECKING:
     from harness.cache.experiments.recompiles import Map
 
-SOME_FAILED = 3
-
 
 @app.command()
 def recompiles(
-    workload: Annotated[
-        str, typer.Argument(help="The workload, or an expression only it matches.")
-    ],
-    case: Annotated[
-        list[str] | None,
-        typer.Option(metavar="AXIS=VALUE", help="Only these cases; repeat for several."),
-    ] = None,
-    target: Annotated[str, typer.Option(help="Where it runs: cpu, gpu, tpu.")] = "cpu",
-    json_: Annotated[bool, typer.Option("--json", help="Print the map as JSON.")] = False,
-    benchmarks: Annotated[
-        Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
-    ] = Path("benchmarks"),
+    workload: OneWorkload,
+    case: Cases = None,
+    target: Target = "cpu",
+    as_json: AsJson = False,
+    benchmarks: Benchmarks = Path("benchmarks"),
 ) -> None:
     """Which shapes, dtypes and static values force a new executable, and what does each cost?"""
     from harness.cache.experiments import recompiles as library
@@ -36,10 +36,8 @@ def recompiles(
 
     chosen = subjects.one_workload(workload, benchmarks)
     found = library.recompiles(chosen, subjects.cases_of(chosen, case or [], target))
-    if json_:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    if as_json:
+        print_report(found)
     else:
         _print(found)
     if any(entry.problem for entry in found.entries):
@@ -58,7 +56,8 @@ def _print(found: Map) -> None:
     for name in ("case", "executable", "cost ms", "again ms", "why"):
         table.add_column(name, justify="right" if name.endswith("ms") else "left")
     for entry in found.entries:
-        why = entry.reason or f"the executable of {entry.shares_with}"
+        shared = f"the executable of {entry.shares_with}" if entry.shares_with else ""
+        why = entry.reason or shared or "nothing in the signature is new"
         if entry.same_program_as:
             why += f" (XLA built the very program of {entry.same_program_as} again)"
         table.add_row(

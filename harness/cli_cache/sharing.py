@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli_cache import app
+from harness.cli_cache.options import SOME_FAILED, AsJson, Benchmarks, Cases, OneWorkload
+from harness.cli_cache.printing import note, print_report
 
 if TYPE_CHECKING:
     from harness.cache.experiments import sharing
 
-SOME_FAILED = 3
-
 
 @app.command()
 def share(
-    workload: Annotated[
-        str, typer.Argument(help="The workload, or an expression only it matches.")
-    ],
-    case: Annotated[
-        list[str] | None,
-        typer.Option(metavar="AXIS=VALUE", help="Only these cases; repeat for several."),
-    ] = None,
+    workload: OneWorkload,
+    case: Cases = None,
     processes: Annotated[
         int, typer.Option(min=2, help="Processes that know nothing of each other.")
     ] = 4,
@@ -32,10 +26,8 @@ def share(
         int | None,
         typer.Option(min=0, metavar="BYTES", help="Bound the cache, which makes JAX lock it."),
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print every program as JSON.")] = False,
-    benchmarks: Annotated[
-        Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
-    ] = Path("benchmarks"),
+    as_json: AsJson = False,
+    benchmarks: Benchmarks = Path("benchmarks"),
 ) -> None:
     """Who compiles, waits and writes when processes share a cache (on CPU, in a new directory)?"""
     from harness.cache.experiments import sharing as library
@@ -43,22 +35,16 @@ def share(
 
     chosen = subjects.one_workload(workload, benchmarks)
     cases = subjects.cases_of(chosen, case or [])
-    report = library.share(chosen, cases, processes, max_size, _say)
-    if json_:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
+    report = library.share(chosen, cases, processes, max_size, note)
+    if as_json:
+        print_report(report)
     else:
         _print(report)
     problems = [p.problem for r in report.rounds for p in r.processes if p.problem]
     for problem in problems:
-        _say(problem)
+        note(problem)
     if problems or any(round_.reason for round_ in report.rounds):
         raise typer.Exit(SOME_FAILED)
-
-
-def _say(text: str) -> None:
-    print(f"harness: {text}", file=sys.stderr, flush=True)
 
 
 def _print(report: sharing.Report) -> None:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli_cache import app
+from harness.cli_cache.options import (
+    NOTHING_FOUND,
+    SOME_FAILED,
+    AsJson,
+    Benchmarks,
+    OneWorkload,
+    Target,
+    check_writable,
+)
+from harness.cli_cache.printing import note, print_report
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.cache.experiments import shipping, symbolic
 
-SOME_FAILED, NOTHING_MEASURED = 3, 4
-
 
 @app.command()
 def ship(
-    workload: Annotated[
-        str, typer.Argument(help="The workload, or an expression only it matches.")
-    ],
+    workload: OneWorkload,
     case: Annotated[
         list[str] | None,
         typer.Option(metavar="AXIS=VALUE", help="Which case; the first one of those that match."),
@@ -33,16 +40,14 @@ def ship(
         ),
     ] = None,
     processes: Annotated[int, typer.Option(min=1, help="Fresh processes per path.")] = 5,
-    target: Annotated[str, typer.Option(help="Where it runs: cpu, gpu, tpu.")] = "cpu",
+    target: Target = "cpu",
     seed: Annotated[int | None, typer.Option(help="Seed of the order of the paths.")] = None,
     figure: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the paths into a .svg, .png or .html file."),
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print all samples as JSON.")] = False,
-    benchmarks: Annotated[
-        Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
-    ] = Path("benchmarks"),
+    as_json: AsJson = False,
+    benchmarks: Benchmarks = Path("benchmarks"),
 ) -> None:
     """Which way should I ship this? The time to the first result, and the bytes, by every way."""
     from harness.cache.experiments import shipping as library
@@ -50,43 +55,38 @@ def ship(
     from harness.cache.experiments import subjects
     from harness.cache.experiments import symbolic as sizes
 
+    if figure is not None:  # before minutes of measuring
+        if symbolic is not None:
+            raise UsageError("--figure draws the paths, and --symbolic takes none: leave one out.")
+        figures.check(figure)
+        check_writable("--figure", figure)
     chosen = subjects.one_workload(workload, benchmarks)
     cases = subjects.cases_of(chosen, case or [], target)
     if symbolic is not None:
-        found = sizes.compare(chosen, cases, symbolic, processes, seed, _say)
-        if json_:
-            _print_json(found)
+        found = sizes.compare(chosen, cases, symbolic, processes, seed, note)
+        if as_json:
+            print_report(found)
         else:
             _print_symbolic(found)
         if found.reason:
-            raise typer.Exit(NOTHING_MEASURED)
+            raise typer.Exit(NOTHING_FOUND)
+        if found.refused:
+            raise typer.Exit(SOME_FAILED)
         return
-    if figure is not None:
-        figures.check(figure)  # before minutes of measuring
-    report = library.compare(chosen, cases[0], processes, seed, _say)
-    if figure is not None:
-        figures.draw(report, figure)
-        _say(f"{figure} drawn")
-    if json_:
-        _print_json(report)
+    report = library.compare(chosen, cases[0], processes, seed, note)
+    if as_json:
+        print_report(report)
     else:
         _print(report)
+    if figure is not None:
+        figures.draw(report, figure)
+        note(f"{figure} drawn")
     if any(row.status == "refused" for row in report.rows):
         raise typer.Exit(SOME_FAILED)
 
 
-def _say(text: str) -> None:
-    print(f"harness: {text}", file=sys.stderr, flush=True)
-
-
-def _print_json(report: Any) -> None:
-    import msgspec
-
-    print(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
-
-
 def _ms(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds * 1e3:.1f}"
+    return "" if seconds is None or math.isnan(seconds) else f"{seconds * 1e3:.1f}"
 
 
 def _print(report: shipping.Report) -> None:
@@ -161,7 +161,7 @@ def _print_symbolic(report: symbolic.Report) -> None:
         table.add_row(
             str(row["size"]),
             *map(_ms, (building_s, compile_s, building_s + compile_s, own_s)),
-            row["reason"] or row["status"],
+            f"{row['status']}: {row['reason']}" if row["reason"] else row["status"],
         )
     console.print(table)
     size = f"{report.bytes:,} bytes" if report.bytes is not None else report.bytes_reason

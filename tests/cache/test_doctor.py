@@ -243,3 +243,27 @@ def test_asking_for_help_loads_neither_jax_nor_rich():
     loaded = {line.split("|")[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
     assert {"jax", "pandas", "rich"} & loaded == set()
     assert "Exit codes: 0 healthy" in done.stdout
+
+
+def test_an_entry_is_as_old_as_when_it_was_read_however_long_the_rest_takes(fill):
+    directory = fill()
+    name = spoil(directory, "torn")
+    os.utime(directory / f"{name}-cache")
+    seen = entries.survey(open_directory(str(directory)), now=time.time() + 60)
+    assert not the(doctor.diagnose(seen), "torn").settled
+
+
+def test_a_use_within_the_clocks_differences_is_no_time_ahead(fill):
+    directory = fill(CAP)
+    path = entry_of(directory, "jit_first")
+    os.utime(path, (time.time() + 3600,) * 2)
+    used = path.with_name(path.name.removesuffix("-cache") + "-atime")
+    used.write_bytes(int((time.time() + 5) * 1e9).to_bytes(8, "little"))
+    diagnosis = diagnose(directory)
+    assert (the(diagnosis, "future").severity, diagnosis.state) == ("note", "healthy")
+
+
+def test_a_link_is_nothing_that_everyone_can_overwrite(fill):
+    directory = fill()
+    (directory / "jit_gone-cache").symlink_to("nowhere")
+    assert kinds(diagnose(directory)) == {"unreadable"}

@@ -334,3 +334,10 @@ def test_the_command_shows_the_verdict_and_counts_the_hits(runs, base):
 def test_no_ledger_is_one_clear_error(tmp_path):
     with pytest.raises(LedgerError, match="cannot be read"):
         read(tmp_path / "nothing.jsonl")
+
+
+def test_a_first_run_whose_request_failed_is_the_cause(base):
+    failed = msgspec.structs.replace(base.events[0], outcome="failed", detail="no memory")
+    missed = msgspec.structs.replace(base.events[0], outcome="written")
+    found = only(Book((failed,), base.parts), Book((missed,), base.parts))
+    assert found.verdict.endswith("first run's request failed and left no entry: no memory")

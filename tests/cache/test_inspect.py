@@ -361,3 +361,69 @@ def test_an_unknown_order_is_refused(cache):
     done = run_harness("inspect", str(cache), "--sort", "colour")
     assert done.returncode == 2
     assert "Expected one of size, age" in done.stderr
+
+
+def test_a_directory_that_may_be_listed_but_not_entered_is_one_clear_error(cache, monkeypatch):
+    def without_entering(look):
+        def refuse(path, **more):
+            if str(path).startswith(f"{cache}/"):
+                raise PermissionError(13, "Permission denied", str(path))
+            return look(path, **more)
+
+        return refuse
+
+    monkeypatch.setattr(os, "stat", without_entering(os.stat))
+    monkeypatch.setattr(os, "lstat", without_entering(os.lstat))
+    with pytest.raises(UnusableCacheError, match=r"cannot be entered by .*chmod u\+rx"):
+        survey(cache)
+
+
+def test_links_that_lead_nowhere_are_unreadable_entries(cache):
+    (cache / "jit_gone-cache").symlink_to("nowhere")
+    (cache / "jit_loop-cache").symlink_to("jit_loop-cache")
+    for module in ("jit_gone", "jit_loop"):
+        assert one(cache, module).contents.reason == "it is not an ordinary file"
+    assert survey(cache).vanished == 0
+
+
+def test_a_directory_without_a_name_is_one_clear_error():
+    for where in ("", "file://"):
+        with pytest.raises(UsageError, match="DIR is empty"):
+            open_directory(where)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (ImportError("Please install gcsfs"), UsageError, "needs another library .*install gcsfs"),
+        (
+            RuntimeError("no sign-in"),
+            UnusableCacheError,
+            "cannot be read: RuntimeError: no sign-in",
+        ),
+    ],
+)
+def test_what_a_bucket_raises_is_one_clear_error(monkeypatch, error, kind, text):
+    def refuse(where):
+        raise error
+
+    module = types.ModuleType("etils.epath")
+    module.Path = refuse
+    monkeypatch.setitem(sys.modules, "etils", types.ModuleType("etils"))
+    monkeypatch.setitem(sys.modules, "etils.epath", module)
+    with pytest.raises(kind, match=text):
+        open_directory("gs://team/cache")
+
+
+def test_a_cache_of_xla_that_vanishes_while_it_is_counted_is_no_error(cache, monkeypatch):
+    place = cache / "xla_gpu_per_fusion_autotune_cache_dir" / "below"
+    place.mkdir(parents=True)
+    listed = os.scandir
+
+    def vanishing(path):
+        if Path(path) == place:
+            raise FileNotFoundError(2, "No such file or directory", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert [sub.files for sub in survey(cache).sub_caches] == [0]

@@ -432,3 +432,38 @@ def test_a_program_that_is_not_there_is_one_clear_error(tmp_path):
         following.run(["no-such-program"], tmp_path / "book.jsonl")
     with pytest.raises(UsageError, match="Nothing to run"):
         following.command_of([])
+
+
+def test_a_scheduler_that_ends_the_command_ends_the_program(tmp_path):
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    command = [sys.executable, "-m", "harness", "cache", "ledger", "-o", str(tmp_path / "book")]
+    process = subprocess.Popen(
+        [*command, "--", "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        pid = int(process.stdout.readline())
+        process.terminate()
+    assert process.returncode == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_rows_that_cannot_be_written_are_refused_before_the_program_runs(tmp_path):
+    (tmp_path / "file").touch()
+    for place, text in (("file/rows.csv", "cannot be written"), ("rows.txt", ".csv or .parquet")):
+        command = ["-m", "harness", "cache", "ledger", "-o", "book", "--frame", place]
+        done = subprocess.run(
+            [sys.executable, *command, "--", "-c", "print('ran')"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert text in done.stderr
+        assert "Traceback" not in done.stderr

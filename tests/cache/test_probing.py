@@ -236,3 +236,26 @@ def test_all_rows_go_as_the_committed_results_of_this_release_say():
         if finding.verdict not in (expected[finding.row], "n/a")
     }
     assert not differing
+
+
+def test_an_installation_that_stores_nothing_fails_every_row_that_needs_it(bench, monkeypatch):
+    monkeypatch.setattr(
+        bench, "run", lambda label, *rest, **more: probing.Run(label=label, correct=True)
+    )
+    for _ in range(2):
+        finding = examine(row("same-program"), bench)
+        assert (finding.verdict, finding.happened) == ("fail", "the first process stored nothing")
+
+
+def test_an_experiment_that_cannot_be_set_up_does_not_stop_the_others(bench):
+    def no_room(bench):
+        raise OSError(28, "No space left on device", str(bench.scratch / "d1"))
+
+    finding = examine(Row("none", "none", "hits", no_room), bench)
+    assert finding.verdict == "n/a"
+    assert "could not be set up: [Errno 28] No space left on device: 'DIR/d1'" in finding.happened
+
+
+def test_looking_whether_a_report_can_be_written_leaves_no_file(tmp_path):
+    probing.check_writable(tmp_path / "report.json")
+    assert not (tmp_path / "report.json").exists()

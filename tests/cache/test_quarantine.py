@@ -113,3 +113,40 @@ def test_a_directory_that_cannot_be_written_is_one_clear_error(fill, monkeypatch
         UnusableCacheError, match=r"0 entries of .* were moved, then it failed: .*13"
     ):
         quarantine.move_aside(directory, seen.entries)
+
+
+def test_entries_that_refuse_to_be_moved_leave_no_empty_folder(fill, monkeypatch):
+    directory = fill()
+    seen = entries.survey(open_directory(str(directory)))
+
+    def refuse(source, target):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(UnusableCacheError, match=r"0 entries .* Operation not permitted"):
+        quarantine.move_aside(directory, seen.entries)
+    assert not list(directory.glob("quarantine-*"))
+
+
+def test_a_move_that_fails_half_way_says_where_the_rest_is(fill, monkeypatch):
+    directory = fill()
+    seen = entries.survey(open_directory(str(directory)))
+    rename = os.rename
+
+    def refuse_the_second(source, target):
+        if "jit_second" in str(source):
+            raise PermissionError(1, "Operation not permitted")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse_the_second)
+    with pytest.raises(UnusableCacheError, match=r"1 entries of .* were moved to .*quarantine-"):
+        quarantine.move_aside(directory, seen.entries)
+
+
+def test_a_file_address_comes_back_by_the_command_that_is_printed(fill):
+    directory = fill()
+    name = spoil(directory, "torn")
+    done = run_harness("doctor", f"file://{directory}", "--quarantine", "--no-put-cost")
+    (back,) = (line for line in done.stdout.splitlines() if "mv -n" in line)
+    subprocess.run(["sh", "-c", back], check=True)
+    assert (directory / f"{name}-cache").exists()

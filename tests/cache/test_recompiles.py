@@ -150,3 +150,15 @@ def test_several_workloads_or_no_case_are_refused_with_the_names():
     several = unit.import_file("troubled.small", SMALL / "small.py").Several
     with pytest.raises(UsageError, match=r"needs one device: transform forward, gradient, vmap"):
         subjects.cases_of(several, ["transform=sharded"])
+
+
+def test_programs_without_a_fingerprint_are_no_twins():
+    other = Signature("forward", {}, "*", {"[0]": {"shape": "(16,)"}})
+    calls = [call(fingerprint=""), call(fingerprint="", signature=other, events={})]
+    assert _entry(["a", "b"], calls, 1).shares_with is None
+
+
+def test_a_workload_that_is_missing_is_told_with_the_files_that_are_broken(tmp_path):
+    (tmp_path / "wrong.py").write_text("import nothing_of_this_name\n")
+    with pytest.raises(UsageError, match=r"No workload matches 'Mine'.* wrong.py: importing it"):
+        subjects.one_workload("Mine", tmp_path)

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import jax
@@ -12,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cache.experiments import shipping, subjects, symbolic
+from harness.cache.experiments.shipping_builder import in_a_line
 from harness.cache.experiments.shipping_results import difference
 from harness.cache.experiments.symbolic_child import NotSymbolic, symbolic_shapes
 from harness.cli_cache import app
@@ -133,6 +137,8 @@ def test_axes_that_are_no_sizes_are_refused():
         symbolic.cases_along(workload, cases[:1], "size")
     with pytest.raises(UsageError, match=r"processes is 0; expected"):
         shipping.compare(workload, cases[0], processes=0)
+    with pytest.raises(UsageError, match=r"processes is 0; expected"):
+        symbolic.compare(workload, cases, "size", processes=0)
 
 
 def test_the_command_prints_one_table_or_json(report, monkeypatch):
@@ -176,3 +182,51 @@ def test_a_figure_of_an_unknown_kind_is_refused_before_anything_is_measured(tmp_
     done = ship("Scale", "--figure", str(tmp_path / "paths.gif"))
     assert done.returncode == 2
     assert "expected a name that ends in .svg, .png or .html" in done.stderr
+
+
+def test_a_figure_that_cannot_be_written_or_is_not_drawn_is_refused_before(tmp_path):
+    pytest.importorskip("vl_convert")
+    (tmp_path / "file").touch()
+    done = ship("Scale", "--figure", str(tmp_path / "file" / "paths.svg"))
+    assert (done.returncode, "cannot be written" in done.stderr) == (2, True)
+    assert "Traceback" not in done.stderr
+    done = ship("Scale", "--figure", str(tmp_path / "paths.svg"), "--symbolic", "size")
+    assert (done.returncode, "--symbolic takes none" in done.stderr) == (2, True)
+
+
+def test_an_error_without_words_is_named_by_its_kind():
+    assert in_a_line(ValueError("first\nsecond")) == "ValueError: first"
+    assert in_a_line(NotImplementedError()) == "NotImplementedError"
+
+
+def test_a_size_that_no_process_proved_makes_the_exit_code_3(monkeypatch):
+    steps = {"trace": 0.1, "lower": 0.1, "compile": 0.1}
+    sizes = [symbolic.Size(8, steps, steps), symbolic.Size(16, steps, steps, "another result")]
+    found = symbolic.Report(
+        "Scale", "size", 1, {"jax": "1", "python": "3"}, ["(b,)"], [0.1], 9, sizes=[sizes]
+    )
+    monkeypatch.setattr(symbolic, "compare", lambda *arguments: found)
+    command = ["ship", "Scale", "--benchmarks", str(SMALL), "--symbolic", "size"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 3
+    assert "refused: another result" in done.output
+    assert "nan" not in done.output
+
+
+@pytest.mark.parametrize("command", [["ship", "Scale", "--benchmarks", str(SMALL)], ["probe"]])
+def test_a_scheduler_that_ends_the_command_leaves_no_process_and_no_folder(tmp_path, command):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness", "cache", *command],
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(SMALL.parents[2])},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    give_up_s = time.monotonic() + 60
+    while not list(tmp_path.glob("harness-*/*")) and time.monotonic() < give_up_s:
+        time.sleep(0.05)
+    time.sleep(0.2)  # until its child has started
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGTERM
+    assert not list(tmp_path.glob("harness-*"))
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert str(tmp_path) not in running.stdout

@@ -161,10 +161,11 @@ def _bad(survey: Survey, settle_s: float) -> Iterator[Finding]:
             kind, evidence = "orphaned", "it has no time of use beside it, as a size cap needs"
         else:
             continue
-        age_s = survey.taken_at - entry.written_at
+        age_s = entry.read_at - entry.written_at
         settled = kind not in BAD or abs(age_s) >= settle_s
         if not settled:
-            evidence += f"; written {age_s:.1f} s ago, so it may still be on its way: look again"
+            when = f"{abs(age_s):.1f} s {'ago' if age_s >= 0 else 'ahead of this clock'}"
+            evidence += f"; written {when}, so it may still be on its way: look again"
         ailing = settled and kind != "unchecked"
         yield Finding(
             kind, "ailing" if ailing else "note", (entry.name,), evidence, REMEDY[kind], settled
@@ -241,12 +242,14 @@ def _foreign(survey: Survey) -> Iterator[Finding]:
 
 def _future(survey: Survey) -> Iterator[Finding]:
     for entry in survey.entries:
-        ahead_s = max(entry.written_at, entry.used_at or 0.0) - survey.taken_at
+        used_ahead_s = (entry.used_at or 0.0) - survey.taken_at
+        ahead_s = max(entry.written_at - survey.taken_at, used_ahead_s)
         if ahead_s > FUTURE_S:
-            recorded = entry.used_source == "atime-file"
+            # Only the time of use that JAX recorded decides what is evicted.
+            misleads = entry.used_source == "atime-file" and used_ahead_s > FUTURE_S
             yield Finding(
                 "future",
-                "ailing" if recorded and (entry.used_at or 0.0) > survey.taken_at else "note",
+                "ailing" if misleads else "note",
                 (entry.name,),
                 f"its time is {ahead_s:.0f} s ahead of this machine's clock",
                 REMEDY["future"],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -51,6 +54,7 @@ class Entry(msgspec.Struct, frozen=True):
         inode: With `written_ns`, tells the file that was read from a later one of its name.
         uid: Whose file it is; None in a bucket.
         mode: The file's type and permissions; None in a bucket.
+        read_at: When it was read: reading a large cache takes longer than writing an entry.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Entry(msgspec.Struct, frozen=True):
     inode: int | None = None
     uid: int | None = None
     mode: int | None = None
+    read_at: float = 0.0
 
 
 class SubCache(msgspec.Struct, frozen=True):
@@ -166,6 +171,7 @@ def read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
     Raises:
         FileNotFoundError: If it has vanished.
     """
+    read_at = time.time()
     file = directory.look(name)  # before it is opened, which may change its time of last access
     contents = _contents(directory, file)
     bare = name.removesuffix(CACHE_SUFFIX)
@@ -195,6 +201,7 @@ def read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
         inode=file.inode,
         uid=file.uid,
         mode=file.mode,
+        read_at=read_at,
     )
 
 
@@ -207,7 +214,7 @@ def _contents(directory: Directory, file: File) -> Contents:
     except FileNotFoundError:
         raise
     except OSError as error:
-        return Contents("unreadable", f"it cannot be opened: {error.strerror or error}")
+        return Contents("unreadable", f"it cannot be read: {error.strerror or error}")
 
 
 def _never_read(file: File, used_ns: int | None, recorded: bool) -> bool | None:
@@ -226,13 +233,21 @@ def _sub_caches(directory: Directory, names: Iterable[str]) -> Iterator[SubCache
         if not name.startswith(SUB_CACHE_PREFIX) or name.endswith((CACHE_SUFFIX, ATIME_SUFFIX)):
             continue
         files = size_bytes = 0
-        for path in [place, *place.rglob("*")] if place.is_dir() else [place]:
+        for path in [place, *_below(place)]:
             try:
-                if path.is_file():
-                    files, size_bytes = files + 1, size_bytes + path.stat().st_size
+                seen = os.stat(path)
             except OSError:
                 continue  # in use: gone since it was listed, or another user's
+            if stat.S_ISREG(seen.st_mode):
+                files, size_bytes = files + 1, size_bytes + seen.st_size
         yield SubCache(name, files, size_bytes)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    # Unlike Path.rglob, os.walk goes on where a folder vanishes or refuses.
+    for place, _, names in os.walk(folder):
+        for name in names:
+            yield Path(place, name)
 
 
 def totals(entries: Iterable[Entry]) -> Totals:

@@ -11,6 +11,8 @@ import importlib
 import io
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -53,7 +55,6 @@ class Directory(Protocol):
     """The few things that reading a cache needs of the place where it lies."""
 
     where: str
-    is_local: bool
 
     def names(self) -> list[str]:
         """Every name in the directory, in no order."""
@@ -67,8 +68,6 @@ class Directory(Protocol):
 
 class LocalDirectory:
     """A directory that the operating system can list."""
-
-    is_local = True
 
     def __init__(self, path: Path) -> None:
         self.where = str(path)
@@ -90,26 +89,37 @@ class LocalDirectory:
                 "names; for one entry, give the directory it lies in."
             ) from None
         except PermissionError:
-            raise UnusableCacheError(
-                f"{self.where} cannot be listed by {_who()}{self._owned()}. Expected a directory "
-                "that this user can read and enter: ask its owner for `chmod u+rx,g+rx`, or run "
-                "as the user whose programs use it."
-            ) from None
+            raise self._refused("listed") from None
         except OSError as error:
             raise UnusableCacheError(
                 f"{self.where} cannot be listed: {error.strerror or error}. Expected a directory "
                 "that this machine can read; is its file system mounted?"
             ) from None
 
-    def _owned(self) -> str:
+    def _refused(self, what: str) -> UnusableCacheError:
         try:
-            return f" (it belongs to {user_name(self.path.stat().st_uid)})"
+            owned = f" (it belongs to {user_name(self.path.stat().st_uid)})"
         except OSError:
-            return ""
+            owned = ""
+        return UnusableCacheError(
+            f"{self.where} cannot be {what} by {_who()}{owned}. Expected a directory that this "
+            "user can read and enter: ask its owner for `chmod u+rx,g+rx`, or run as the user "
+            "whose programs use it."
+        )
 
     def look(self, name: str) -> File:
-        """What is known of one file; raises FileNotFoundError if it has vanished."""
-        found = os.stat(f"{self.where}/{name}")  # joining paths takes longer than looking
+        """What is known of one file; raises FileNotFoundError if it has vanished.
+
+        A link that leads nowhere is there: it is described as the link that it is.
+        """
+        place = f"{self.where}/{name}"  # joining paths takes longer than looking
+        try:
+            found = os.stat(place)
+        except OSError:
+            try:
+                found = os.lstat(place)
+            except PermissionError:
+                raise self._refused("entered") from None
         return File(
             name,
             found.st_size,
@@ -139,30 +149,51 @@ def _quiet(path: str, flags: int) -> int:
 class RemoteDirectory:
     """A directory in a bucket, read through the same library that JAX reads it with."""
 
-    is_local = False
-
     def __init__(self, where: str, path: Any) -> None:
         self.where = where
         self.path = path
 
     def names(self) -> list[str]:
         """Every name in the directory, in no order."""
-        if not self.path.is_dir():
-            raise UnusableCacheError(
-                f"There is no directory {self.where}. Expected JAX's persistent compilation cache; "
-                "check the bucket's name and that this account may list it."
-            )
-        return [child.name for child in self.path.iterdir()]
+        with _told(self.where):
+            if self.path.is_dir():
+                return [child.name for child in self.path.iterdir()]
+        raise UnusableCacheError(
+            f"There is no directory {self.where}. Expected JAX's persistent compilation cache; "
+            "check the bucket's name and that this account may list it."
+        )
 
     def look(self, name: str) -> File:
         """What is known of one file; raises FileNotFoundError if it has vanished."""
-        found = (self.path / name).stat()
+        with _told(self.where):
+            found = (self.path / name).stat()
         return File(name, int(found.length), int(float(found.mtime or 0) * 1e9))
 
     def open(self, name: str) -> BinaryIO:
         """Open a file for reading."""
-        opened: BinaryIO = (self.path / name).open("rb")
+        with _told(self.where):
+            opened: BinaryIO = (self.path / name).open("rb")
         return opened
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    # Every bucket's library has errors of its own: no sign-in, no network, no such scheme.
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except ImportError as error:
+        raise UsageError(
+            f"{where} needs another library to be read: {error}. Install it (gcsfs for gs://, s3fs "
+            "for s3://), or copy the directory here and give the copy's path."
+        ) from None
+    except Exception as error:
+        raise UnusableCacheError(
+            f"{where} cannot be read: {type(error).__name__}: {error}. Check the address, the "
+            "network and this account's sign-in, or copy the directory here and give the copy's "
+            "path."
+        ) from None
 
 
 def open_directory(where: str) -> Directory:
@@ -172,11 +203,13 @@ def open_directory(where: str) -> Directory:
         where: A path, a `file://` address, or the address of a bucket such as `gs://team/cache`.
 
     Raises:
-        UsageError: For a bucket, if the library that reads it is not installed.
+        UsageError: For no name, and for a bucket if the library that reads it is not installed.
         UnusableCacheError: If there is no directory of that name, or it cannot be listed.
     """
     if where.startswith("file://"):
         where = where.removeprefix("file://")
+    if not where:
+        raise UsageError("DIR is empty. Give the directory that jax_compilation_cache_dir names.")
     if "://" not in where:
         directory: Directory = LocalDirectory(Path(where))
     else:
@@ -190,7 +223,8 @@ def open_directory(where: str) -> Directory:
                 "s3://), or copy the directory here and give the copy's path. JAX itself needs "
                 "the same library for such a directory."
             ) from None
-        directory = RemoteDirectory(where, epath.Path(where))
+        with _told(where):
+            directory = RemoteDirectory(where, epath.Path(where))
     directory.names()
     return directory
 

@@ -64,14 +64,16 @@ def move_aside(directory: Path, entries: Iterable[Entry], now: float | None = No
                 if entry.name not in moved[-1:]:  # only the time of use may be missing
                     gone.append(entry.name)
     except OSError as error:
+        into = f" to {folder}" if moved else ""
         raise UnusableCacheError(
-            f"{len(moved)} entries of {directory} were moved, then it failed: {error}. Expected a "
-            "directory that this user can write: run the doctor as the user whose programs fill "
-            "it."
+            f"{len(moved)} entries of {directory} were moved{into}, then it failed: {error}. "
+            "Expected a directory that this user can write: run the doctor as the user whose "
+            "programs fill it."
         ) from None
-    if folder is not None and not moved:
-        folder.rmdir()  # ours, and empty: another doctor was faster
-        folder = None
+    finally:
+        if folder is not None and not moved:
+            folder.rmdir()  # ours, and empty: another doctor was faster, or the move was refused
+            folder = None
     return Moved(str(folder or ""), tuple(moved), tuple(gone), tuple(changed))
 
 

@@ -55,7 +55,11 @@ def writers_of(directory: Path) -> list[Writer]:
 
 def writable_entries(entries: Iterable[Entry]) -> list[str]:
     """Names of entries that everyone can overwrite."""
-    return [entry.name for entry in entries if entry.mode and entry.mode & stat.S_IWOTH]
+    return [
+        entry.name
+        for entry in entries
+        if entry.mode and stat.S_ISREG(entry.mode) and entry.mode & stat.S_IWOTH
+    ]  # a link shows every permission, and grants none
 
 
 def _is_shared(gid: int, uid: int) -> bool:

@@ -97,14 +97,21 @@ def _entry(labels: list[str], calls: list[_Call], position: int) -> Entry:
     new = bool(call.events.get("compile") or call.call_events.get("compile"))
     before = list(zip(labels[:position], calls[:position], strict=True))
     shares = next((name for name, other in before if other.signature == call.signature), None)
-    twin = next((name for name, other in before if other.fingerprint == call.fingerprint), None)
+    twin = next(
+        (
+            name
+            for name, other in before
+            if call.fingerprint and other.fingerprint == call.fingerprint
+        ),
+        None,
+    )
     differences = [difference(other.signature, call.signature) for _, other in before]
     nearest = min(differences, key=len, default=[FIRST])
     return Entry(
         case=labels[position],
         new_executable=new,
         shares_with=None if new else shares or twin,
-        same_program_as=twin if new and call.fingerprint else None,
+        same_program_as=twin if new else None,
         reason="; ".join(nearest) if new else "",
         cost_s=sum(call.steps_s.values()) if new else 0.0,
         steps_s=call.steps_s if new else {},

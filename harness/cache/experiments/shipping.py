@@ -129,8 +129,7 @@ def compare(
         UsageError: the number of processes or the case makes no sense here.
         ChildError: not even the plain path ends with a result.
     """
-    if processes < 1:
-        raise UsageError(f"processes is {processes}; expected a whole number of at least 1.")
+    subjects.check_processes(processes)
     if case.transform not in subjects.ONE_DEVICE:
         raise UsageError(
             f"{case.id}: the paths are compared on one device; expected a transform among "

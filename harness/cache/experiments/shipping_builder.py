@@ -48,8 +48,14 @@ def _attempt(work: Any) -> dict[str, Any]:
     except ImportError as error:
         return {"reason": NO_FLATBUFFERS if "flatbuffers" in str(error) else str(error)}
     except Exception as error:  # JAX names what it cannot serialise by exceptions of many kinds
-        return {"reason": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"}
+        return {"reason": in_a_line(error)}
     return {"bytes": size, "build_s": time.monotonic() - begin}
+
+
+def in_a_line(error: Exception) -> str:
+    """Return an error's kind and the first line of what it says, if it says anything."""
+    said = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def jitted(prepared: stages.Prepared) -> Any:

@@ -17,10 +17,15 @@ def one_workload(pattern: str, benchmarks: Path) -> type[Workload]:
     """Return the workload whose name matches, or is.
 
     Raises:
-        UsageError: none matches, or several do; the names are listed.
+        UsageError: none matches, or several do; the names are listed, and the files that could
+            not be used.
     """
     found = discovery.discover(benchmarks)
-    chosen = discovery.select(found.workloads, [pattern])
+    try:
+        chosen = discovery.select(found.workloads, [pattern])
+    except UsageError as error:
+        broken = "".join(f" {place}: {reason}" for place, reason in found.broken.items())
+        raise UsageError(f"{error}{broken}") from None
     exact = [w for w in chosen if pattern in (name_of(w), w.__qualname__)]
     if len(exact) == 1:
         return exact[0]
@@ -63,6 +68,12 @@ def cases_of(
             + (f"; asked for: {' and '.join(choices)}." if choices else ".")
         )
     return wanted
+
+
+def check_processes(processes: int) -> None:
+    """Raise :class:`UsageError` if nothing could be measured in so few processes."""
+    if processes < 1:
+        raise UsageError(f"processes is {processes}; expected a whole number of at least 1.")
 
 
 def position_of(workload: type[Workload], case: Case) -> int:

@@ -50,6 +50,11 @@ class Report(msgspec.Struct, frozen=True):
     reason: str = ""
     """Why the function cannot be exported for all sizes at once."""
 
+    @property
+    def refused(self) -> bool:
+        """Whether there is a size that no process proved."""
+        return any(all(size.refused for size in same) for same in zip(*self.sizes, strict=True))
+
 
 class _Answer(msgspec.Struct):
     reason: str = ""
@@ -96,9 +101,10 @@ def compare(
     """Export a workload once for all sizes of `axis`, and build every size from that export.
 
     Raises:
-        UsageError: see :func:`cases_along`.
+        UsageError: see :func:`cases_along`; or the number of processes makes no sense.
         ChildError: a process did not end well.
     """
+    subjects.check_processes(processes)
     chosen = cases_along(workload, cases, axis)
     order = random.Random(seed)
     job = {

@@ -15,7 +15,7 @@ import msgspec
 from jax import export
 
 from harness import evidence, stages, unit
-from harness.cache.experiments.shipping_builder import NO_FLATBUFFERS, jitted
+from harness.cache.experiments.shipping_builder import NO_FLATBUFFERS, in_a_line, jitted
 from harness.cache.experiments.shipping_child import plain
 from harness.cache.experiments.shipping_results import difference
 from harness.workload import enumerate_cases
@@ -46,7 +46,7 @@ def _measure(prepared: list[stages.Prepared], sizes: list[int], seed: int) -> di
         exported = export.export(jitted(prepared[0]))(*specs)
         export_s = time.monotonic() - begin
     except Exception as error:  # a function may do with a symbol whatever cannot be done with one
-        return {"reason": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"}
+        return {"reason": in_a_line(error)}
     answer: dict[str, Any] = {
         "export_s": export_s,
         "shapes": list(jax.tree_util.tree_leaves(shapes)),

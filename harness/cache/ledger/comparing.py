@@ -168,6 +168,8 @@ def _same_key(a: Event, b: Event) -> str:
         return f"The key is equal; the entry could not be read: {b.read_error}"
     if b.reason in (events.NO_DIRECTORY, events.UNUSABLE_DIRECTORY):
         return f"The key is equal; the second run had no cache to ask: {b.reason} ({b.detail})."
+    if a.outcome == "failed":
+        return f"The key is equal; the first run's request failed and left no entry: {a.detail}"
     if a.outcome == "unwritten":
         return f"The key is equal; the first run wrote no entry: {a.reason} ({a.detail})."
     if a.directory != b.directory:

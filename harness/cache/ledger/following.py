@@ -69,12 +69,17 @@ def run(words: Sequence[str], ledger: Path) -> int:
         process = subprocess.Popen(command, env=environment(ledger, os.environ))
     except OSError as error:
         raise UsageError(f"{command[0]} cannot be started: {error.strerror}.") from None
-    while True:
-        try:
-            code = process.wait()
-            break
-        except KeyboardInterrupt:  # the terminal sent it to the program as well, which decides
-            continue
+    # A job scheduler ends this process alone; the terminal interrupts the program as well.
+    before = signal.signal(signal.SIGTERM, lambda number, frame: process.send_signal(number))
+    try:
+        while True:
+            try:
+                code = process.wait()
+                break
+            except KeyboardInterrupt:  # the program decides
+                continue
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return code if code >= 0 else 128 - code
 
 

@@ -120,12 +120,15 @@ def save(path: Path, reports: list[Report]) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Find out before a minute of work whether `save` can write a file; nothing in it is changed.
+    """Find out before a minute of work whether `save` can write a file, which stays as it was.
 
     Raises:
         UsageError: It cannot.
     """
+    there = path.exists()
     _write(path, b"", "ab")
+    if not there:
+        path.unlink()
 
 
 def _write(path: Path, data: bytes, mode: str) -> None:

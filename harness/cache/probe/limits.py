@@ -57,7 +57,7 @@ def full_disk(bench: Bench) -> Outcome:
     with mounts.small_disk(disk):
         cache = disk / "cache"
         cache.mkdir()
-        ballast = mounts.fill_up(disk, leave_bytes=0)
+        ballast = mounts.fill_up(disk)
         full = bench.run("disk full", cache)
         ballast.unlink()
         freed = bench.run("room again", cache)

@@ -86,9 +86,8 @@ def small_disk(directory: Path) -> Iterator[None]:
         _unmount(directory)
 
 
-def fill_up(directory: Path, leave_bytes: int) -> Path:
-    """Write a file that leaves so many bytes free; give the file."""
+def fill_up(directory: Path) -> Path:
+    """Write a file that leaves nothing free; give the file."""
     ballast = directory / "ballast"
-    free_bytes = shutil.disk_usage(directory).free
-    ballast.write_bytes(bytes(max(0, free_bytes - leave_bytes)))
+    ballast.write_bytes(bytes(shutil.disk_usage(directory).free))
     return ballast

@@ -46,6 +46,8 @@ def examine(row: Row, bench: Bench) -> Finding:
         verdict, happened = "fail", str(unmet)
     except NotApplicable as reason:
         verdict, happened = "n/a", bench.scrub(str(reason))
+    except OSError as error:  # one experiment that cannot be set up must not cost the others
+        verdict, happened = "n/a", bench.scrub(f"the experiment could not be set up: {error}")
     return Finding(
         row=row.name,
         title=row.title,

@@ -62,6 +62,9 @@ class Started:
             self.process.kill()
             self.process.communicate()
             out, err = "", f"no end after {TIMEOUT_S:.0f} s"
+        except BaseException:
+            self.stop()
+            raise
         code = self.process.returncode
         last = out.strip().rpartition("\n")[2]
         report: dict[str, Any] = json.loads(last) if code == 0 and last.startswith("{") else {}
@@ -125,12 +128,12 @@ class Bench:
         (up to jax 0.10.2 the path is part of the key).
         """
         path, kept = self.scratch / "filled", self.scratch / "kept"
+        shutil.rmtree(path, ignore_errors=True)
         if self._filled is None:
             path.mkdir()
             self._filled = self.fill(path)
             shutil.copytree(path, kept)
             return path
-        shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(kept, path)
         self.runs.append(self._filled)
         return path
@@ -231,6 +234,7 @@ def identify(python: str) -> Installation:
         ) from error
     if done.returncode:
         reason = done.stderr.strip().rpartition("\n")[2].rstrip(".")
+        reason = reason or f"it ended with exit code {done.returncode}"
         raise ProbeError(
             f"{python} cannot run JAX on the CPU: {reason}. Expected Python 3.11 or later with "
             "jax installed: give the interpreter of such an environment with --python."
