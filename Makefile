@@ -7,13 +7,16 @@ LOCK = constraints.txt
 EFFORT = 6x1
 FRESH =
 MACHINE =
+GPU_EFFORT = 3x1
+GPU_SECONDS = 280
+GPU_SELECT =
 
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench test test-releases lint lock clean
+.PHONY: help setup bench gpu test test-releases lint lock clean
 
 help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
@@ -21,6 +24,9 @@ help:
 	@echo '                      EFFORT=6x1    processes x passes'
 	@echo '                      FRESH=1       measure again what results/ already holds'
 	@echo '                      MACHINE=name  file the results under this name instead of the host name'
+	@echo 'make gpu            compare with CuPy on this machine'"'"'s GPU and verify the method, in under 10 minutes; installs nothing'
+	@echo '                      GPU_SECONDS=280  of measuring; a second run resumes      GPU_EFFORT=3x1'
+	@echo '                      GPU_SELECT=regex only workloads whose name matches       MACHINE=h200'
 	@echo 'make test           run the tests'
 	@echo 'make test-releases  run the tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
 	@echo 'make lint           ruff and mypy'
@@ -89,6 +95,19 @@ bench: setup
 	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") || status=$$?; \
 	case $$status in 0|2) $(BIN)/harness show --latest || exit $$? ;; esac; \
 	[ $$status -ne 2 ] || echo 'make bench: some benchmarks failed; asv marks them "failed" above.' >&2; \
+	exit $$status
+
+# Uses the machine's own Python, JAX and CuPy: it may have no network, and JAX for its GPU is there already.
+# Both parts keep what they found as they go; the second runs whatever became of the first. `harness run`
+# ends with 130 when its time is over, which is no failure here.
+gpu:
+	@command -v "$(PYTHON)" >/dev/null || { echo 'make gpu: $(PYTHON) not found; name a Python: PYTHON=...' >&2; exit 1; }
+	@"$(PYTHON)" -m harness.baselines.gpu_checks.ready
+	@status=0; \
+	timeout --signal=INT --preserve-status $(GPU_SECONDS) "$(PYTHON)" -m harness run $(GPU_SELECT) --target gpu \
+	    --with-baselines --effort $(GPU_EFFORT) $(if $(MACHINE),--machine "$(MACHINE)") || status=$$?; \
+	[ $$status -ne 130 ] || { status=0; echo 'make gpu: the time is over; another make gpu goes on from here.'; }; \
+	"$(PYTHON)" -m harness.baselines.gpu_checks $(MACHINE) || status=$$?; \
 	exit $$status
 
 # --- checking -------------------------------------------------------------------------------------

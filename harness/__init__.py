@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from harness.analysis.against import against_baseline as against_baseline
     from harness.analysis.load import load as load
+    from harness.analysis.program_facts import program_facts as program_facts
     from harness.notebook import sweep as sweep
     from harness.workload import Spec as Spec
     from harness.workload import Workload as Workload
@@ -30,12 +32,17 @@ _HOMES = {
     "Spec": "harness.workload",
     "Workload": "harness.workload",
     "WorkloadError": "harness.workload",
+    "against_baseline": "harness.analysis.against",
     "load": "harness.analysis.load",
+    "program_facts": "harness.analysis.program_facts",
     "spec": "harness.workload",
     "sweep": "harness.notebook",
 }
 
-__all__ = ["Spec", "Workload", "WorkloadError", "__version__", "load", "spec", "sweep"]
+__all__ = [
+    *("Spec", "Workload", "WorkloadError", "__version__"),
+    *("against_baseline", "load", "program_facts", "spec", "sweep"),
+]
 
 
 def __getattr__(name: str) -> Any:

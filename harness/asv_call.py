@@ -13,23 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.metrics import CACHE_METRICS, FACT_METRICS
 from harness.records import PROCESS_STAGES, STAGES
 from harness.workload import Case, Workload, name_of
 
 if TYPE_CHECKING:
     import psutil
 
-CACHE_METRICS = (
-    *("load", "first_call_cold", "first_call_warm", "start_cold", "start_warm"),
-    *("entry_bytes", "relative_warm"),
-)
-"""What asv shows of a workload that is measured with a cold and a warm persistent cache; all are
-better when they are lower. `relative_warm` is the first call's time, warm / cold."""
-
 
 def case_metrics(workload: type[Workload]) -> tuple[str, ...]:
     """Return what asv shows of every case of a workload."""
-    return STAGES + (CACHE_METRICS if {"cold", "warm"} <= set(workload.scenarios) else ())
+    cached = {"cold", "warm"} <= set(workload.scenarios)
+    return (*STAGES, *FACT_METRICS, *(CACHE_METRICS if cached else ()))
 
 
 def process_metrics(workload: type[Workload]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness import __version__, cli_cache
+from harness import __version__, cli_baselines, cli_cache, cli_ir
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ HELP = """Measure where a JAX program's time goes: trace, lower, compile, execut
   harness list                          the workloads in benchmarks/
   harness run --effort quick            measure all of them once, in about a minute
   harness run Gelu --case size=1024     measure one case, in 8 processes
+  harness run --target gpu:h200         compile all of them for an H200 that is not here
+  harness targets                       where programs can be built, and where run
   harness show                          the table of stages of the newest commit
+  harness ir Mlp --facts                what XLA built; without --facts its text
+  harness baselines                     XLA beside NumPy or CuPy, where that was measured
   harness export -o results.parquet     every row, for pandas and friends
 
 A workload is a class in benchmarks/ (see docs/cookbook.md); the same class runs under `asv run`,
@@ -45,6 +49,8 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_cache.app, name="cache")
+app.command("ir", help=cli_ir.HELP, no_args_is_help=True)(cli_ir.ir)
+app.command("baselines", help=cli_baselines.HELP)(cli_baselines.baselines)
 
 Select = Annotated[
     list[str] | None,
@@ -114,7 +120,8 @@ def run(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where to measure: cpu, gpu, tpu; repeat for several. Without it, "
+            help="Where to measure: cpu, gpu, tpu, or compile-only: gpu:h200, tpu:v5e, "
+            "gpu:FILE.pbtxt (`harness targets` lists all); repeat for several. Without it, "
             "wherever this machine can."
         ),
     ] = None,
@@ -133,8 +140,25 @@ def run(
             "Without it, the workloads' own."
         ),
     ] = None,
+    with_baselines: Annotated[
+        bool,
+        typer.Option(
+            "--with-baselines",
+            help="Compare with NumPy on the CPU and CuPy on a GPU as well, where a workload has a "
+            "baseline.",
+        ),
+    ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what the results already hold.")
+    ] = False,
+    keep_programs: Annotated[
+        bool,
+        typer.Option(
+            "--keep-programs",
+            envvar="HARNESS_KEEP_PROGRAMS",
+            help="Keep the StableHLO and HLO of every program measured now, for "
+            "`harness ir --diff records:A..B`.",
+        ),
     ] = False,
     timeout: Annotated[
         float | None,
@@ -161,7 +185,9 @@ def run(
         targets=tuple(target) if target else None,
         keep=selection.case_filter(case or []),
         scenarios=tuple(map(scenarios.find, scenario)) if scenario else None,
+        with_baselines=with_baselines,
         fresh=fresh,
+        keep_programs=keep_programs,
         timeout_s=timeout,
         seed=seed,
     )
@@ -179,6 +205,39 @@ def run(
         raise typer.Exit(SOME_FAILED)
 
 
+TARGETS_HELP = """List the targets: where programs can be built, where run, and what is lacking.
+
+\b
+  cpu, gpu, tpu      this machine's own: built and run there
+  gpu:h200, tpu:v5e  compile-only: built for a device that need not be here, and not run, so that
+                     trace, lower and compile are measured, and dispatch and execute are n/a
+  gpu:FILE.pbtxt     compile-only, for the GPU that a file of yours describes (XLA's
+                     GpuTargetConfigProto); it is called gpu:FILE from then on
+
+\b
+Measure on one with     harness run --target gpu:h200
+The compilers of the compile-only targets come with the extra `targets` (Linux x86_64), without
+driver and device. docs/gpu-tpu-compile.md tells how to use them in CI.
+"""
+
+
+@app.command("targets", help=TARGETS_HELP)
+def targets_(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TARGET]...", help="Only these; a gpu:FILE.pbtxt is read."),
+    ] = None,
+) -> None:
+    """List the targets; the text that users see is TARGETS_HELP."""
+    from harness import targets, terminal
+
+    chosen = targets.find_all(names) if names else list(targets.TARGETS.values())
+    sightings = targets.survey(chosen)
+    terminal.print_targets(sightings)
+    if not any(sighting.here for sighting in sightings):
+        raise typer.Exit(NOTHING_MEASURED)
+
+
 @app.command()
 def show(
     path: Annotated[Path, typer.Argument(help="A results tree, or one records file.")] = Path(
@@ -194,11 +253,22 @@ def show(
             "--latest/--all", help="Only what was measured last, or every commit and environment."
         ),
     ] = True,
+    facts: Annotated[
+        bool,
+        typer.Option(
+            "--facts", help="Also what was built: launches, fusions, flops, bytes, temporaries."
+        ),
+    ] = False,
 ) -> None:
     """Print the table of stages."""
     from harness import terminal
+    from harness.analysis.choose import ordinary
 
-    terminal.print_stages(_load(path), select or [], latest)
+    frame = _load(path)
+    if ordinary(frame).empty:
+        _say(f"harness: {path} holds comparisons only. `harness baselines {path}` shows them.")
+        raise typer.Exit(NOTHING_MEASURED)
+    terminal.print_stages(frame, select or [], latest, facts)
 
 
 @app.command()

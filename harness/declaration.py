@@ -7,18 +7,29 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from harness.baselines.declared import check_hooks
 from harness.cache.scenarios import SCENARIOS
+from harness.program.facts import TOTALS
 from harness.targets import TARGETS
-from harness.workload import TRANSFORMS, Workload, WorkloadError, keywords, name_of, where
+from harness.targets.compile_only import is_file
+from harness.workload import (
+    PRECISIONS,
+    TRANSFORMS,
+    Workload,
+    WorkloadError,
+    keywords,
+    name_of,
+    where,
+)
 
 RESERVED_AXES = frozenset(
     """
     machine commit commit_date started_at env python jax jaxlib workload version target transform
     scenario stage unit value calibrated low high n_processes samples status reason fingerprint
-    effort dirty calibrated_samples entry_bytes case
+    effort dirty calibrated_samples entry_bytes precision backend threads comparable labels case
     self
-    """.split()  # noqa: SIM905 - a list of 27 lines would say no more
-)
+    """.split()  # noqa: SIM905 - one name per line would say no more
+) | set(TOTALS)
 """Names an axis cannot have, because the frame has a column of that name."""
 
 
@@ -39,7 +50,7 @@ def check(workload: type[Workload]) -> None:
         )
     for axis, values in workload.sweep.items():
         _check_axis(here, axis, values)
-    for attribute in ("static", "donate", "transforms", "targets", "scenarios"):
+    for attribute in ("static", "donate", "transforms", "targets", "scenarios", "precisions"):
         _check_names(here, attribute, getattr(workload, attribute))
     for transform in workload.transforms:
         if transform not in TRANSFORMS:
@@ -47,6 +58,12 @@ def check(workload: type[Workload]) -> None:
                 f"{here}: transforms names {transform!r}; known are {', '.join(TRANSFORMS)}."
             )
     for target in workload.targets:
+        if is_file(target):
+            raise WorkloadError(
+                f"{here}: targets names the file {target!r}, and a path holds on one machine only. "
+                "Name 'gpu' here, and the file when it is measured: `harness run --target "
+                "gpu:FILE.pbtxt`."
+            )
         if target not in TARGETS:
             raise WorkloadError(
                 f"{here}: targets names {target!r}; known are {', '.join(TARGETS)}."
@@ -56,9 +73,15 @@ def check(workload: type[Workload]) -> None:
             raise WorkloadError(
                 f"{here}: scenarios names {scenario!r}; known are {', '.join(SCENARIOS)}."
             )
+    for precision in workload.precisions:
+        if precision not in PRECISIONS:
+            raise WorkloadError(
+                f"{here}: precisions names {precision!r}; known are {', '.join(PRECISIONS)}."
+            )
     if workload.vmap_batch < 1:
         raise WorkloadError(f"{here}: vmap_batch is {workload.vmap_batch!r}; expected at least 1.")
     _check_signatures(workload, here)
+    check_hooks(workload, here)
 
 
 def _check_names(here: str, attribute: str, value: object) -> None:

@@ -82,6 +82,28 @@ def fill(tree: Any) -> Any:
     return jax.tree_util.tree_unflatten(structure, filled)
 
 
+def data_sets(tree: Any, count: int) -> list[Any]:
+    """Return `count` pytrees of NumPy arrays that share no memory, the first as :func:`fill` makes.
+
+    In the others what is random is rolled: the same numbers in other places, made in the time of a
+    copy. Arrays that a workload made itself keep their order, which may mean something.
+    """
+    first = fill(tree)
+    leaves, structure = jax.tree_util.tree_flatten(tree, is_leaf=is_leaf)
+    filled = [np.array(leaf) for leaf in jax.tree_util.tree_leaves(first)]
+    sets = []
+    for number in range(count):
+        rolled = [
+            leaf.copy()
+            if isinstance(given, np.ndarray | np.generic | jax.Array)
+            # A part of the whole, so that every set starts somewhere else.
+            else np.roll(leaf, number * (leaf.size // count + 1))
+            for given, leaf in zip(leaves, filled, strict=True)
+        ]
+        sets.append(jax.tree_util.tree_unflatten(structure, rolled))
+    return sets
+
+
 def _fill_leaf(leaf: Any, index: int) -> Any:
     if isinstance(leaf, np.ndarray | np.generic | jax.Array):
         return leaf

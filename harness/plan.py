@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness import environment, sampling, targets
+from harness.baselines import planning
+from harness.baselines.ceilings import Ceilings
+from harness.cache import scenarios
+from harness.comparison import Comparison
 from harness.records import SCHEMA, digest
-from harness.source import METHOD_VERSION, version_of
+from harness.source import METHOD_VERSION, comparison_version_of, version_of
 from harness.store import Store, store_path
 from harness.unit import CaseRef, Source, locate
 from harness.workload import (
@@ -62,6 +68,10 @@ class Options:
     """Measure again what has been measured before."""
     timeout_s: float | None = None
     """Overrides the workloads' own."""
+    with_baselines: bool = False
+    """Compare with the workloads' baselines as well."""
+    keep_programs: bool = False
+    """Keep the texts of what is built beside the records; see :mod:`harness.program.kept`."""
     memory_limit_bytes: int | None = None
     seed: int | None = None
 
@@ -75,16 +85,39 @@ class Share:
     target: str
     cpu_devices: int
     scenario: str
-    refs: list[CaseRef]
-    cases: dict[int, Case]
+    backend: str = ""
+    """Who computes, in a comparison with a baseline."""
+    threads: str = ""
+    precision: str = ""
+    """The one precision of its cases, where the process's environment decides on it."""
+    refs: list[CaseRef] = field(default_factory=list)
+    cases: dict[int, Case] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
+    found: targets.Target | None = None
+    """The target, where its name alone does not say what it is: a file of the user's does."""
+
+    @property
+    def place(self) -> targets.Target:
+        """The target itself."""
+        return self.found or targets.find(self.target)
+
+    @functools.cached_property
+    def version(self) -> str:
+        """The version of the workload; in a comparison, that of its baselines as well."""
+        return (comparison_version_of if self.backend else version_of)(self.workload)
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """What a record says of the side that it takes, before anything is known."""
+        return Comparison(self.backend, self.threads) if self.backend else None
 
     @property
     def name(self) -> str:
         """The workload, where and in which scenario: what its processes are called after."""
         devices = f"x{self.cpu_devices}" if self.cpu_devices else ""
         scenario = f"/{self.scenario}" if self.scenario != "off" else ""
-        return f"{name_of(self.workload)}@{self.target}{devices}{scenario}"
+        arm = ",".join(filter(None, (self.backend, self.threads, self.precision)))
+        return f"{name_of(self.workload)}@{self.target}{devices}{scenario}{arm and '/' + arm}"
 
 
 class Plan:
@@ -97,9 +130,15 @@ class Plan:
         self.options = options
         self._identity = environment.identity()
         self.skipped: list[tuple[Share, CaseRef, Case, str]] = []
-        self.shares = [share for workload in workloads for share in self._split(workload)]
+        self.shares: list[Share] = []
+        for workload in workloads:
+            self.shares += self._split(workload)
+            if options.with_baselines:
+                self.shares += self._compare(workload)
+        if any(share.backend for share in self.shares):
+            self.shares += self._compare(Ceilings)
 
-    def key(self, workload: str, version: str, case: str, devices: int, scenario: str) -> str:
+    def key(self, workload: str, version: str, case: str, share: Share) -> str:
         """Return the identity of a measurement: of what, in what, and how."""
         commit = self.context.commit
         return digest(
@@ -107,8 +146,11 @@ class Plan:
             workload,
             version,
             case,
-            scenario,
-            devices,
+            share.scenario,
+            share.backend,
+            share.threads,
+            share.cpu_devices,
+            share.place.digest,
             self.context.machine,
             self.context.env,
             self._identity,
@@ -119,35 +161,75 @@ class Plan:
 
     def instrument_key(self, instrument: str, share: Share) -> str:
         """Return the key for what a process measures of itself: `process`, or `reference`."""
-        return self.key(
-            instrument, str(METHOD_VERSION), share.target, share.cpu_devices, share.scenario
-        )
+        return self.key(instrument, str(METHOD_VERSION), share.target, share)
 
     def _split(self, workload: type[Workload]) -> Iterator[Share]:
         source = locate(workload)
-        version = version_of(workload)
-        shares: dict[tuple[str, int, str], Share] = {}
-        chosen = self.options.scenarios or workload.scenarios
-        points = itertools.product(chosen, enumerate(enumerate_cases(workload)))
-        for scenario, (index, case) in points:
-            asked = self.options.targets
-            if not self.options.keep(case) or (asked is not None and case.target not in asked):
+        shares: dict[tuple[Any, ...], Share] = {}
+        for target, scenario in itertools.product(
+            self._targets(workload), self.options.scenarios or workload.scenarios
+        ):
+            lacking = target.lacking()
+            if lacking and self.options.targets is None:
                 continue
-            lacking = targets.find(case.target).lacking()
-            if lacking and asked is None:
-                continue
-            several = case.transform in SEVERAL_DEVICES and case.target == "cpu"
-            devices = targets.virtual_cpu_devices() if several else 0
-            share = shares.setdefault(
-                (case.target, devices, scenario),
-                Share(workload, source, case.target, devices, scenario, [], {}),
-            )
-            key = self.key(name_of(workload), version, case.id, devices, scenario)
-            ref = CaseRef(index, case.id, key)
-            reason = lacking or skip_reason(workload, case)
-            if reason:
-                self.skipped.append((share, ref, case, reason))
-            else:
-                share.refs.append(ref)
-                share.cases[index] = case
+            lacking = lacking or scenarios.inapplicable(scenario, target)
+            for index, case in enumerate(enumerate_cases(workload, [target.name])):
+                if not self.options.keep(case):
+                    continue
+                several = case.transform in SEVERAL_DEVICES and target.name == "cpu"
+                devices = targets.virtual_cpu_devices() if several else 0
+                share = shares.setdefault(
+                    (target.name, devices, scenario),
+                    Share(workload, source, target.name, devices, scenario, found=target),
+                )
+                self._add(share, index, case, lacking)
         yield from (share for share in shares.values() if share.refs)
+
+    def _compare(self, workload: type[Workload]) -> Iterator[Share]:
+        """Yield the shares of a workload's comparison with its baseline."""
+        source = locate(workload)
+        for target in self._targets(workload):
+            lacking = target.lacking()
+            if lacking and self.options.targets is None:
+                continue
+            for arm in planning.arms(workload, target.name):
+                share = Share(
+                    workload,
+                    source,
+                    target.name,
+                    cpu_devices=0,
+                    scenario=arm.scenario,
+                    backend=arm.backend,
+                    threads=arm.threads,
+                    precision=arm.precision,
+                    found=target,
+                )
+                for index, case in enumerate(enumerate_cases(workload, [target.name])):
+                    if self.options.keep(case) and planning.compared(case, arm):
+                        self._add(share, index, case, lacking)
+                if share.refs:
+                    yield share
+
+    def _add(self, share: Share, index: int, case: Case, lacking: str | None) -> None:
+        """Put a case into a share, or among those that are skipped."""
+        workload = share.workload
+        ref = CaseRef(index, case.id, self.key(name_of(workload), share.version, case.id, share))
+        reason = lacking or skip_reason(workload, case)
+        if reason and workload is Ceilings:
+            return  # what it skips is no case that anybody asked for
+        if reason:
+            self.skipped.append((share, ref, case, reason))
+        else:
+            share.refs.append(ref)
+            share.cases[index] = case
+
+    def _targets(self, workload: type[Workload]) -> list[targets.Target]:
+        """Return where a workload is to be measured: its own targets, or those asked for.
+
+        A workload that names a family can be built for each of its compile-only devices.
+        """
+        asked = self.options.targets
+        if asked is None:
+            return targets.find_all(workload.targets)
+        own = set(workload.targets)
+        return [found for found in targets.find_all(asked) if {found.name, found.family} & own]

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from harness.baselines.variables import owned
 from harness.board import SIZE, Board, Visit
 from harness.cache import scenarios
 from harness.environment import surroundings
@@ -70,8 +71,13 @@ def child_environment(unit: Unit) -> dict[str, str]:
     environment = dict(os.environ)
     for name in [name for name in environment if name.startswith(_CACHE_VARIABLES)]:
         del environment[name]
-    environment |= scenarios.environment(unit.scenario, unit.cache_folder)
+    if unit.backend:  # its scenario is of CuPy's cache: JAX has none
+        environment = {name: value for name, value in environment.items() if not owned(name)}
+        environment |= scenarios.environment("off", "")
+    else:
+        environment |= scenarios.environment(unit.scenario, unit.cache_folder)
     environment["JAX_PLATFORMS"] = unit.platforms
+    environment |= unit.environment
     if unit.cpu_devices:
         environment["JAX_NUM_CPU_DEVICES"] = str(unit.cpu_devices)
     else:
@@ -100,9 +106,11 @@ def converse(
         shared.truncate(SIZE)
         readable, writable = os.pipe()
         spawned_ns = time.monotonic_ns()
+        # JAX and a baseline's library never share a process, so a baseline has a worker of its own.
+        worker = "harness.baselines.worker" if unit.backend else "harness.worker"
         try:
             child = subprocess.Popen(
-                [sys.executable, "-m", "harness.worker", str(writable), str(shared.fileno())],
+                [sys.executable, "-m", worker, str(writable), str(shared.fileno())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -17,6 +17,9 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from harness.comparison import Comparison
+from harness.program.facts import Facts
+
 SCHEMA = 1
 """Version of the layout of :class:`Record`; a reader skips, and counts, lines of any other."""
 
@@ -71,11 +74,17 @@ class Record(msgspec.Struct, omit_defaults=True):
     jaxlib: str
     environment: msgspec.Raw
     """A JSON object: versions, host, flags that reach XLA, device."""
+    precision: str = ""
+    """One of :data:`harness.workload.PRECISIONS`, where the workload sweeps it."""
     reason: str = ""
     stages: dict[str, StageSamples] = msgspec.field(default_factory=dict)
     reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
     """The reference program's value in this process, per stage: what calibration divides by."""
     fingerprint: str = ""
+    facts: Facts | None = None
+    """What was built, where this process compiled it."""
+    comparison: Comparison | None = None
+    """Who computed and whether it was right, in records of a comparison with a baseline."""
     entry_bytes: int = 0
     """What the persistent cache wrote for the program; 0 where it wrote nothing."""
     dirty: str = ""
@@ -128,7 +137,7 @@ STAGES = ("trace", "lower", "compile", "dispatch", "execute")
 PROCESS_STAGES = ("import", "backend", "first_lower", "first_compile", "ready")
 """What a process pays once; records of the workload `process` hold them."""
 
-LOW_STAGES = frozenset({"execute", "dispatch", "loop"})
+LOW_STAGES = frozenset({"execute", "dispatch", "loop", "latency"})
 """Stages whose value is a low one: their tail comes from handing work between threads, which says
 more about the machine's other guests than about the program."""
 
@@ -147,6 +156,8 @@ CALIBRATED_BY = {
     "load": "compile",
     "first_call": "compile",
     "start": "loop",
+    "latency": "loop",
+    "slope": "loop",
 }
 """Which stage of the reference a stage is divided by.
 

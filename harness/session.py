@@ -11,13 +11,17 @@ from typing import Any
 
 import jax
 
-from harness import environment, evidence, program, reference, stages
+from harness import environment, evidence, reference, stages
 from harness.board import Board, Visit
 from harness.cache import scenario_pass, scenarios
+from harness.program import kept, reading
+from harness.program.facts import Facts
+from harness.program.text import fingerprint
 from harness.records import STAGES, Record, StageSamples, to_raw, values_ns
 from harness.reference import Reference
 from harness.sampling import visits
 from harness.source import METHOD_VERSION
+from harness.topologies import Topology, unusable
 from harness.transforms import NotApplicable
 from harness.unit import Bye, CaseRef, Done, Hello, Unit
 from harness.workload import Case, WorkloadError, enumerate_cases
@@ -46,13 +50,20 @@ class Session:
     """The measuring of one unit: once-per-process costs first, then the visits in random order."""
 
     def __init__(
-        self, unit: Unit, workload: Any, send: Any, board: Board, process_ns: dict[str, float]
+        self,
+        unit: Unit,
+        workload: Any,
+        send: Any,
+        board: Board,
+        process_ns: dict[str, float],
+        topology: Topology | None = None,
     ) -> None:
         self.unit = unit
         self.workload = workload
         self.send = send
         self.board = board
         self.process_ns = process_ns
+        self.topology = topology
         self.x64 = jax.config.values["jax_enable_x64"]
         self.proof = evidence.Evidence()
         self.timed_ns = 0.0
@@ -69,7 +80,7 @@ class Session:
         gc.freeze()  # what the imports left need not be looked at again
 
         began = _clock()
-        known = list(enumerate_cases(self.workload))
+        known = list(enumerate_cases(self.workload, [self.unit.target]))
         runs: dict[int, CaseRun] = {-1: CaseRun(self, None, Reference, Case())}
         for ref in self.unit.cases:
             case = known[ref.index] if ref.index < len(known) else None
@@ -103,11 +114,15 @@ class Session:
 
     def _environment(self) -> dict[str, Any]:
         device = jax.devices()[0]
+        kind, count = device.device_kind, jax.device_count()
+        if self.topology is not None:
+            device, count = self.topology.device, len(self.topology.devices)
+            kind = f"{device.device_kind} (compile-only)"
         return {
             **self.unit.surroundings,
             "flags": environment.flags(),
-            "device": device.device_kind,
-            "devices": jax.device_count(),
+            "device": kind,
+            "devices": count,
             "platform": device.platform,
             "platform_version": device.client.platform_version,
             "x64": bool(self.x64),
@@ -119,15 +134,22 @@ class Session:
         def first(x: Any) -> Any:
             return x + 1
 
-        traced = jax.jit(first).trace(jax.ShapeDtypeStruct((8,), "float32"))
+        one = self.topology.one if self.topology else None
+        traced = jax.jit(first).trace(jax.ShapeDtypeStruct((8,), "float32", sharding=one))
         with stages.gc_off():
             begin = _clock()
             lowered = traced.lower()
             middle = _clock()
-            lowered.compile()
+            try:
+                lowered.compile()
+            except Exception as error:  # what XLA says of a device that it cannot compile for
+                if self.topology is None:
+                    raise
+                raise unusable(self.topology.target, error) from error
             end = _clock()
         self.process_ns["first_lower"] = middle - begin
         self.process_ns["first_compile"] = end - middle
+        self.timed_ns += end - begin
 
     def record(self, key: str, **fields: Any) -> Record:
         """Return a record with everything in it that the unit and the process know."""
@@ -158,6 +180,7 @@ class CaseRun:
         self.passes: list[Any] = []
         self.loop_ns: list[float] = []
         self.fingerprint = ""
+        self.facts: Facts | None = None
         self.over = False
 
     def visit(self, pass_: int) -> None:
@@ -178,7 +201,7 @@ class CaseRun:
         session = self.session
         if self.prepared is None:
             session.board.write(Visit(index, pass_, "inputs"))
-            self.prepared = stages.prepare(self.workload, self.case)
+            self.prepared = stages.prepare(self.workload, self.case, session.topology)
         if self.ref is None:
             self.loop_ns.append(float(min(reference.time_loop() for _ in range(10))))
             session.timed_ns += 10 * self.loop_ns[-1]
@@ -201,12 +224,17 @@ class CaseRun:
             )
         session.timed_ns += taken.timed_ns
         if not self.fingerprint or self.scenario == "warm":
-            self.fingerprint = program.fingerprint(taken.compiled)
+            self.fingerprint = fingerprint(taken.compiled)
+        if self.ref is not None and not self.passes and self.scenario in ("off", "cold"):
+            self.facts = reading.read(taken.traced, taken.lowered, taken.compiled)
+            if session.unit.programs:
+                folder = Path(session.unit.programs)
+                kept.keep(folder, self.fingerprint, taken.lowered, taken.compiled)
         wanted = self.ref.fingerprint if self.ref else ""
         if wanted and self.fingerprint != wanted:
             for stage in ("load", "first_call", "start"):
                 taken.refuse(stage, "the cache answered with another program than was put into it")
-        taken.compiled = None
+        taken.forget()
         self.passes.append(taken)
 
     def values_ns(self) -> dict[str, float]:
@@ -223,6 +251,7 @@ class CaseRun:
             for taken in self.passes:
                 samples.samples_ns += [round(ns, 1) for ns in taken.samples_ns.get(stage, ())]
                 samples.number = taken.number.get(stage, samples.number)
+                samples.reason = taken.missing.get(stage, samples.reason)
                 if stage in taken.refused:
                     reason = taken.refused[stage]
                     samples.refused[reason] = samples.refused.get(reason, 0) + 1
@@ -246,6 +275,7 @@ class CaseRun:
             stages=found,
             reference_ns=reference_run.values_ns(),
             fingerprint=self.fingerprint,
+            facts=self.facts,
             entry_bytes=max((taken.entry_bytes for taken in self.passes), default=0),
         )
 
@@ -273,6 +303,7 @@ class CaseRun:
             key,
             axes=dict(self.case.axes),
             transform=self.case.transform,
+            precision=self.case.precision,
             status=status,
             reason=reason,
             **fields,

@@ -21,10 +21,37 @@ _NOT_THE_USERS = ("harness.workload", "abc", "builtins", "typing")
 """Modules whose classes every workload derives from."""
 
 
+HOOKS = ("baseline", "fused_cpu", "fused_gpu", "reference")
+"""Members of a workload that only comparisons with a baseline call."""
+
+
 def version_of(workload: type) -> str:
-    """Return a version that changes with the workload's source or with how numbers are taken."""
-    text = f"method {METHOD_VERSION}\n{source_of(workload)}"
-    return f"{METHOD_VERSION}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    """Return a version that changes with the workload's source or with how numbers are taken.
+
+    A new baseline does not change it: what JAX builds is the same.
+    """
+    text = source_of(workload)
+    for hook in _hooks(workload):
+        text = re.sub(rf"\n\s*{re.escape(hook)}", "", text)
+    return _version(text)
+
+
+def comparison_version_of(workload: type) -> str:
+    """Return a version that changes with a workload's baselines as well."""
+    return _version("\n".join([source_of(workload), *_hooks(workload)]))
+
+
+def _version(text: str) -> str:
+    digest = hashlib.sha256(f"method {METHOD_VERSION}\n{text}".encode()).hexdigest()
+    return f"{METHOD_VERSION}.{digest[:12]}"
+
+
+def _hooks(workload: type) -> list[str]:
+    """Return the text of the hooks as it stands in the text of their classes."""
+    members = [vars(cls).get(name) for cls in workload.__mro__ for name in HOOKS]
+    found = [getattr(member, "__func__", member) for member in members]
+    sources = [_source(function) for function in found if function is not None]
+    return [textwrap.indent(source, "    ").lstrip() for source in sources if source]
 
 
 def source_of(workload: type) -> str:

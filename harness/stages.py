@@ -10,12 +10,17 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from harness import evidence, inputs, sampling, transforms
 from harness.workload import Case, Workload, make_inputs, static_arguments, where
+
+if TYPE_CHECKING:
+    from harness.topologies import Topology
+
+CPU_IS_IEEE = "XLA:CPU multiplies float32 in IEEE whatever is asked for"
 
 NO_PMAP_TRACE = "jax.pmap has no trace step of its own; its lower stage traces as well"
 
@@ -38,6 +43,8 @@ class Prepared:
     shardings: Any
     static: dict[str, Any]
     expected: dict[str, evidence.Counts]
+    topology: Topology | None = None
+    """What the case is compiled for without being run; None where it is run."""
     _data: tuple[Any, ...] | None = field(default=None, repr=False)
     _jaxpr: Callable[[], Any] = field(default=lambda: None, repr=False)
     """The jaxpr of the last pass, if it is still alive: nothing of ours keeps it so."""
@@ -77,6 +84,10 @@ class Pass:
     samples_ns: dict[str, list[float]] = field(default_factory=dict)
     number: dict[str, int] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    """Why there is no sample of a stage, where that is no fault."""
+    traced: Any = None
+    lowered: Any = None
     compiled: Any = None
     timed_ns: float = 0.0
     """Time spent inside timed regions, refused samples included."""
@@ -99,14 +110,18 @@ class Pass:
             self.samples_ns[stage] = samples_ns
             self.number[stage] = number
 
+    def forget(self) -> None:
+        """Let go of what was built: nothing of it may answer the next pass."""
+        self.traced = self.lowered = self.compiled = None
+
     def refuse(self, stage: str, reason: str) -> None:
         """Throw the samples of a stage away, and say why."""
         self.samples_ns.pop(stage, None)
         self.refused[stage] = reason
 
 
-def prepare(workload: type[Workload], case: Case) -> Prepared:
-    """Make a case ready to be measured.
+def prepare(workload: type[Workload], case: Case, topology: Topology | None = None) -> Prepared:
+    """Make a case ready to be measured; with a `topology` it is compiled for that, and not run.
 
     Raises:
         WorkloadError: the case is declared wrongly.
@@ -114,9 +129,17 @@ def prepare(workload: type[Workload], case: Case) -> Prepared:
     """
     if case.transform == "pmap" and not hasattr(jax, "pmap"):
         raise transforms.NotApplicable(f"jax {jax.__version__} has no jax.pmap")
+    if case.target == "cpu" and case.precision not in ("", "ieee"):
+        raise transforms.NotApplicable(CPU_IS_IEEE)
+    if case.transform == "pmap" and topology is not None:
+        raise transforms.NotApplicable(
+            f"jax.pmap compiles for devices that are there, and there is no {topology.target} here"
+        )
     arguments = transforms.adapt_inputs(workload, case, make_inputs(workload, case))
     abstract = inputs.abstract(arguments, f"{where(workload)}, {case.id}")
-    shardings = transforms.shardings(case, abstract)
+    shardings = transforms.shardings(case, abstract, topology.several if topology else None)
+    if shardings is None and topology is not None:
+        shardings = jax.tree_util.tree_map(lambda _: topology.one, abstract)
     if shardings is not None:
         abstract = jax.tree_util.tree_map(
             lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding),
@@ -125,7 +148,7 @@ def prepare(workload: type[Workload], case: Case) -> Prepared:
         )
     expected = evidence.PMAP if case.transform == "pmap" else evidence.COLD
     static = static_arguments(workload, case)
-    return Prepared(workload, case, arguments, abstract, shardings, static, expected)
+    return Prepared(workload, case, arguments, abstract, shardings, static, expected, topology)
 
 
 def wrap(prepared: Prepared) -> Any:
@@ -134,10 +157,14 @@ def wrap(prepared: Prepared) -> Any:
     if prepared.is_pmap:
         fixed = functools.wraps(function)(functools.partial(function, **prepared.static))
         return jax.pmap(fixed, donate_argnums=prepared.donated_positions)
+    placed: dict[str, Any] = {}
+    if prepared.topology is not None and not jax.tree_util.tree_leaves(prepared.abstract):
+        placed["out_shardings"] = prepared.topology.one  # no input says what is compiled for
     return jax.jit(
         function,
         static_argnames=tuple(prepared.workload.static),
         donate_argnames=tuple(prepared.workload.donate),
+        **placed,
     )
 
 
@@ -149,9 +176,30 @@ def cold_pass(
 ) -> Pass:
     """Take every stage once, from nothing in memory; execute for about `effort_s` seconds.
 
+    What is prepared for a topology is compiled and not run.
+
     `announce` is called with the name of each stage before it begins, outside the clock.
     """
     taken = Pass()
+    call = build(taken, prepared, proof, announce)
+    if prepared.topology is not None:
+        misplaced = prepared.topology.misplaced(taken.compiled)
+        for stage in ("trace", "lower", "compile") if misplaced else ():
+            taken.refuse(stage, misplaced)
+        taken.missing = dict.fromkeys(("dispatch", "execute"), prepared.topology.not_run)
+        return taken
+    announce("execute")
+    _run(taken, prepared, call, proof, effort_s)
+    return taken
+
+
+def build(
+    taken: Pass,
+    prepared: Prepared,
+    proof: evidence.Evidence,
+    announce: Callable[[str], None] = lambda stage: None,
+) -> Callable[..., Any]:
+    """Trace, lower and compile once, from nothing in memory; return what is to be called."""
     jax.clear_caches()
     jitted = wrap(prepared)
     keywords = {} if prepared.is_pmap else prepared.static
@@ -174,15 +222,14 @@ def cold_pass(
         if traced.jaxpr is prepared._jaxpr():
             taken.refuse("trace", "JAX gave back the jaxpr of the last pass: nothing was traced")
         prepared._jaxpr = weakref.ref(traced.jaxpr)
+        taken.traced = traced
         lowered = timed("lower", traced.lower)
+    taken.lowered = lowered
     taken.compiled = timed("compile", lowered.compile)
 
-    announce("execute")
     # What is timed is what users call: the jitted function. Only pmap's own call would compile a
     # second time (jax 0.10 to 0.12), so there it is the compiled program.
-    call = taken.compiled if prepared.is_pmap else functools.partial(jitted, **keywords)
-    _run(taken, prepared, call, proof, effort_s)
-    return taken
+    return taken.compiled if prepared.is_pmap else functools.partial(jitted, **keywords)
 
 
 def _run(

@@ -18,10 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import sampling, sweeping, targets
+from harness.asv_answers import Answer
+from harness.asv_answers import answers as answers
 from harness.asv_call import AsvCall, Project, asv_call, case_metrics, end_with, process_metrics
 from harness.declaration import check
 from harness.environment import Commit, commit_of, env_name, machine_name
-from harness.records import PROCESS_STAGES, STAGES, Record, StageSamples, plain_axes, values_ns
+from harness.metrics import UNITS
+from harness.records import PROCESS_STAGES
 from harness.source import NO_SOURCE, source_of, version_of
 from harness.workload import (
     Case,
@@ -36,11 +39,6 @@ if TYPE_CHECKING:
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
-
-UNITS = {"entry_bytes": "bytes", "relative_warm": "ratio"}
-"""Units of what is no time."""
-
-Answer = dict[str, Any]
 
 
 class MeasurementFailed(Exception):
@@ -68,7 +66,7 @@ def attach(workload: type[Workload]) -> None:
         parametrised = stage not in PROCESS_STAGES
         axes: dict[str, Any] = {}
         if parametrised:
-            axes = {**workload.sweep, "transform": workload.transforms, "target": workload.targets}
+            axes = coordinate_axes(workload)
         reader.__dict__.update(
             unit=UNITS.get(stage, "seconds"),
             type="track" if stage in UNITS else "time",
@@ -83,6 +81,17 @@ def attach(workload: type[Workload]) -> None:
         reader.__qualname__ = f"{workload.__qualname__}.track_{stage}"
         reader.__module__ = workload.__module__
         setattr(workload, f"track_{stage}", reader)
+
+
+def coordinate_axes(workload: type[Workload]) -> dict[str, Any]:
+    """Return the values of each coordinate of a workload's cases, in the order of its cases."""
+    precision = {"precision": workload.precisions} if workload.precisions else {}
+    return {
+        **workload.sweep,
+        **precision,
+        "transform": workload.transforms,
+        "target": workload.targets,
+    }
 
 
 def _attach_error(workload: type[Workload], text: str) -> None:
@@ -128,7 +137,8 @@ def _case(workload: type[Workload], params: tuple[Any, ...]) -> Case:
     if not params:
         return Case()
     *values, transform, target = params
-    return Case(dict(zip(workload.sweep, values, strict=True)), transform, target)
+    precision = values.pop() if workload.precisions else ""
+    return Case(dict(zip(workload.sweep, values, strict=True)), transform, target, precision)
 
 
 # Where asv finds it
@@ -183,7 +193,8 @@ def measure(workload: type[Workload]) -> Answer:
         options = sweeping.Options(
             sampling.effort(effort),
             keep=functools.partial(call.selects, workload),
-            fresh=os.environ.get("HARNESS_FRESH", "0") not in ("", "0"),
+            fresh=_wanted("HARNESS_FRESH"),
+            keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
         )
         context = sweeping.Context(
             results, call.machine or machine_name(), env_name(), _commit(call, project)
@@ -191,82 +202,12 @@ def measure(workload: type[Workload]) -> Answer:
         return answers(workload, sweeping.sweep([workload], context, options).records)
 
 
+def _wanted(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in ("", "0")
+
+
 def _commit(call: AsvCall, project: Project) -> Commit:
     built = os.environ.get("ASV_COMMIT")  # set in the environments that asv makes
     head = commit_of(project.repo, exclude=project.results)
     found = commit_of(project.repo, built or call.commit or "HEAD")
     return head if found.hash == head.hash else found if found.hash else Commit(built or "")
-
-
-def answers(workload: type[Workload], records: list[Record]) -> Answer:
-    """Turn records into what the readers look up: by case and stage, one value per process."""
-    cases: dict[str, dict[str, list[Record]]] = {}
-    process: list[Record] = []
-    for record in records:
-        if record.workload == name_of(workload):
-            case = Case(plain_axes(record.axes), record.transform, record.target)
-            scenarios = cases.setdefault(case.id, {})
-            scenarios.setdefault(record.scenario, []).append(record)
-        elif record.workload == "process" and record.scenario == "off":
-            process.append(record)
-    return {
-        "cases": {
-            case: {
-                **_by_stage(found.get("off", []), STAGES),
-                **_cache_answers(found.get("cold", []), found.get("warm", [])),
-            }
-            for case, found in cases.items()
-        },
-        "process": _by_stage(process, PROCESS_STAGES),
-    }
-
-
-def _cache_answers(cold: list[Record], warm: list[Record]) -> dict[str, Answer]:
-    if not cold or not warm:
-        return {}
-    without = _by_stage(cold, ("first_call", "start"))
-    with_cache = _by_stage(warm, ("load", "first_call", "start"))
-    found = {
-        "load": with_cache["load"],
-        "first_call_cold": without["first_call"],
-        "first_call_warm": with_cache["first_call"],
-        "start_cold": without["start"],
-        "start_warm": with_cache["start"],
-        "entry_bytes": _samples([float(r.entry_bytes) for r in cold if r.entry_bytes]),
-    }
-    process = {r.replicate.rpartition("#")[2]: values_ns(r.stages).get("first_call") for r in cold}
-    pairs = [
-        (values_ns(r.stages).get("first_call"), process.get(r.replicate.rpartition("#")[2]))
-        for r in warm
-    ]
-    found["relative_warm"] = _samples([w / c for w, c in pairs if w and c])
-    return found
-
-
-def _samples(values: list[float]) -> Answer:
-    return {"samples": values, "number": 1} if values else {"skip": "nothing was measured"}
-
-
-def _by_stage(records: list[Record], stages: tuple[str, ...]) -> dict[str, Answer]:
-    found: dict[str, Answer] = {}
-    good = [record for record in records if record.status in ("ok", "refused")]
-    if not good:
-        reasons = sorted({record.reason for record in records})
-        kind = "skip" if all(record.status == "skipped" for record in records) else "fail"
-        return {stage: {kind: "; ".join(reasons)} for stage in stages}
-    for stage in stages:
-        samples = [values_ns(record.stages)[stage] / 1e9 for record in good if _has(record, stage)]
-        if samples:
-            found[stage] = {"samples": samples, "number": 1}
-            continue
-        empty = [record.stages.get(stage, StageSamples()) for record in good]
-        refused = sorted({reason for one in empty for reason in one.refused})
-        if refused:
-            found[stage] = {"fail": "every sample was refused: " + "; ".join(refused)}
-        else:
-            found[stage] = {"skip": "; ".join(sorted({one.reason for one in empty}))}
-    return found
-
-
-def _has(record: Record, stage: str) -> bool:
-    return stage in record.stages and bool(record.stages[stage].samples_ns)

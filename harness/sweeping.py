@@ -19,7 +19,8 @@ from typing import Any
 
 import msgspec
 
-from harness import environment, sampling, targets
+from harness import environment, sampling
+from harness.baselines.variables import variables
 from harness.board import Visit
 from harness.declaration import check
 from harness.plan import Context as Context
@@ -27,8 +28,8 @@ from harness.plan import Options as Options
 from harness.plan import Plan, Share
 from harness.plan import local_context as local_context
 from harness.process import Ending, converse
+from harness.program import kept
 from harness.records import SCHEMA, Problems, Record, to_raw, values_ns
-from harness.source import version_of
 from harness.unit import CaseRef, Done, Hello, Message, Unit
 from harness.workload import Case, Workload, name_of
 
@@ -101,6 +102,9 @@ class _Sweep:
         )
         self.name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{self.seed}"
         self.store.open()
+        self.programs = kept.folder_of(context.results.resolve(), context.machine)
+        if options.keep_programs:
+            kept.open_folder(self.programs)
         known = self.store.read(self.outcome.problems)
         self.before = {(r.key, r.replicate): r for r in known}
         self.now: dict[tuple[str, str], Record] = {}
@@ -178,7 +182,8 @@ class _Sweep:
 
         folder = empty()
         if share.scenario != "cold":
-            scenario = "cold" if share.scenario == "warm" else share.scenario
+            # CuPy's cache is filled by first calls, which is all that `warm` makes.
+            scenario = "cold" if share.scenario == "warm" and not share.backend else share.scenario
             filler = dataclasses.replace(share, scenario=scenario, failures={})
             filled: dict[int, str] = {}
             left = todo
@@ -250,10 +255,19 @@ class _Sweep:
         return list(refs.values())
 
     def _unit(self, share: Share, todo: list[CaseRef], replicate: str, cache: str) -> Unit:
+        target = share.place
         return Unit(
             source=share.source,
-            target=share.target,
-            platforms=targets.find(share.target).platforms,
+            target=target.name,
+            description=target.description,
+            # JAX is kept from the device that CuPy computes on.
+            platforms=target.platforms if share.backend in ("", "xla") else "cpu",
+            environment={
+                **target.environment,
+                **variables(share.backend, share.threads, share.precision, cache),
+            },
+            backend=share.backend,
+            threads=share.threads,
             cpu_devices=share.cpu_devices,
             x64=share.workload.x64,
             cases=todo,
@@ -263,6 +277,7 @@ class _Sweep:
             reference_key=self.plan.instrument_key("reference", share),
             scenario=share.scenario,
             cache_folder=cache,
+            programs=str(self.programs) if self.options.keep_programs else "",
             base=self._base(share, replicate),
         )
 
@@ -272,7 +287,7 @@ class _Sweep:
             "schema": SCHEMA,
             "replicate": replicate,
             "workload": name_of(share.workload),
-            "version": version_of(share.workload),
+            "version": share.version,
             "target": share.target,
             "scenario": share.scenario,
             "machine": self.context.machine,
@@ -296,6 +311,8 @@ class _Sweep:
         self.outcome.measured += record.status in ("ok", "refused")
         if record.status == "failed":
             share.failures[ref.index] = share.failures.get(ref.index, 0) + 1
+        elif record.status == "skipped":
+            share.failures[ref.index] = MAX_FAILURES  # another process would say the same
         self._tell(share, share.cases[ref.index].label, record.status, process, record)
 
     def _failure(
@@ -313,6 +330,8 @@ class _Sweep:
             key=ref.key,
             axes=dict(case.axes),
             transform=case.transform,
+            precision=case.precision,
+            comparison=share.comparison,
             status="failed",
             reason=ending.reason,
             stderr=ending.stderr,
@@ -332,6 +351,8 @@ class _Sweep:
             key=ref.key,
             axes=dict(case.axes),
             transform=case.transform,
+            precision=case.precision,
+            comparison=share.comparison,
             status="skipped",
             reason=reason,
             started_at_ms=time.time_ns() // 1_000_000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from rich.table import Column, Table
 from harness.discovery import Found
 from harness.sweeping import Context, Outcome
 from harness.sweeping import Progress as Message
+from harness.targets import Sighting
 from harness.workload import enumerate_cases, name_of
 
 if TYPE_CHECKING:
@@ -143,6 +144,22 @@ def print_workloads(found: Found) -> None:
     console.print(table)
 
 
+def print_targets(sightings: Sequence[Sighting]) -> None:
+    """Print a row per target."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("target", "here", "devices", "what"):
+        table.add_column(heading, overflow="fold")
+    for sighting in sightings:
+        what = ": ".join(filter(None, (sighting.what, sighting.lacking)))
+        table.add_row(
+            sighting.name,
+            "yes" if sighting.here else "no",
+            str(sighting.devices or ""),
+            _plain(what),
+        )
+    console.print(table)
+
+
 def _plain(text: str) -> str:
     from rich.markup import escape
 
@@ -153,9 +170,10 @@ def print_outcome(outcome: Outcome, context: Context) -> None:
     """Say what a sweep did, and where to look next."""
     if outcome.problems:
         notes.print(outcome.problems.summary(), markup=False)
+    from harness.analysis import choose
     from harness.analysis.load import frame_of
 
-    frame = frame_of(outcome.records)
+    frame = choose.ordinary(frame_of(outcome.records))
     if not frame.empty:
         print_table(frame)
     lines = [
@@ -173,14 +191,19 @@ def print_outcome(outcome: Outcome, context: Context) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def print_stages(frame: pd.DataFrame, select: list[str], latest: bool) -> None:
-    """Print the table of stages of a frame, newest commit and environment only if `latest`."""
-    from harness.analysis import choose
+def print_stages(frame: pd.DataFrame, select: list[str], latest: bool, facts: bool = False) -> None:
+    """Print the table of stages of a frame, newest commit and environment only if `latest`.
 
-    shown = choose.narrow(frame, select, latest)
+    `facts` adds the table of what was built.
+    """
+    from harness.analysis import choose, tables
+
+    shown = choose.narrow(choose.ordinary(frame), select, latest)
     for heading, part in choose.by_origin(shown):
         console.print(heading, markup=False, soft_wrap=True, style="bold")
         print_table(part)
+        if facts:
+            print_rows(tables.fact_table(part))
     console.print(
         "Value: median over processes; ±: half of its 95 % interval (6 processes or more).\n"
         "Next:  asv publish && asv preview             graphs over commits\n"
@@ -195,7 +218,13 @@ def print_table(frame: pd.DataFrame) -> None:
     """Print one row per case, one column per stage."""
     from harness.analysis import tables
 
-    rows = tables.stage_table(frame)
+    print_rows(tables.stage_table(frame))
+    for line in filter(None, [tables.process_text(frame), *tables.reason_texts(frame)]):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def print_rows(rows: pd.DataFrame) -> None:
+    """Print a frame of text: workload and axes to the left, numbers to the right."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for position, heading in enumerate(rows.columns):
         table.add_column(
@@ -204,5 +233,3 @@ def print_table(frame: pd.DataFrame) -> None:
     for row in rows.itertuples(index=False):
         table.add_row(*(_plain(str(cell)) for cell in row))
     console.print(table)
-    for line in filter(None, [tables.process_text(frame), *tables.reason_texts(frame)]):
-        console.print(line, markup=False, soft_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from harness.inputs import with_leading
-from harness.workload import Case, Workload
+from harness.workload import PRECISIONS, Case, Workload
 
 
 class NotApplicable(Exception):
@@ -47,11 +47,22 @@ def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
 def transformed(workload: type[Workload], case: Case) -> Callable[..., Any]:
     """Return a fresh function object: the workload's own, under the case's transform."""
     function = fresh(workload.function)
+    if case.precision:
+        function = _in_precision(function, PRECISIONS[case.precision])
     if case.transform == "gradient":
         return _gradient(function)
     if case.transform == "vmap":
         return _vmap(function, tuple(workload.static))
     return function
+
+
+def _in_precision(function: Callable[..., Any], precision: str) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def precise(*args: Any, **kwargs: Any) -> Any:
+        with jax.default_matmul_precision(precision):
+            return function(*args, **kwargs)
+
+    return precise
 
 
 def _vmap(function: Callable[..., Any], static: tuple[str, ...]) -> Callable[..., Any]:
@@ -114,14 +125,16 @@ def adapt_inputs(workload: type[Workload], case: Case, arguments: tuple[Any, ...
     return arguments
 
 
-def shardings(case: Case, abstract: Any) -> Any:
+def shardings(case: Case, abstract: Any, devices: Sequence[Any] | None = None) -> Any:
     """Return a sharding per input leaf: over all devices along its leading axis, or None.
 
-    Scalars are replicated. Raises :class:`NotApplicable` where a leading axis cannot be divided.
+    `devices` are JAX's unless given. Scalars are replicated. Raises :class:`NotApplicable` where a
+    leading axis cannot be divided.
     """
     if case.transform != "sharded":
         return None
-    devices = jax.devices()
+    if devices is None:
+        devices = jax.devices()
     mesh = Mesh(devices, ("devices",))
 
     def one(path: Any, leaf: Any) -> NamedSharding:

@@ -61,6 +61,16 @@ class Unit(msgspec.Struct):
     """The directory of the persistent cache; empty where the scenario is `off`."""
     spawned_ns: int = 0
     """The monotonic clock when the process was started."""
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables that the target, or the threads of a comparison, need in the process."""
+    backend: str = ""
+    """Who computes, in a comparison with a baseline; empty for an ordinary measurement."""
+    threads: str = ""
+    """How many threads a comparison may use."""
+    description: str = ""
+    """What tells the compiler of a compile-only target's device; empty for a real one."""
+    programs: str = ""
+    """The folder in which the texts of what is built are kept; empty where they are not."""
     surroundings: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the process would find out about its machine, found out beforehand to save its time."""
 

@@ -23,9 +23,9 @@ def main() -> None:
     """Read a unit, measure it, and end."""
     channel, board_fd = map(int, sys.argv[1:])
     os.dup2(2, 1)  # what a workload prints must not be mistaken for anything of ours
-    unit_bytes = _read_line()
+    unit_bytes = read_line()
     stored = threading.Semaphore(0)
-    threading.Thread(target=_listen, args=(stored,), daemon=True).start()
+    threading.Thread(target=listen, args=(stored,), daemon=True).start()
     begin = _clock()
     import jax
 
@@ -36,16 +36,26 @@ def main() -> None:
     unit = protocol.decode_unit(unit_bytes)
 
     def send(message: Message) -> None:
-        _write(channel, protocol.encode_message(message) + b"\n")
+        write(channel, protocol.encode_message(message) + b"\n")
         if isinstance(message, protocol.Done):
             stored.acquire()  # storing it must not go on beside what is measured next
 
+    from harness import topologies
+
+    topology = None
     try:
+        topologies.check_variables(unit)
         begin = _clock()
         jax.devices()
+        if unit.description:
+            topology = topologies.describe(unit.target, unit.description)
         backend_ns = _clock() - begin
+        topologies.check_device(unit)
     except RuntimeError as error:
         send(protocol.Fatal(f"JAX found no {unit.target} device: {error}"))
+        return
+    except topologies.Unusable as error:
+        send(protocol.Fatal(str(error)))
         return
     from harness.board import Board
     from harness.session import Session, describe
@@ -60,10 +70,14 @@ def main() -> None:
         send(protocol.Fatal(f"importing {unit.source.module} raised {describe(error)}"))
         return
     board = Board(board_fd)
-    Session(unit, workload, send, board, {"import": import_ns, "backend": backend_ns}).run()
+    process_ns: dict[str, float] = {"import": import_ns, "backend": backend_ns}
+    try:
+        Session(unit, workload, send, board, process_ns, topology).run()
+    except topologies.Unusable as error:
+        send(protocol.Fatal(str(error)))
 
 
-def _read_line() -> bytes:
+def read_line() -> bytes:
     """Read the unit; nothing follows its newline before this process has sent a record."""
     line = b""
     while not line.endswith(b"\n"):
@@ -74,24 +88,26 @@ def _read_line() -> bytes:
     return line
 
 
-def _listen(stored: threading.Semaphore) -> None:
+def listen(stored: threading.Semaphore) -> None:
     """Hear that a record is stored; end when the process that asked for the work is gone."""
     while os.read(0, 1):
         stored.release()
     os._exit(1)
 
 
-def _write(channel: int, data: bytes) -> None:
+def write(channel: int, data: bytes) -> None:
+    """Write all of a message."""
     view = memoryview(data)
     while view:
         view = view[os.write(channel, view) :]
 
 
-def _end(code: int) -> NoReturn:
+def end(code: int) -> NoReturn:
+    """End this process at once."""
     sys.stderr.flush()
     os._exit(code)  # backends may hang in their own exit handlers
 
 
 if __name__ == "__main__":
     main()
-    _end(0)
+    end(0)

@@ -16,6 +16,9 @@ from harness.source import NO_SOURCE
 TRANSFORMS = ("forward", "gradient", "vmap", "sharded", "pmap")
 """What can be done to a workload's function before it is measured."""
 
+PRECISIONS = {"ieee": "highest", "tf32": "tensorfloat32", "bf16": "bfloat16"}
+"""How exactly float32 matrix products are computed, and what JAX calls it."""
+
 SEVERAL_DEVICES = frozenset({"sharded", "pmap"})
 """Transforms that need a process with more than one device."""
 
@@ -74,11 +77,14 @@ class Case:
     axes: Mapping[str, Plain] = field(default_factory=dict)
     transform: str = "forward"
     target: str = "cpu"
+    precision: str = ""
+    """One of :data:`PRECISIONS`, or empty for a workload that does not sweep it."""
 
     @property
     def coordinates(self) -> dict[str, Plain]:
-        """The axes, then transform and target: the order of asv's parameters."""
-        return {**self.axes, "transform": self.transform, "target": self.target}
+        """The axes, then precision, transform and target: the order of asv's parameters."""
+        precision = {"precision": self.precision} if self.precision else {}
+        return {**self.axes, **precision, "transform": self.transform, "target": self.target}
 
     @property
     def label(self) -> str:
@@ -105,7 +111,10 @@ class Workload(ABC):
         static: the axes that `function` gets as static keyword arguments.
         donate: the parameters of `function` whose buffers are donated.
         transforms: which of `TRANSFORMS` are measured.
+        precisions: which of `PRECISIONS` matrix products are measured in; none leaves it to JAX.
         targets: where the program is built and run; what a machine lacks is skipped with a reason.
+            A family (`gpu`) stands for its compile-only targets (`gpu:h200`) as well, where one is
+            asked for by name.
         scenarios: states of the persistent cache in which it is measured; see
             :mod:`harness.cache.scenarios`.
         vmap_batch: size of the leading axis that `vmap` adds.
@@ -119,6 +128,7 @@ class Workload(ABC):
     static: ClassVar[Sequence[str]] = ()
     donate: ClassVar[Sequence[str]] = ()
     transforms: ClassVar[Sequence[str]] = ("forward",)
+    precisions: ClassVar[Sequence[str]] = ()
     targets: ClassVar[Sequence[str]] = ("cpu", "gpu", "tpu")
     scenarios: ClassVar[Sequence[str]] = ("off",)
     vmap_batch: ClassVar[int] = 8
@@ -138,6 +148,22 @@ class Workload(ABC):
     @abstractmethod
     def function(*args: Any, **static: Any) -> Any:
         """Compute the result; jitted by the harness, so it must be traceable by JAX."""
+
+    baseline: ClassVar[Callable[..., Any] | None] = None
+    """A static method `baseline(xp, ...)` with the inputs of `function`: the same computation,
+    written once against the array API. `xp` is NumPy or CuPy, with `erf`, `expit` and `logsumexp`
+    besides; see :mod:`harness.baselines.namespace`."""
+
+    fused_cpu: ClassVar[Callable[[], Callable[..., Any]] | None] = None
+    """A static method that imports numexpr or numba, and returns a function with the inputs of
+    `function`: the baseline by somebody who cares for speed."""
+
+    fused_gpu: ClassVar[Callable[[], Callable[..., Any]] | None] = None
+    """As `fused_cpu`, with hand-written kernels in CuPy. Without one, `cupy.fuse` is tried."""
+
+    reference: ClassVar[Callable[..., Any] | None] = None
+    """A static method `reference(np, ...)` that both sides are judged against, in float64; without
+    one it is `baseline`."""
 
     def skip(self, *args: Any, **case: Any) -> str | None:
         """Return why a case is not to be measured, or None. Gets its axes, transform and target."""
@@ -178,12 +204,23 @@ def keywords(function: Callable[..., Any]) -> tuple[list[str], bool]:
     return names, any(p.kind is kinds.VAR_KEYWORD for p in parameters)
 
 
-def enumerate_cases(workload: type[Workload]) -> Iterator[Case]:
-    """Yield the cases of a workload, in the order of asv's parameters (last axis fastest)."""
+def enumerate_cases(
+    workload: type[Workload], targets: Sequence[str] | None = None
+) -> Iterator[Case]:
+    """Yield the cases of a workload, in the order of asv's parameters (last axis fastest).
+
+    `targets` replaces the workload's own.
+    """
     names = list(workload.sweep)
-    points = itertools.product(*workload.sweep.values(), workload.transforms, workload.targets)
-    for *values, transform, target in points:
-        yield Case(dict(zip(names, values, strict=True)), str(transform), str(target))
+    points = itertools.product(
+        *workload.sweep.values(),
+        workload.precisions or ("",),
+        workload.transforms,
+        workload.targets if targets is None else targets,
+    )
+    for *values, precision, transform, target in points:
+        axes = dict(zip(names, values, strict=True))
+        yield Case(axes, str(transform), str(target), str(precision))
 
 
 def skip_reason(workload: type[Workload], case: Case) -> str | None:

@@ -2,12 +2,26 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 
 from harness import targets
+from harness.declaration import check
 from harness.errors import UsageError
-from harness.workload import Workload
+from harness.workload import Workload, WorkloadError, spec
+
+H200 = (Path(targets.__file__).parents[1] / "data" / "h200.pbtxt").read_text()
+
+
+class Plain(Workload):
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        return x
 
 
 def test_the_cpu_is_never_lacking():
@@ -15,14 +29,16 @@ def test_the_cpu_is_never_lacking():
     assert targets.find("cpu").platforms == "cpu"
 
 
-@pytest.mark.parametrize("name", ["", "h100", "CPU"])
+@pytest.mark.parametrize("name", ["", "h100", "CPU", "gpu:", "gpu:h100", "tpu:v1", ":h200"])
 def test_an_unknown_target_names_those_there_are(name):
-    with pytest.raises(UsageError, match=rf"No target is called '{name}'; known are cpu, gpu, tpu"):
+    said = rf"No target is called '{name}'; known are cpu, gpu, tpu, gpu:h200, .*gpu:FILE\.pbtxt"
+    with pytest.raises(UsageError, match=said):
         targets.find(name)
 
 
-def test_every_target_a_workload_has_by_default_is_known():
-    assert {targets.find(name).name for name in Workload.targets} == set(targets.TARGETS)
+def test_every_target_a_workload_has_by_default_is_one_of_this_machine():
+    real = {name for name, target in targets.TARGETS.items() if not target.compile_only}
+    assert {targets.find(name).name for name in Workload.targets} == real
 
 
 @pytest.mark.parametrize(
@@ -39,16 +55,160 @@ def test_an_accelerator_is_there_or_lacking_for_a_reason(name, reason):
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("gpu", "no GPU plugin of JAX is installed"), ("tpu", "libtpu is not installed")],
+    [
+        ("gpu", "no GPU plugin of JAX is installed"),
+        ("tpu", "libtpu is not installed"),
+        ("tpu:v5e", "libtpu is not installed (extra 'targets')"),
+    ],
 )
 def test_without_its_plugin_an_accelerator_is_lacking(monkeypatch, name, reason):
     monkeypatch.setattr(importlib.util, "find_spec", lambda plugin: None)
     assert targets.find(name).lacking().startswith(reason)
 
 
+def installed(monkeypatch, **versions):
+    """Make these distributions, and no others, look installed."""
+
+    def version(name):
+        if name.replace("-", "_") not in versions:
+            raise metadata.PackageNotFoundError(name)
+        return versions[name.replace("-", "_")]
+
+    monkeypatch.setattr(metadata, "version", version)
+
+
+@pytest.mark.parametrize("cuda", ["cuda12", "cuda13"])
+def test_the_compiler_for_a_gpu_needs_no_gpu(monkeypatch, cuda):
+    versions = {f"jax_{cuda}_pjrt": "0.11.2", f"jax_{cuda}_plugin": "0.11.2", "jaxlib": "0.11.2"}
+    installed(monkeypatch, **versions)
+    assert targets.find("gpu:h200").lacking() is None
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        ({}, r"^jax-cuda13-pjrt is not installed \(extra 'targets'\)$"),
+        (
+            {"jax_cuda13_pjrt": "0.11.2"},
+            r"^jax-cuda13-plugin is not installed, and jaxlib 0\.11\.2 needs its own: "
+            r"pip install jax-cuda13-pjrt==0\.11\.2 jax-cuda13-plugin==0\.11\.2$",
+        ),
+        (
+            {"jax_cuda13_pjrt": "0.10.2", "jax_cuda13_plugin": "0.10.2"},
+            r"^jax-cuda13-pjrt is 0\.10\.2 and jax-cuda13-plugin is 0\.10\.2, and jaxlib 0\.11\.2",
+        ),
+    ],
+)
+def test_a_gpu_compiler_of_another_jax_is_none(monkeypatch, versions, said):
+    installed(monkeypatch, jaxlib="0.11.2", **versions)
+    assert re.search(said, targets.find("gpu:h200").lacking())
+
+
 def test_accelerators_fall_back_to_the_cpu_for_what_they_cannot_do():
     assert targets.find("gpu").platforms.endswith(",cpu")
     assert targets.find("tpu").platforms == "tpu,cpu"
+
+
+def test_a_compile_only_target_runs_on_the_cpu_and_says_what_it_stands_for():
+    for name, target in targets.TARGETS.items():
+        if target.compile_only:
+            assert (target.platforms, target.family) == ("cpu", name.partition(":")[0])
+            assert target.digest
+            assert target.devices >= 2
+    assert targets.find("gpu:h200").compile_only == "NVIDIA H200"
+    assert targets.find("tpu:v5e").environment["TPU_SKIP_MDS_QUERY"] == "1"
+    assert not targets.find("gpu:h200").environment
+
+
+def test_no_two_targets_share_a_description():
+    digests = [target.digest for target in targets.TARGETS.values() if target.digest]
+    assert len(set(digests)) == len(digests)
+    assert targets.find("cpu").digest == targets.find("gpu").digest == ""
+
+
+@pytest.fixture
+def described(tmp_path):
+    """Write a description and return the target's name for it."""
+
+    def write(name="a100.pbtxt", text=H200, encoding="utf-8"):
+        (tmp_path / name).write_text(text, encoding=encoding)
+        return f"gpu:{tmp_path / name}"
+
+    return write
+
+
+def test_a_file_gives_a_target_that_is_called_after_it(described):
+    name = described(text=H200.replace("NVIDIA H200", "Mine"))
+    found = targets.find(name)
+    assert (found.name, found.family, found.compile_only) == ("gpu:a100", "gpu", "Mine")
+    assert found.file == name.removeprefix("gpu:")
+    assert found.description != targets.find("gpu:h200").description
+
+
+def test_a_description_without_a_name_is_called_after_its_file(described):
+    text = re.sub("device_description_str.*", "", H200)
+    assert targets.find(described(text=text)).compile_only == "a100"
+
+
+def test_another_description_is_another_target(described):
+    before = targets.find(described())
+    assert before.digest == targets.find(described()).digest
+    assert before.digest != targets.find(described(text=H200.replace("132", "144"))).digest
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("a100.pbtxt", "", "a100.pbtxt is empty. Expected the text form of XLA's"),
+        ("a100.pbtxt", " \n", "is empty"),
+        ("a100.pbtxt", 'platform_name: "CUDA"', "has no gpu_device_info in it"),
+        ("a100.pbtxt", "# gpu_device_info {}", "has no gpu_device_info in it"),
+        ("h200.pbtxt", H200, "'h200' is the name of one that is built in; rename 'h200.pbtxt'"),
+        ("H200.pbtxt", H200, "the target would be called gpu:H200, and 'h200'"),
+        ("v5e.pbtxt", H200, "'v5e' is the name of one"),
+        ("my gpu.pbtxt", H200, "must have a plain name of letters, digits, '-' and '_'"),
+        ("m.gpu_target_config.pbtxt", H200, "rename 'm.gpu_target_config.pbtxt', for example"),
+        ("a100.txt", H200, "and end in .pbtxt"),
+    ],
+)
+def test_a_file_that_is_no_good_is_refused_with_the_remedy(described, file, text, said):
+    name = described(file, text)
+    with pytest.raises(UsageError, match=re.escape(said)):
+        targets.find(name)
+
+
+def test_a_file_that_is_not_there_or_no_text_is_refused(described, tmp_path):
+    with pytest.raises(UsageError, match=r"b\.pbtxt cannot be read: No such file or directory"):
+        targets.find(f"gpu:{tmp_path}/b.pbtxt")
+    (tmp_path / "c.pbtxt").mkdir()
+    with pytest.raises(UsageError, match=r"c\.pbtxt cannot be read: Is a directory"):
+        targets.find(f"gpu:{tmp_path}/c.pbtxt")
+    with pytest.raises(UsageError, match="holds no text"):
+        targets.find(described(text="é", encoding="latin-1"))
+
+
+def test_only_gpus_are_described_by_files(described):
+    with pytest.raises(UsageError, match=r"only a GPU is described by a file.*tpu:v5e"):
+        targets.find(described().replace("gpu:", "tpu:"))
+
+
+def test_targets_asked_for_twice_are_one(described, tmp_path):
+    assert [t.name for t in targets.find_all(["cpu", "gpu:h200", "cpu"])] == ["cpu", "gpu:h200"]
+    (tmp_path / "other").mkdir()
+    same, other = described(), described("other/a100.pbtxt", H200 + "\n")
+    assert len(targets.find_all([same, same])) == 1
+    with pytest.raises(UsageError, match=r"would both be called gpu:a100; rename one"):
+        targets.find_all([same, other])
+
+
+def test_a_declaration_may_name_a_compile_only_target_but_no_file(described):
+    good = type("Good", (Plain,), {"targets": ("cpu", "gpu:h200", "tpu:v5e")})
+    check(good)
+    bad = type("Bad", (Plain,), {"targets": (described(),)})
+    with pytest.raises(WorkloadError, match=r"targets names the file .* on one machine only"):
+        check(bad)
+    with pytest.raises(WorkloadError, match=r"targets names 'gpu:h100'; known are cpu, gpu, tpu"):
+        check(type("Worse", (Plain,), {"targets": ("gpu:h100",)}))
 
 
 @pytest.mark.parametrize(("text", "count"), [(None, 2), ("", 2), ("1", 1), ("8", 8)])
@@ -65,3 +225,31 @@ def test_a_wrong_number_of_cpu_devices_is_an_error(monkeypatch, text):
     said = rf"JAX_NUM_CPU_DEVICES is '{text}'; expected a whole number of at least 1"
     with pytest.raises(UsageError, match=said):
         targets.virtual_cpu_devices()
+
+
+def test_a_survey_says_of_every_target_whether_it_is_here():
+    seen = {sighting.name: sighting for sighting in targets.survey(targets.TARGETS.values())}
+    assert list(seen) == list(targets.TARGETS)
+    assert seen["cpu"].here
+    for name, sighting in seen.items():
+        assert sighting.here == (not sighting.lacking)
+        if not targets.find(name).lacking():
+            assert sighting.devices >= 1 or sighting.lacking
+
+
+@pytest.mark.parametrize(
+    ("platforms", "said"),
+    [("cpu", "the CPU is all it has"), ("nonsense", "JAX cannot use it: ")],
+)
+def test_an_accelerator_that_jax_has_not_is_not_here(platforms, said):
+    (sighting,) = targets.survey([targets.Target("gpu", platforms, lambda: None)])
+    assert said in sighting.lacking
+
+
+def test_another_libtpu_than_jax_names_is_told(monkeypatch):
+    monkeypatch.setattr(metadata, "requires", lambda name: ['libtpu==0.0.48.*; extra == "tpu"'])
+    installed(monkeypatch, libtpu="0.0.42.1")
+    (sighting,) = targets.survey([targets.find("tpu:v5e")])
+    assert "libtpu is 0.0.42.1; this JAX names 0.0.48.*" in sighting.what
+    installed(monkeypatch, libtpu="0.0.48.3")
+    assert "names" not in targets.survey([targets.find("tpu:v5e")])[0].what

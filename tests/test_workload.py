@@ -450,7 +450,7 @@ def test_the_face_gives_the_same_objects():
 
 
 def test_a_target_that_nobody_knows_is_refused():
-    with pytest.raises(WorkloadError, match=r"targets names 'npu'; known are cpu, gpu, tpu\."):
+    with pytest.raises(WorkloadError, match=r"targets names 'npu'; known are cpu, gpu, tpu, gpu:"):
         check(type("Elsewhere", (Plainest,), {"targets": ("npu",)}))
 
 

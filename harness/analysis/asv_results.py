@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from harness.analysis.frame import COLUMNS, STAGE_ORDER, Rows, objects, to_moment
+from harness.metrics import FACT_METRICS, UNITS
+from harness.program.facts import TOTALS
 from harness.records import Problems
 
 FORMAT = 2
@@ -140,6 +142,10 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
         "effort": "",
         "dirty": "",
         "entry_bytes": math.nan,
+        "threads": "",
+        "comparable": "",
+        "labels": "",
+        **dict.fromkeys(TOTALS, math.nan),
     }
 
 
@@ -147,7 +153,8 @@ def _identify(name: str, about: Mapping[str, Any]) -> tuple[str, str, bool]:
     """Return the workload and the stage of a benchmark, and whether it is one of ours."""
     workload, _, function = name.rpartition(".")
     stage = function.removeprefix("track_")
-    if workload and stage != function and (stage in STAGE_ORDER or stage in _CACHE_METRICS):
+    known = stage in STAGE_ORDER or stage in _CACHE_METRICS or stage in FACT_METRICS
+    if workload and stage != function and known:
         return workload, stage, True
     return name, _text(about.get("type")) or function.partition("_")[0], False
 
@@ -184,7 +191,9 @@ def _benchmark_rows(
             "workload": workload,
             "version": _text(cells.get("version")),
             "stage": stage,
-            "unit": _text(about.get("unit")) or ("seconds" if stage == "time" or ours else ""),
+            "unit": _text(about.get("unit")) or _unit(stage, ours),
+            "backend": "xla" if ours else "",
+            "precision": _text(axes.pop("precision", "")) if ours else "",
             "scenario": scenario,
             "transform": _text(axes.pop("transform", "")),
             "target": _text(axes.pop("target", "")),
@@ -196,6 +205,13 @@ def _benchmark_rows(
             "axes": axes,
             "position": position,
         }
+
+
+def _unit(stage: str, ours: bool) -> str:
+    """Return the unit of a benchmark whose description is lost."""
+    if ours:
+        return UNITS.get(stage, "seconds")
+    return "seconds" if stage == "time" else ""
 
 
 _CACHE_METRICS = {

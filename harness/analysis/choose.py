@@ -11,8 +11,16 @@ from harness.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
+INSTRUMENTS = frozenset({"process", "reference"})
+"""Workloads that measure the process and the machine, and are no one's result."""
+
 ORIGIN = ["machine", "commit", "dirty", "env", "effort"]
 """Columns that say where rows come from; rows of one origin belong into one table."""
+
+
+def ordinary(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of ordinary measurements: without those of comparisons with baselines."""
+    return frame[frame["threads"] == ""]
 
 
 def narrow(frame: pd.DataFrame, select: Sequence[str], latest: bool) -> pd.DataFrame:
@@ -49,6 +57,6 @@ def by_origin(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         machine, commit, dirty, env, effort = map(str, origin)
         changed = " with uncommitted changes" if dirty else ""
         at = f"commit {commit[:8]}{changed}" if commit else "no commit"
-        cases = part[~part["workload"].isin(["process", "reference"])]
+        cases = part[~part["workload"].isin(INSTRUMENTS)]
         processes = (part if cases.empty else cases)["n_processes"].max()
         yield f"{machine} · {at} · {env} · effort {effort} (n = {processes} processes)", part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.analysis.choose import ORIGIN
+from harness.analysis.choose import ORIGIN, ordinary
 from harness.analysis.frame import axis_columns
 
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ def effectiveness(frame: pd.DataFrame) -> pd.DataFrame:
         `entry_bytes`; `saved_s`, compile_s - load_s; and `relative_warm`, the first call's time
         warm / cold (lower is better; 1 means that the cache saves nothing).
     """
+    frame = ordinary(frame)
     axes = axis_columns(frame)
-    case = [*ORIGIN, "workload", "version", "target", "transform", *axes]
+    case = [*ORIGIN, "workload", "version", "target", "transform", "precision", *axes]
     pairs = zip(frame["scenario"], frame["stage"], strict=True)
     named = frame.assign(column=[_COLUMNS.get(pair, "") for pair in pairs])
     named = named[(named["status"] == "ok") & (named["column"] != "")]

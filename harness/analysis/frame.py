@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from harness.program.facts import TOTALS
 from harness.records import PROCESS_STAGES, STAGES
 
 TEXT = "text"
@@ -47,10 +48,19 @@ COLUMNS = {
     "dirty": TEXT,
     "calibrated_samples": OBJECT,
     "entry_bytes": NUMBER,
+    "precision": TEXT,
+    "backend": TEXT,
+    "threads": TEXT,
+    "comparable": TEXT,
+    "labels": TEXT,
+    **dict.fromkeys(TOTALS, NUMBER),
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""
 
-STAGE_ORDER = (*PROCESS_STAGES, *STAGES, "load", "first_call", "start", "loop")
+STAGE_ORDER = (
+    *(*PROCESS_STAGES, *STAGES),
+    *("load", "first_call", "start", "loop", "latency", "slope"),
+)
 """The order in which the stages of a case stand; any others follow them."""
 
 NO_MOMENT = np.iinfo(np.int64).min
@@ -69,9 +79,12 @@ class Rows:
     """The case of each row, as a position in `axes`."""
 
 
-def axis_column(axis: str) -> str:
-    """Return the column of an axis; one that a foreign suite calls `version` is `axis_version`."""
-    return f"axis_{axis}" if axis in COLUMNS else axis
+def axis_column(axis: str, columns: Container[str] = COLUMNS) -> str:
+    """Return the column of an axis; one that a foreign suite calls `version` is `axis_version`.
+
+    `columns` are those that the frame has anyway.
+    """
+    return f"axis_{axis}" if axis in columns else axis
 
 
 def axis_columns(frame: pd.DataFrame) -> list[str]:

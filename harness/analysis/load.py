@@ -53,13 +53,23 @@ def load(
     with _no_collection():
         frame = _read(_sources(path), found)
     frame.attrs["problems"] = msgspec.structs.asdict(found)
-    if found:
-        warnings.warn(f"{path}: {found.summary()}", HarnessWarning, stacklevel=2)
+    warn_of(path, found)
     if frame.empty:
         warnings.warn(f"There are no results in {path}. {ADVICE}", HarnessWarning, stacklevel=2)
     if problems is not None:
         _add(problems, found)
     return frame
+
+
+def warn_of(path: Path, problems: Problems) -> None:
+    """Warn the caller's caller of what could not be used."""
+    if problems:
+        warnings.warn(f"{path}: {problems.summary()}", HarnessWarning, stacklevel=3)
+
+
+def record_files_of(path: Path) -> list[Path]:
+    """Return the files of records in a results tree or one machine's folder, or the file itself."""
+    return _sources(path).records
 
 
 def frame_of(records: Iterable[Record]) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from harness.analysis.case_facts import CaseFacts, ComparisonView, TotalsView, sides
 from harness.analysis.frame import NO_MOMENT, STAGE_ORDER, Rows, objects, order_of, to_moment
 from harness.analysis.row_statistics import (
     FAILED,
@@ -29,6 +30,7 @@ from harness.analysis.row_statistics import (
     Said,
     Tally,
 )
+from harness.comparison import Comparison
 from harness.records import (
     CALIBRATED_BY,
     STAGES,
@@ -70,10 +72,13 @@ class _Record(msgspec.Struct, gc=False):
     python: str
     jax: str
     jaxlib: str
+    precision: str = ""
     reason: str = ""
     stages: dict[str, _Stage] = msgspec.field(default_factory=dict)
     reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
     fingerprint: str = ""
+    facts: TotalsView | None = None
+    comparison: ComparisonView | None = None
     entry_bytes: int = 0
     dirty: str = ""
 
@@ -83,6 +88,7 @@ _decoder = msgspec.json.Decoder(_Record)
 _CASE_COLUMNS = (
     *("machine", "commit", "env", "python", "jax", "jaxlib"),
     *("workload", "version", "target", "transform", "scenario", "dirty"),
+    "precision",
 )
 """Text that is the same in all records of a case."""
 
@@ -137,7 +143,8 @@ class Collector:
 
     def __init__(self) -> None:
         self._cases: dict[str, _Case] = {}
-        self._text: dict[str, list[str]] = {column: [] for column in _CASE_COLUMNS}
+        columns = (*_CASE_COLUMNS, "backend", "threads")
+        self._text: dict[str, list[str]] = {column: [] for column in columns}
         self._axes: list[dict[str, Any]] = []
         self._commit_date: list[int] = []
         self._effort: list[str] = []
@@ -149,6 +156,8 @@ class Collector:
         self._status = array("b")
         self._replaced: list[int] = []
         self._reasons: dict[int, str] = {}
+        self._facts = CaseFacts()
+        self._compared: list[tuple[int, ComparisonView | Comparison]] = []
         # Four elements per record and stage with samples: number of the record, number of the
         # stage, value, and the reference's value or NaN. One call of `extend` is what is cheap.
         self._values_ns = array("d")
@@ -184,6 +193,9 @@ class Collector:
                 self._entry_bytes[case.number] = record.entry_bytes
             self._case_of.append(case.number)
             self._started.append(record.started_at_ms)
+            self._facts.take(case.number, record.facts)
+            if record.comparison is not None:
+                self._compared.append((number, record.comparison))
             status = _STATUS.get(record.status, FAILED)
             self._status.append(status)
             if status in (OK, REFUSED):
@@ -202,8 +214,11 @@ class Collector:
         return _Case(len(self._cases))
 
     def _describe(self, case: int, record: _Record | Record) -> None:
-        for column, values in self._text.items():
-            values[case] = sys.intern(getattr(record, column))
+        for column in _CASE_COLUMNS:
+            self._text[column][case] = sys.intern(getattr(record, column))
+        side = record.comparison
+        self._text["backend"][case] = sys.intern(side.backend) if side else "xla"
+        self._text["threads"][case] = sys.intern(side.threads) if side else ""
         self._axes[case] = plain_axes(record.axes)
         self._commit_date[case] = to_moment(record.commit_date_ms)
 
@@ -253,7 +268,14 @@ class Collector:
         names = np.empty(width, object)
         names[ranks] = objects(self._stages)
         case = ids // width
-        said = Said(tally, remarks, self._reasons_by_case(kept, cases))
+        facts, notes = self._facts.columns(kept, place)
+        compared, incomparable = sides(
+            ((int(cases[record]), side) for record, side in self._compared if kept[record]),
+            len(order),
+        )
+        for number, text in incomparable.items():
+            notes[number] = "; ".join(filter(None, (notes.get(number, ""), text)))
+        said = Said(tally, remarks, self._reasons_by_case(kept, cases), notes)
         statuses, reasons = said.of(ids, width, np.isin(ids, groups.ids))
         columns: dict[str, Any] = {
             column: objects(values[number] for number in order)[case]
@@ -271,6 +293,8 @@ class Collector:
             "unit": objects(["seconds"])[np.zeros(len(ids), np.int64)],
             "status": statuses,
             "reason": reasons,
+            **{name: objects(values)[case] for name, values in compared.items()},
+            **{name: values[case] for name, values in facts.items()},
             **groups.columns(np.searchsorted(ids, groups.ids), len(ids)),
         }
         return Rows(columns, [self._axes[number] for number in order], case)
@@ -286,7 +310,9 @@ class Collector:
             text["version"][case],
             text["target"][case],
             text["transform"][case],
+            text["precision"][case],
             tuple(map(order_of, self._axes[case].values())),
+            text["threads"][case],
             case,
         )
 

@@ -58,6 +58,8 @@ class Said(NamedTuple):
     tally: Tally
     remarks: dict[int, Remarks]
     reasons: dict[int, Counter[str]]
+    notes: dict[int, str]
+    """What a reader must know of a case that is plainly ok otherwise."""
 
     def of(
         self, ids: np.ndarray[Any, Any], width: int, valued: np.ndarray[Any, Any]
@@ -68,6 +70,7 @@ class Said(NamedTuple):
         reasons = objects([""])[np.zeros(len(ids), np.int64)]
         special = ~valued | (self.tally.failed[case] > 0)
         special |= np.isin(ids, np.fromiter(self.remarks, np.int64, len(self.remarks)))
+        special |= np.isin(case, np.fromiter(self.notes, np.int64, len(self.notes)))
         for row in np.flatnonzero(special).tolist():
             statuses[row], reasons[row] = self._one(int(ids[row]), int(case[row]), valued[row])
         return statuses, reasons
@@ -86,7 +89,7 @@ class Said(NamedTuple):
             plural = "" if count == 1 else "s"
             refused = f"{count} sample{plural} refused: {_most_common(remarks.refused)}"
         if valued:
-            return "ok", "; ".join(filter(None, (share, refused)))
+            return "ok", "; ".join(filter(None, (share, refused, self.notes.get(case, ""))))
         if refused:
             return "refused", "; ".join(filter(None, (refused, share)))
         missing = _most_common(remarks.missing) or "no samples"

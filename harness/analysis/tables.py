@@ -7,11 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from harness.analysis.choose import INSTRUMENTS, ordinary
 from harness.analysis.frame import axis_columns
+from harness.metrics import FACT_METRICS, fact_unit
 from harness.records import PROCESS_STAGES, STAGES
-
-INSTRUMENTS = frozenset({"process", "reference"})
-"""Workloads that measure the process and the machine, and are no one's result."""
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
@@ -25,9 +24,9 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     `axes` also names what else tells apart two cases of the table (commit, effort, ...).
     Benchmarks that are not ours have a column of their own kind (`time`, `peakmem`, ...) behind.
     """
-    shown = frame[
-        ~frame["workload"].isin(INSTRUMENTS) & ~frame["stage"].isin([*PROCESS_STAGES, "loop"])
-    ]
+    frame = ordinary(frame)
+    unshown = [*PROCESS_STAGES, "loop", *FACT_METRICS]
+    shown = frame[~frame["workload"].isin(INSTRUMENTS) & ~frame["stage"].isin(unshown)]
     texts = case_texts(shown)
     apart = _telling_apart(shown, texts)
     table: dict[tuple[Any, ...], dict[str, str]] = {}
@@ -67,6 +66,48 @@ def _short(column: str, value: str) -> str:
     return value or "none"
 
 
+FACT_COLUMNS = ("launches", "fusions", "flops", "bytes_accessed", "temporary_bytes")
+"""The facts that :func:`fact_table` shows."""
+
+
+def fact_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of text: a row per case with its workload, axes and the main facts.
+
+    A fact that is not known is empty; rows from asv's own files are read as well as columns.
+    """
+    frame = ordinary(frame)
+    shown = frame[~frame["workload"].isin(INSTRUMENTS)]
+    texts = case_texts(shown)
+    apart = [name for name in _telling_apart(shown, texts) if name != "scenario"]
+    table: dict[tuple[Any, ...], dict[str, float]] = {}
+    names = ["workload", *apart, "stage", "value", *FACT_COLUMNS]
+    for text, *values in zip(texts, *(shown[name] for name in names), strict=True):
+        row = dict(zip(names, values, strict=True))
+        others = [f"{name}={_short(name, row[name])}" for name in apart]
+        facts = table.setdefault((row["workload"], ", ".join(filter(None, [text, *others]))), {})
+        if row["stage"] in FACT_COLUMNS:
+            facts[row["stage"]] = row["value"]
+        facts |= {name: row[name] for name in FACT_COLUMNS if not math.isnan(row[name])}
+    rows = [
+        [*case, *(count_text(facts.get(name, math.nan), name) for name in FACT_COLUMNS)]
+        for case, facts in table.items()
+    ]
+    return pd.DataFrame(rows, columns=["workload", "axes", *FACT_COLUMNS], dtype="str")
+
+
+def count_text(value: float, fact: str) -> str:
+    """Return a fact as text: `12`, `3.2 MB`, `2.1 Gflop`; "" for NaN."""
+    if math.isnan(value):
+        return ""
+    unit = {"bytes": "B", "flops": "flop"}.get(fact_unit(fact), "")
+    if not unit:
+        return f"{value:.0f}"
+    for scale, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= scale * 0.9995:
+            return f"{value / scale:.3g} {prefix}{unit}"
+    return f"{value:.0f} {unit}"
+
+
 def process_text(frame: pd.DataFrame) -> str:
     """Return in one line what a process paid once, or "" if that is not known."""
     known = frame[(frame["workload"] == "process") & (frame["status"] == "ok")]
@@ -81,13 +122,19 @@ def process_text(frame: pd.DataFrame) -> str:
 
 
 def reason_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
-    """Return a line for each reason why rows are not ok or leave something out, commonest first."""
+    """Return a line for each reason why rows are not ok or leave something out, commonest first.
+
+    A reason that several workloads share has one line.
+    """
     noted = frame[frame["reason"] != ""]
-    counts = noted.groupby(["workload", "status", "reason"], sort=False).size()
-    counts = counts.sort_values(ascending=False, kind="stable")
-    lines = [
-        f"{workload}: {status}: {reason}" for workload, status, reason in list(counts.index)[:most]
-    ]
+    groups = noted.groupby(["status", "reason"], sort=False)["workload"]
+    counts = groups.size().sort_values(ascending=False, kind="stable")
+    names = groups.unique()
+    lines = []
+    for status, reason in list(counts.index)[:most]:
+        first, *others = names[status, reason]
+        more = f" and {len(others)} more" if others else ""
+        lines.append(f"{first}{more}: {status}: {reason}")
     if len(counts) > most:
         lines.append(f"... and {len(counts) - most} more reasons: see the column `reason`")
     return lines
@@ -96,16 +143,18 @@ def reason_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
 def case_texts(frame: pd.DataFrame) -> list[str]:
     """Return :func:`case_text` of each row."""
     axes = axis_columns(frame)
-    columns = [frame["transform"], frame["target"], *(frame[axis] for axis in axes)]
+    columns = [frame[name] for name in ("precision", "transform", "target", *axes)]
     return [
-        case_text(dict(zip(axes, values, strict=True)), transform, target)
-        for transform, target, *values in zip(*columns, strict=True)
+        case_text(dict(zip(axes, values, strict=True)), transform, target, precision)
+        for precision, transform, target, *values in zip(*columns, strict=True)
     ]
 
 
-def case_text(axes: dict[str, Any], transform: str, target: str) -> str:
+def case_text(axes: dict[str, Any], transform: str, target: str, precision: str = "") -> str:
     """Return a case as short text; an axis that it lacks and what is usual are left out."""
     parts = [f"{name}={value}" for name, value in axes.items() if not _is_missing(value)]
+    if precision:
+        parts.append(f"precision={precision}")
     if transform not in ("", "forward"):
         parts.append(f"transform={transform}")
     if target not in ("", "cpu"):

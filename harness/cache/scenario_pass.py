@@ -42,21 +42,22 @@ def cached_pass(
             if number:
                 compiled_in = Path(scratch, "compiled")
                 compiled_in.mkdir()
-        _ahead_of_time(taken, prepared, proof, scenario, compiled_in, announce)
+        ahead_of_time(taken, prepared, proof, scenario, compiled_in, announce)
         _first_call(taken, prepared, proof, scenario, called_in, ready_ns, announce)
         if scenario != "warm":
             scenarios.use(folder)  # not a directory that is gone in a moment
     return taken
 
 
-def _ahead_of_time(
+def ahead_of_time(
     taken: Pass,
     prepared: Prepared,
     proof: evidence.Evidence,
     scenario: str,
     folder: Path,
-    announce: Callable[[str], None],
+    announce: Callable[[str], None] = lambda stage: None,
 ) -> None:
+    """Trace, lower and compile (or load) once, with `folder` as the persistent cache."""
     scenarios.use(folder)
     jax.clear_caches()
     jitted = wrap(prepared)
@@ -78,9 +79,12 @@ def _ahead_of_time(
         announce("trace")
         traced, spent = timed(lambda: jitted.trace(*prepared.abstract, **keywords))
         taken.judge("trace", [spent], 1, proof.take(), prepared.expected["trace"])
+        taken.traced = traced
         announce("lower")
         lowered, spent = timed(traced.lower)
     taken.judge("lower", [spent], 1, proof.take(), prepared.expected["lower"])
+
+    taken.lowered = lowered
 
     announce("compile")
     before = scenarios.entries(folder)

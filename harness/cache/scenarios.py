@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.targets import Target
 
 SCENARIOS = {
     "off": "no persistent cache: what every other number of the harness is taken in",
@@ -41,6 +42,17 @@ def find(name: str) -> str:
     if name not in SCENARIOS:
         raise UsageError(f"No scenario is called {name!r}; known are {', '.join(SCENARIOS)}.")
     return name
+
+
+def inapplicable(scenario: str, target: Target) -> str | None:
+    """Return why a target cannot be measured in a scenario, or None if it can."""
+    if scenario == "off" or not target.compile_only:
+        return None
+    # Reading it, jax 0.10 to 0.12 say: "PjRtCompiler must be constructed with a Client".
+    return (
+        f"{target.name} is compiled for without a device, and what JAX's persistent cache then "
+        "writes it cannot read back: only the scenario 'off' can be measured"
+    )
 
 
 def environment(scenario: str, folder: str) -> dict[str, str]:

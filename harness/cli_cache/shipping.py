@@ -54,11 +54,12 @@ def ship(
     from harness.cache.experiments import shipping_figure as figures
     from harness.cache.experiments import subjects
     from harness.cache.experiments import symbolic as sizes
+    from harness.figures import check
 
     if figure is not None:  # before minutes of measuring
         if symbolic is not None:
             raise UsageError("--figure draws the paths, and --symbolic takes none: leave one out.")
-        figures.check(figure)
+        check(figure)
         check_writable("--figure", figure)
     chosen = subjects.one_workload(workload, benchmarks)
     cases = subjects.cases_of(chosen, case or [], target)

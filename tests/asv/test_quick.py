@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.metrics import FACT_METRICS
 from tests.asv.project import ENV, JAX, MACHINE, PYTHON, Project, is_na, row
 
 STAGES = {f"track_{stage}" for stage in ("trace", "lower", "compile", "dispatch", "execute")}
+FACTS = {f"track_{fact}" for fact in FACT_METRICS}
 
 FAMILY = """
 from abc import abstractmethod
@@ -186,7 +188,7 @@ def test_every_stage_of_every_concrete_workload_is_a_benchmark(project, fine):
     _, names = fine
     workloads = {f"family.{name}" for name in ("Concrete", "Deep", "Heir", "Made", "AlsoMade")}
     workloads.add("shapes.Shapes")
-    assert names == {f"{workload}.{stage}" for workload in workloads for stage in STAGES}
+    assert names == {f"{workload}.{stage}" for workload in workloads for stage in STAGES | FACTS}
 
 
 def test_an_imported_workload_is_listed_and_measured_once(project, fine):

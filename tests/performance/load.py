@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.program.facts import TOTALS, Facts
 from harness.records import SCHEMA, STAGES, Record, StageSamples, digest, to_raw
 from harness.store import Store, store_path
 
@@ -159,6 +160,11 @@ def record(
         },
         reference_ns={stage: round(rng.uniform(1e4, 5e7), 1) for stage in (*STAGES, "loop")},
         fingerprint=digest(workload, case),
+        facts=Facts(
+            **{fact: 100 * case + number for number, fact in enumerate(TOTALS)},  # type: ignore[arg-type]
+            stablehlo_kinds={"add": 2, "dot_general": 1, "broadcast_in_dim": 3, "maximum": 1},
+            fusion_kinds={"loop": 2},
+        ),
         load_average=[1.27490234375, 0.98388671875, 0.5751953125],
     )
 

@@ -11,7 +11,8 @@ from typing import Any
 import jax
 import msgspec
 
-from harness import evidence, program, stages, unit
+from harness import evidence, stages, unit
+from harness.program.text import fingerprint
 from harness.workload import enumerate_cases
 
 _KINDS = ("trace", "lower", "compile")
@@ -71,7 +72,7 @@ def _first(
         "steps_s": {name: times[i + 1] - times[i] for i, name in enumerate(_KINDS)},
         "events": built,
         "call_events": called,
-        "fingerprint": program.fingerprint(compiled),
+        "fingerprint": fingerprint(compiled),
     }
 
 

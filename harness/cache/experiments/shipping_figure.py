@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 from harness.cache.experiments.shipping import Report, median_step_s
-from harness.errors import UsageError
+from harness.figures import GREEN, GREY, ORANGE, SKY, VERMILLION, save
 
 PHASES = {
     "process": ("process", "import", "backend"),
@@ -18,20 +17,7 @@ PHASES = {
 }
 """Parts of the bar, and the steps that each is made of."""
 
-# Okabe and Ito's palette: told apart with any colour vision, and in print.
-_COLOURS = ("#999999", "#56B4E9", "#E69F00", "#D55E00", "#009E73")
-
-
-def check(output: Path) -> None:
-    """Raise :class:`UsageError` if no figure could be drawn into `output`."""
-    if output.suffix not in (".svg", ".png", ".html"):
-        raise UsageError(f"--figure {output}: expected a name that ends in .svg, .png or .html.")
-    for module, package in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
-        if importlib.util.find_spec(module) is None:
-            raise UsageError(
-                f"--figure needs {package}, which is not installed: pip install "
-                "'jax-harness[figures]'."
-            )
+_COLOURS = (GREY, SKY, ORANGE, VERMILLION, GREEN)
 
 
 def chart(report: Report) -> Any:
@@ -70,8 +56,4 @@ def chart(report: Report) -> Any:
 
 def draw(report: Report, output: Path) -> None:
     """Write the figure into a `.svg`, `.png` or `.html` file."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    if output.suffix == ".html":
-        chart(report).save(str(output), inline=True)
-    else:
-        chart(report).save(str(output), scale_factor=2 if output.suffix == ".png" else 1)
+    save(chart(report), output)

@@ -48,7 +48,10 @@ def cases_of(
     Raises:
         UsageError: no case is left, or this machine lacks the target.
     """
-    lacking = targets.find(target).lacking()
+    found = targets.find(target)
+    lacking = found.lacking()
+    if found.compile_only:
+        lacking = "it is compiled for without a device, and what is asked for here runs programs"
     if lacking:
         raise UsageError(f"target {target!r}: {lacking}. Name another with --target.")
     if choices:

@@ -8,7 +8,12 @@ import sys
 import jax
 import pytest
 
-from harness.program import fingerprint, normalise
+from harness.program.text import (
+    fingerprint,
+    normalise,
+    normalise_jaxpr,
+    normalise_stablehlo,
+)
 
 FUNCTION = """
 import jax.numpy as jnp
@@ -52,13 +57,14 @@ def test_what_has_no_text_has_no_fingerprint():
 
 SCRIPT = """
 import jax
-from harness import inputs, program, stages
+from harness import inputs, stages
+from harness.program.text import fingerprint
 from harness.reference import Reference
 from harness.workload import Case
 
 prepared = stages.prepare(Reference, Case())
 jitted = stages.wrap(prepared)
-print(program.fingerprint(jitted.trace(*prepared.abstract).lower().compile()))
+print(fingerprint(jitted.trace(*prepared.abstract).lower().compile()))
 """
 
 
@@ -106,3 +112,70 @@ def test_tables_of_files_and_frames_are_stripped():
     header, body = "HloModule jit_f\n\n", f"ENTRY main {{\n{ADD}\n}}\n"
     assert normalise(header + tables + body) == normalise(header + body)
     assert "HloModule jit_f" in normalise(header + tables + body)
+
+
+def traced(lines=0, file="here.py"):
+    names = {}
+    exec(compile("\n" * lines + FUNCTION.format(constant=2), file, "exec"), names)
+    return jax.jit(names["function"]).trace(jax.ShapeDtypeStruct((4, 4), "float32"))
+
+
+def test_stablehlo_with_locations_becomes_that_without():
+    lowered = traced().lower()
+    full = lowered.as_text(debug_info=True)
+    assert "loc(" in full
+    assert normalise_stablehlo(full) == normalise_stablehlo(lowered.as_text())
+    assert "loc" not in normalise_stablehlo(full)
+
+
+def test_stablehlo_of_other_lines_is_the_same():
+    one, other = (
+        traced(lines, file).lower().as_text(debug_info=True) for lines, file in ((0, "a"), (9, "b"))
+    )
+    assert one != other
+    assert normalise_stablehlo(one) == normalise_stablehlo(other)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "loc(unknown)",
+        "loc(#loc12)",
+        'loc("a ) name \\" (")',
+        'loc("f"("a.py":3:1 to :9))',
+        'loc(callsite("f" at "g"("h")))',
+    ],
+)
+def test_locations_are_stripped_whatever_they_hold(location):
+    line = "    %0 = stablehlo.sine %arg0 : tensor<4xf32>"
+    assert normalise_stablehlo(f"module {{\n{line} {location}\n}} {location}\n") == (
+        f"module {{\n{line}\n}}\n"
+    )
+
+
+def test_the_table_of_locations_is_stripped():
+    text = '#loc = loc(unknown)\n#loc1 = loc("x"(#loc))\nmodule @f {\n}\n#loc2 = loc("a":1:2)\n'
+    assert normalise_stablehlo(text) == "module @f {\n}\n"
+
+
+def test_source_comments_of_a_jaxpr_are_stripped():
+    jaxpr = traced().jaxpr
+    full = jaxpr.pretty_print(source_info=True)
+    assert "here.py" in full
+    assert normalise_jaxpr(full) == normalise_jaxpr(str(jaxpr))
+
+
+def test_addresses_in_a_jaxpr_are_stripped():
+    one, other = (f"c = call[f=<function g at {at}>] a" for at in ("0x7f01aB", "0x55de3"))
+    assert normalise_jaxpr(one) == normalise_jaxpr(other) == "c = call[f=<function g at 0x>] a\n"
+
+
+def test_the_jaxpr_of_a_callback_is_the_same_each_time():
+    def build():
+        def on_host(v):
+            return v
+
+        shape = jax.ShapeDtypeStruct((), "float32")
+        return jax.jit(lambda x: jax.pure_callback(on_host, shape, x)).trace(1.0).jaxpr
+
+    assert normalise_jaxpr(str(build())) == normalise_jaxpr(str(build()))

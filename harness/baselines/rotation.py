@@ -1,0 +1,47 @@
+"""How many sets of inputs take turns, so that what is timed does not come from a cache."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+CACHE_MULTIPLE = 4
+"""A working set is beyond a cache that is this many times smaller."""
+
+MOST_BYTES = 256 * 2**20
+MOST_SETS = 16
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def set_count(argument_bytes: int, cache_bytes: int | None) -> int:
+    """Return how many sets of inputs there should be.
+
+    Enough to exceed :data:`CACHE_MULTIPLE` caches, where that many can be afforded.
+    """
+    if not argument_bytes:
+        return 1
+    enough = math.ceil(CACHE_MULTIPLE * (cache_bytes or 0) / argument_bytes)
+    return max(1, min(enough, MOST_SETS, MOST_BYTES // argument_bytes))
+
+
+def is_cache_resident(sets: int, argument_bytes: int, output_bytes: int, cache: int | None) -> bool:
+    """Tell whether what takes turns, and one result, may stay in the cache."""
+    return cache is not None and sets * argument_bytes + output_bytes < CACHE_MULTIPLE * cache
+
+
+def last_level_cache() -> int | None:
+    """Return the size in bytes of the first processor's largest cache, or None if unknown."""
+    sizes = []
+    for file in _CACHES.glob("index*/size"):  # Linux
+        text = file.read_text().strip()
+        if text[:-1].isdecimal() and text[-1] in _UNITS:
+            sizes.append(int(text[:-1]) * _UNITS[text[-1]])
+    return max(sizes, default=None) or _from_configuration()
+
+
+def _from_configuration() -> int | None:
+    name = "SC_LEVEL3_CACHE_SIZE"
+    return (os.sysconf(name) or None) if name in getattr(os, "sysconf_names", {}) else None

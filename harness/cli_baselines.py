@@ -1,0 +1,124 @@
+"""`harness baselines`: XLA beside the baselines. Thin: parse, call, print."""
+
+from __future__ import annotations
+
+import enum
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOTHING_MEASURED = 4
+
+
+HELP = """Is XLA faster than the baselines, by how much, and when does its compilation pay?
+
+\b
+  harness baselines                          a table per workload
+  harness baselines -s softmax --format json every number of some
+  harness baselines --figure fusion.svg      ratios with intervals, and the roofline
+
+\b
+Reading a row:
+  ratio       time of the baseline / time of XLA; above 1 XLA is faster. In brackets its 95 %
+              interval over processes; there is none with fewer than 3 on a side.
+  launches    kernels of XLA | of the baseline (its array operations, where not counted).
+  bytes       moved, in multiples of the least that any program must move.
+  roofline    share of what the machine can do at best, by the ceilings of the same sweep.
+  pays after  calls until XLA's compilation is paid back, with a cold | warm cache.
+  verdict     XLA faster; baseline faster; unsure: the interval holds 1; no ratio: a check
+              failed, and the reason stands below the table.
+
+A ratio is only given where both sides were right (against float64), used the threads they were
+told to, and stayed below the roofline. Losses are shown like wins.
+
+\b
+Exit codes: 0 fine; 2 wrong usage; 4 there is no comparison to show.
+"""
+
+
+class Format(enum.StrEnum):
+    """How the comparison is printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    markdown = "markdown"
+
+
+def baselines(
+    path: Annotated[
+        Path, typer.Argument(metavar="[RESULTS]", help="A results tree, or one records file.")
+    ] = Path("results"),
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),
+    ] = None,
+    format_: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="table; markdown, the same to paste; csv or json, every column in full precision.",
+        ),
+    ] = Format.table,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw ratios and roofline into a .svg, .png or .html file (extra 'figures').",
+        ),
+    ] = None,
+) -> None:
+    """Print XLA beside the baselines; :data:`HELP` is what the command says of itself."""
+    from harness import figures
+    from harness.analysis.against import against_baseline
+    from harness.analysis.against_tables import without_empty_axes
+    from harness.analysis.choose import narrow
+
+    if figure is not None:
+        figures.check(figure)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = against_baseline(path)
+    for warning in caught:
+        _say(str(warning.message))
+    if frame.empty:
+        _say(f"no comparison under {path}. `harness run --with-baselines` makes some.")
+        raise typer.Exit(NOTHING_MEASURED)
+    frame = without_empty_axes(narrow(frame, select or [], latest=False))
+    _print(frame, format_)
+    if figure is not None:
+        from harness.analysis.against_figure import chart
+
+        figures.save(chart(frame), figure)
+        _say(f"{figure} drawn")
+
+
+def _print(frame: pd.DataFrame, format_: Format) -> None:
+    from harness.analysis import against_tables as texts
+
+    if format_ is Format.csv:
+        frame.to_csv(sys.stdout, index=False)
+    elif format_ is Format.json:
+        print(texts.to_json(frame))
+    elif format_ is Format.markdown:
+        for heading, table in texts.tables(frame):
+            print(f"**{heading}**\n\n{texts.to_markdown(table)}\n")
+        print("\n".join(f"- {line}" for line in (*texts.LEGEND, *texts.notes(frame))))
+    else:
+        from harness.terminal import console, print_rows
+
+        for heading, table in texts.tables(frame):
+            console.print(heading, markup=False, soft_wrap=True, style="bold")
+            print_rows(table)
+        for line in (*texts.LEGEND, *texts.notes(frame)):
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def _say(text: str) -> None:
+    print(f"harness: {text}", file=sys.stderr)

@@ -1,0 +1,31 @@
+"""What asv shows of a workload: the names and units of its metrics. All are better when lower."""
+
+from __future__ import annotations
+
+from harness.program.facts import TOTALS
+
+CACHE_METRICS = (
+    *("load", "first_call_cold", "first_call_warm", "start_cold", "start_warm"),
+    *("entry_bytes", "relative_warm"),
+)
+"""Of a workload that is measured with a cold and a warm persistent cache. `relative_warm` is the
+first call's time, warm / cold."""
+
+# Of `aliased_bytes` more is better: asv would call a donation that works a regression.
+FACT_METRICS = tuple(fact for fact in TOTALS if fact != "aliased_bytes")
+"""The facts of a program, which no noise disturbs: a change of one is a change of the program."""
+
+
+def fact_unit(fact: str) -> str:
+    """Return the unit of one of :data:`harness.program.facts.TOTALS`."""
+    if fact.endswith("_bytes") or fact == "bytes_accessed":
+        return "bytes"
+    return "flops" if fact == "flops" else "count"
+
+
+UNITS = {
+    "entry_bytes": "bytes",
+    "relative_warm": "ratio",
+    **{fact: fact_unit(fact) for fact in FACT_METRICS},
+}
+"""Units of what is no time."""

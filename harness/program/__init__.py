@@ -1,0 +1,1 @@
+"""What was built: the facts of a program, its identity, and its text."""

@@ -1,0 +1,220 @@
+"""Build the program of one case in a process of its own, and hear what came of it.
+
+The target decides the environment of that process, which JAX reads when it is imported; that is
+why the caller's own process cannot build.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from harness import targets
+from harness.errors import HarnessError, UsageError
+from harness.process import STARTUP_TIMEOUT_S, STDERR_LINES, child_environment
+from harness.program.facts import Facts
+from harness.unit import Unit, locate
+from harness.workload import SEVERAL_DEVICES, Case, Workload, name_of
+
+CHILD = "harness.program.child"
+
+STAGES = ("jaxpr", "stablehlo", "hlo")
+"""The texts of a program: as traced, as lowered, and as XLA optimised it."""
+
+
+class BuildError(HarnessError):
+    """A case cannot be built; the text says in which step, and what was raised."""
+
+    exit_code = 3
+
+
+class TargetLacking(HarnessError):
+    """This machine does not have the target."""
+
+    exit_code = 4
+
+
+class Job(msgspec.Struct):
+    """What a building process is asked for."""
+
+    unit: Unit
+    """Whose source, target and environment are meant; it measures nothing."""
+    axes: dict[str, Any]
+    transform: str
+    precision: str
+    stage: str
+    """Which text is wanted: one of :data:`STAGES`, or none."""
+    located: bool
+    """Whether the text says where in the source each operation comes from."""
+    with_facts: bool
+    """Whether facts and fingerprint are wanted, for which the program must be compiled."""
+    label: str
+    timeout_s: float
+
+
+class Built(msgspec.Struct, tag="built"):
+    """What a building process made."""
+
+    text: str
+    """The text of the stage that was asked for."""
+    fingerprint: str = ""
+    facts: Facts | None = None
+    """None where they were not asked for, as is the fingerprint."""
+
+
+class Step(msgspec.Struct, tag="step"):
+    """The process begins with a step: `inputs`, `trace`, `lower`, `compile`, `text`."""
+
+    name: str
+
+
+class Failed(msgspec.Struct, tag="failed"):
+    """The process cannot go on, for a reason that the user can mend."""
+
+    reason: str
+    no_device: bool = False
+
+
+Message = Built | Step | Failed
+
+_decode = msgspec.json.Decoder(Message).decode
+
+
+def check_stage(name: str) -> str:
+    """Return `name`, or raise :class:`UsageError` with the stages there are."""
+    if name not in STAGES:
+        raise UsageError(f"No text is called {name!r}; --stage takes {', '.join(STAGES)}.")
+    return name
+
+
+def job(
+    workload: type[Workload],
+    case: Case,
+    stage: str = "hlo",
+    *,
+    located: bool = False,
+    with_facts: bool = False,
+) -> Job:
+    """Describe the building of one case, for its text of `stage` and, perhaps, its facts.
+
+    Raises:
+        UsageError: there is no such target.
+        TargetLacking: this machine does not have it.
+    """
+    target = targets.find(case.target)
+    lacking = target.lacking()
+    if lacking:
+        raise TargetLacking(f"Target {case.target!r}: {lacking}. Name another with --target.")
+    several = case.transform in SEVERAL_DEVICES and target.family == "cpu"
+    unit = Unit(
+        source=locate(workload),
+        target=target.name,
+        description=target.description,
+        platforms=target.platforms,
+        environment=dict(target.environment),
+        cpu_devices=targets.virtual_cpu_devices() if several else 0,
+        x64=workload.x64,
+        cases=[],
+        passes=0,
+        seed=0,
+        process_key="",
+        reference_key="",
+        base={},
+    )
+    label = " ".join(filter(None, (name_of(workload), case.label)))
+    return Job(
+        unit,
+        dict(case.axes),
+        case.transform,
+        case.precision,
+        stage,
+        located,
+        with_facts,
+        label,
+        workload.timeout_s,
+    )
+
+
+def build(wanted: Job, on_step: Callable[[str], None] = lambda step: None) -> Built:
+    """Run `wanted` in a process of its own and return what it made.
+
+    `on_step` is called with the name of each step as it begins. A step that takes longer than the
+    workload's `timeout_s` is ended. Whatever happens here, a Ctrl-C included, the process and all
+    that it started are gone afterwards.
+
+    Raises:
+        BuildError: the workload raised, or the process did not survive.
+        TargetLacking: JAX finds no such device after all.
+    """
+    readable, writable = os.pipe()
+    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said:
+        asked.write(msgspec.json.encode(wanted))
+        asked.seek(0)
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-m", CHILD, str(writable)],
+                stdin=asked,
+                stdout=said,
+                stderr=said,
+                pass_fds=(writable,),
+                env=child_environment(wanted.unit),
+                start_new_session=True,
+            )
+        finally:
+            os.close(writable)
+        try:
+            return _listen(wanted, child, readable, on_step)
+        except _Silent as silent:
+            said.seek(0)
+            lines = said.read().decode(errors="replace").strip().splitlines()[-STDERR_LINES:]
+            raise BuildError("\n  ".join([f"{wanted.label}: {silent}", *lines])) from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            os.close(readable)
+
+
+class _Silent(Exception):
+    """The process ended without an answer; the text says how."""
+
+
+def _listen(
+    wanted: Job, child: subprocess.Popen[bytes], readable: int, on_step: Callable[[str], None]
+) -> Built:
+    pending, step = b"", "start"
+    deadline = time.monotonic() + STARTUP_TIMEOUT_S
+    with selectors.DefaultSelector() as selector:
+        selector.register(readable, selectors.EVENT_READ)
+        while True:
+            if not selector.select(max(0.0, deadline - time.monotonic())):
+                raise BuildError(
+                    f"{wanted.label}: the step {step!r} was not done after {wanted.timeout_s:g} s "
+                    "and was stopped. `timeout_s` of the workload says how long it may take."
+                )
+            data = os.read(readable, 1 << 20)
+            *lines, pending = (pending + data).split(b"\n")
+            for line in lines:
+                message = _decode(line)
+                if isinstance(message, Built):
+                    return message
+                if isinstance(message, Failed):
+                    kind = TargetLacking if message.no_device else BuildError
+                    raise kind(f"{wanted.label}: {message.reason}")
+                step = message.name
+                on_step(step)
+                deadline = time.monotonic() + wanted.timeout_s
+            if not data:
+                code = child.wait()
+                how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+                raise _Silent(f"the building process ended in the step {step!r}: {how}")

@@ -1,0 +1,129 @@
+"""The process that builds the program of one case, started by :mod:`harness.program.building`.
+
+Run as `python -m harness.program.child CHANNEL`: the job comes on standard input, messages go to
+the open file CHANNEL, and what a workload prints goes elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import msgspec
+
+from harness.program.building import Built, Failed, Job, Message, Step
+
+
+def main() -> None:
+    """Read a job, build, answer, and end."""
+    channel = int(sys.argv[1])
+    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+
+    def send(message: Message) -> None:
+        view = memoryview(msgspec.json.encode(message) + b"\n")
+        while view:
+            view = view[os.write(channel, view) :]
+
+    send(_answer(wanted, send))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # backends may hang in their own exit handlers
+
+
+def _answer(wanted: Job, send: Any) -> Message:
+    import jax
+
+    from harness import topologies, transforms
+    from harness.session import describe
+    from harness.workload import WorkloadError
+
+    steps: list[str] = []
+
+    def begin(step: str) -> None:
+        steps.append(step)
+        send(Step(step))
+
+    unit, topology = wanted.unit, None
+    try:
+        topologies.check_variables(unit)
+        jax.devices()
+        if unit.description:
+            topology = topologies.describe(unit.target, unit.description)
+        topologies.check_device(unit)
+    except RuntimeError as error:
+        return Failed(f"JAX found no {unit.target} device: {error}", no_device=True)
+    except topologies.Unusable as error:
+        return Failed(str(error), no_device=True)
+    try:
+        return _build(wanted, topology, begin)
+    except transforms.NotApplicable as error:
+        return Failed(f"this case cannot be built here: {error}.")
+    except WorkloadError as error:
+        return Failed(str(error))
+    except (Exception, SystemExit) as error:  # a user's function may raise anything
+        return Failed(f"the step {steps[-1]!r} raised {describe(error)}")
+
+
+def _build(wanted: Job, topology: Any, begin: Any) -> Message:
+    import jax
+
+    from harness import stages, unit
+    from harness.program import reading, text
+    from harness.records import plain_axes
+    from harness.workload import Case
+
+    begin("import")
+    workload = _load(wanted, unit)
+    if workload.x64:  # who asks for a workload of another commit cannot know what it wants
+        jax.config.update("jax_enable_x64", True)
+    begin("inputs")
+    case = Case(
+        plain_axes(wanted.axes), wanted.transform, wanted.unit.target, precision=wanted.precision
+    )
+    prepared = stages.prepare(workload, case, topology)
+    jitted = stages.wrap(prepared)
+    begin("trace")
+    traced = None if prepared.is_pmap else jitted.trace(*prepared.abstract, **prepared.static)
+    shown = ""
+    if wanted.stage == "jaxpr":
+        jaxpr = traced.jaxpr if traced else jax.make_jaxpr(jitted)(*prepared.abstract).jaxpr
+        shown = str(jaxpr.pretty_print(source_info=True) if wanted.located else jaxpr)
+        if not wanted.with_facts:
+            return Built(shown)
+    begin("lower")
+    lowered = traced.lower() if traced else jitted.lower(*prepared.abstract)
+    if wanted.stage == "stablehlo":
+        shown = lowered.as_text(debug_info=wanted.located)
+        if not wanted.with_facts:
+            return Built(shown)
+    begin("compile")
+    compiled = lowered.compile()
+    misplaced = topology.misplaced(compiled) if topology else ""
+    if misplaced:
+        return Failed(misplaced)
+    begin("text")
+    if wanted.stage == "hlo":
+        whole = compiled.as_text()
+        if not whole:
+            return Failed(
+                f"the back end of {wanted.unit.target} gives no text of what it compiled. Ask for "
+                "--stage stablehlo."
+            )
+        shown = whole if wanted.located else text.normalise(whole)
+    facts = reading.read(traced, lowered, compiled) if wanted.with_facts else None
+    return Built(shown, text.fingerprint(compiled), facts)
+
+
+def _load(wanted: Job, unit: Any) -> Any:
+    source = wanted.unit.source
+    try:
+        return unit.load(source)
+    except (AttributeError, FileNotFoundError) as error:
+        from harness.workload import WorkloadError
+
+        raise WorkloadError(f"there is no {source.qualname} in {source.module}: {error}") from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Programs that a sweep kept, so that two commits can be compared long after they were measured.
+
+One file per program, whichever cases and commits it came from: the fingerprint is its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.errors import StoreError
+from harness.program.text import normalise
+
+SCHEMA = 1
+
+
+class Kept(msgspec.Struct):
+    """The texts of a program, without locations."""
+
+    schema: int
+    hlo: str
+    """As XLA optimised it: what the fingerprint is the hash of."""
+    stablehlo: str
+    """As JAX lowered it, in the case that came first."""
+
+
+def folder_of(results: Path, machine: str) -> Path:
+    """Return where the programs of a machine are kept in a results tree."""
+    return results / machine / "programs"
+
+
+def path_of(folder: Path, fingerprint: str) -> Path:
+    """Return the file of one program."""
+    return folder / f"{fingerprint}.json.gz"
+
+
+def open_folder(folder: Path) -> None:
+    """Make the folder and prove that it can be written, before anything is measured."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise StoreError(
+            f"Programs cannot be kept in {folder}: {error.strerror or error}. Free space or "
+            "permissions there, or run without --keep-programs (HARNESS_KEEP_PROGRAMS)."
+        ) from error
+
+
+def keep(folder: Path, fingerprint: str, lowered: Any, compiled: Any) -> None:
+    """Write the texts of a program, unless they are there.
+
+    `lowered` and `compiled` are the objects of `jax.stages`. A reader sees the whole file or none,
+    and equal texts are equal bytes.
+    """
+    path = path_of(folder, fingerprint)
+    if not fingerprint or path.exists():
+        return
+    texts = Kept(SCHEMA, normalise(compiled.as_text()), lowered.as_text())
+    data = gzip.compress(msgspec.json.encode(texts), mtime=0)
+    handle, scratch = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+        raise
+
+
+def read(folder: Path, fingerprint: str) -> Kept | None:
+    """Return a program that was kept, or None if it was not.
+
+    Raises:
+        StoreError: its file cannot be read.
+    """
+    path = path_of(folder, fingerprint)
+    try:
+        found = msgspec.json.decode(gzip.decompress(path.read_bytes()), type=Kept)
+    except FileNotFoundError:
+        return None
+    except (OSError, EOFError, zlib.error, msgspec.MsgspecError) as error:
+        raise StoreError(
+            f"The program in {path} cannot be read: {error}. Delete the file; `harness run --fresh "
+            "--keep-programs` writes it anew."
+        ) from error
+    return found if found.schema == SCHEMA else None

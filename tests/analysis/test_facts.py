@@ -1,0 +1,216 @@
+import math
+
+import numpy as np
+import pytest
+
+import harness
+from harness.analysis.choose import ordinary
+from harness.analysis.load import frame_of
+from harness.analysis.program_facts import COLUMNS
+from harness.analysis.tables import count_text, fact_table, stage_table
+from harness.errors import HarnessWarning, UsageError
+from harness.metrics import FACT_METRICS, UNITS, fact_unit
+from harness.program.facts import TOTALS, Facts
+from tests.analysis.comparisons import numpy, xla
+from tests.analysis.trees import record, write, write_asv
+
+FACTS = Facts(
+    launches=3, flops=2.0, temporary_bytes=0, fusion_kinds={"loop": 2, "custom": 1}, loop_trips=[8]
+)
+
+
+def of(frame, **wanted):
+    """Return the values of a long frame of facts by (fact, kind)."""
+    for column, value in wanted.items():
+        frame = frame[frame[column] == value]
+    return dict(zip(zip(frame["fact"], frame["kind"], strict=True), frame["value"], strict=True))
+
+
+# In the frame of times
+
+
+def test_every_total_is_a_column_and_nan_where_nobody_knows_it(tmp_path):
+    write(tmp_path, record(0, facts=FACTS), record(1, facts=FACTS), record(2))
+    (row,) = harness.load(tmp_path).to_dict("records")
+    assert {name: row[name] for name in TOTALS if not math.isnan(row[name])} == {
+        "launches": 3,
+        "flops": 2,
+        "temporary_bytes": 0,
+    }
+    assert row["reason"] == ""
+    assert set(harness.load(tmp_path)[list(TOTALS)].dtypes) == {np.dtype(float)}
+
+
+def test_a_fact_on_which_processes_disagree_is_nan_and_named(tmp_path):
+    other = Facts(launches=4, flops=2.0, fusions=1)
+    write(tmp_path, record(0, facts=FACTS), record(1, facts=other), record(2, facts=FACTS))
+    (row,) = harness.load(tmp_path).to_dict("records")
+    assert math.isnan(row["launches"])
+    assert (row["flops"], row["fusions"], row["temporary_bytes"]) == (2, 1, 0)
+    assert row["status"] == "ok"
+    assert row["reason"] == "processes built different programs: they disagree on launches"
+
+
+def test_facts_of_a_replaced_record_contradict_nobody(tmp_path):
+    wrong = Facts(launches=9)
+    write(tmp_path, record(0, facts=wrong), record(1, facts=FACTS), record(0, facts=FACTS))
+    (row,) = harness.load(tmp_path).to_dict("records")
+    assert (row["launches"], row["reason"]) == (3, "")
+
+
+def test_cases_keep_their_own_facts(tmp_path):
+    sizes = [(8, 5), (4, 7), (16, 1)]
+    write(
+        tmp_path,
+        *(record(0, axes={"size": size}, facts=Facts(launches=n)) for size, n in sizes),
+        record(0, axes={"size": 2}),
+    )
+    frame = harness.load(tmp_path).set_index("size")
+    assert [frame.loc[size, "launches"] for size, _ in sizes] == [5, 7, 1]
+    assert math.isnan(frame.loc[2, "launches"])
+
+
+def test_records_at_hand_give_the_same_row_as_their_file(tmp_path):
+    records = [record(0, facts=FACTS), *xla([1e3]), *numpy([1e3])]
+    write(tmp_path, *records)
+    texts = ["backend", "threads", "precision", "comparable", "labels", "reason", "stage"]
+    for name in texts:
+        assert harness.load(tmp_path)[name].tolist() == frame_of(records)[name].tolist()
+
+
+# Rows of comparisons
+
+
+def test_rows_of_comparisons_are_told_from_ordinary_ones_and_left_out_of_tables(tmp_path):
+    wrong = {"comparable": False, "reasons": ["used 2 cores"], "labels": ["disturbed"]}
+    plain = record(0, workload="softmax.Softmax", axes={"width": 4096})
+    write(tmp_path, plain, *xla([1e3, 2e3]), *numpy([1e3, 2e3], comparison=wrong))
+    frame = harness.load(tmp_path)
+    slopes = frame[frame["stage"] == "slope"]
+    columns = ["backend", "threads", "comparable", "labels", "n_processes"]
+    assert slopes[columns].to_numpy().tolist() == [
+        ["xla", "one", "yes", "", 2],
+        ["numpy", "one", "no", "disturbed", 2],
+    ]
+    assert slopes["reason"].tolist() == ["", "not comparable: used 2 cores"]
+    rest = ordinary(frame)
+    assert rest["stage"].tolist() == ["trace"]
+    assert rest[["backend", "comparable"]].to_numpy().tolist() == [["xla", ""]]
+    assert len(stage_table(frame)) == 1
+
+
+def test_one_process_that_is_not_comparable_makes_the_row_so():
+    records = numpy([1e3] * 3)
+    records[0].comparison.comparable = False
+    assert set(frame_of(records)["comparable"]) == {"no"}
+
+
+def test_precision_is_a_column_and_part_of_a_case_in_tables():
+    frame = frame_of(
+        [record(0, precision=name, key=name) for name in ("tf32", "ieee")] + [record(0, key="k")]
+    )
+    assert sorted(frame["precision"]) == ["", "ieee", "tf32"]
+    assert stage_table(frame)["axes"].tolist() == [
+        "size=8",
+        "size=8, precision=ieee",
+        "size=8, precision=tf32",
+    ]
+
+
+# The long frame
+
+
+def test_the_long_frame_has_totals_kinds_and_trips(tmp_path):
+    write(tmp_path, record(0, facts=FACTS), record(1, facts=FACTS), record(0, axes={"size": 9}))
+    frame = harness.program_facts(tmp_path)
+    assert of(frame) == {
+        ("launches", ""): 3,
+        ("flops", ""): 2,
+        ("temporary_bytes", ""): 0,
+        ("fusion_kinds", "loop"): 2,
+        ("fusion_kinds", "custom"): 1,
+        ("loop_trips", "0"): 8,
+    }
+    assert set(frame["size"]) == {8}
+    assert list(frame.columns) == [*COLUMNS[:6], "size", *COLUMNS[6:]]
+
+
+def test_in_the_long_frame_a_disagreement_or_an_unknown_trip_is_nan(tmp_path):
+    other = Facts(launches=4, fusion_kinds={"loop": 2}, loop_trips=[None])
+    write(tmp_path, record(0, facts=FACTS), record(1, facts=other))
+    found = of(harness.program_facts(tmp_path))
+    assert found["flops", ""] == 2  # the other process does not know it
+    assert found["fusion_kinds", "loop"] == 2
+    for fact in (("launches", ""), ("fusion_kinds", "custom"), ("loop_trips", "0")):
+        assert math.isnan(found[fact])
+
+
+def test_the_long_frame_tells_comparisons_and_axes_named_like_a_column(tmp_path):
+    odd = record(0, axes={"kind": "copy", "size": 4}, facts=FACTS)
+    write(tmp_path, odd, *xla([1e3]))
+    frame = harness.program_facts(tmp_path)
+    assert of(frame, axis_kind="copy")["launches", ""] == 3
+    assert of(frame, threads="one")["launches", ""] == 1
+    assert frame[frame["threads"] == ""]["size"].iloc[0] == 4
+
+
+def test_the_long_frame_says_what_it_could_not_read(tmp_path):
+    path = write(tmp_path, record(0, facts=FACTS))
+    path.write_bytes(path.read_bytes() + b"{}\n")
+    with pytest.warns(HarnessWarning, match="1 corrupt"):
+        assert len(harness.program_facts(path)) == 6
+    with pytest.raises(UsageError, match="does not exist"):
+        harness.program_facts(tmp_path / "none")
+
+
+# From asv's trees, and as text
+
+
+def test_facts_in_asv_files_are_rows_named_after_them(tmp_path):
+    packed = [[12.0, 3.0], [["'tf32'", "'ieee'"], ["'forward'"], ["'cpu'"]], "1.a", None, None]
+    about = {
+        "f.Work.track_launches": {"param_names": ["precision", "transform", "target"]},
+    }
+    write_asv(tmp_path, {"f.Work.track_launches": packed, "f.Work.track_code_bytes": [[4]]}, about)
+    frame = harness.load(tmp_path)
+    launches = frame[frame["stage"] == "launches"]
+    assert launches["value"].tolist() == [12, 3]
+    assert launches["precision"].tolist() == ["tf32", "ieee"]
+    assert set(launches["unit"]) == {"count"}
+    assert frame[frame["stage"] == "code_bytes"]["unit"].tolist() == ["bytes"]
+    assert set(frame["backend"]) == {"xla"}
+    assert "launches" not in stage_table(frame)
+    assert "12" in fact_table(frame)["launches"].tolist()
+
+
+def test_the_table_of_facts_has_a_row_per_case():
+    facts = Facts(launches=3, fusions=2, flops=2.1e9, bytes_accessed=3e6, temporary_bytes=0)
+    frame = frame_of([record(0, facts=facts), record(0, axes={"size": 9}), *xla([1e3])])
+    assert fact_table(frame).to_numpy().tolist() == [
+        ["family.Work", "size=8", "3", "2", "2.1 Gflop", "3 MB", "0 B"],
+        ["family.Work", "size=9", "", "", "", "", ""],
+    ]
+    assert fact_table(frame_of([])).empty
+
+
+@pytest.mark.parametrize(
+    ("value", "fact", "text"),
+    [
+        (1234.0, "launches", "1234"),
+        (999.0, "flops", "999 flop"),
+        (1000.0, "flops", "1 kflop"),
+        (999_600.0, "temporary_bytes", "1 MB"),
+        (4.5e12, "bytes_accessed", "4.5 TB"),
+        (math.nan, "flops", ""),
+    ],
+)
+def test_facts_are_shown_with_a_unit_that_suits_them(value, fact, text):
+    assert count_text(value, fact) == text
+
+
+def test_asv_is_shown_every_fact_that_is_better_when_lower_and_its_unit():
+    assert set(TOTALS) - set(FACT_METRICS) == {"aliased_bytes"}
+    units = {fact: fact_unit(fact) for fact in TOTALS}
+    assert {fact for fact, unit in units.items() if unit == "flops"} == {"flops"}
+    assert units["bytes_accessed"] == units["peak_bytes"] == UNITS["code_bytes"] == "bytes"
+    assert units["launches"] == units["transcendentals"] == "count"

@@ -1,0 +1,45 @@
+import math
+
+import numpy as np
+import pytest
+
+from harness.analysis.ratios import ratio_of
+
+
+def test_the_ratio_is_that_of_the_medians_and_lies_in_its_interval():
+    found = ratio_of([20, 22, 21, 20.5], [10, 10.4, 9.8, 10.1])
+    assert found.value == pytest.approx(20.75 / 10.05)
+    assert 1.8 < found.low < found.value < found.high < 2.3
+
+
+def test_fewer_than_three_processes_on_a_side_have_no_interval():
+    for over, under in (([2.0, 2.1], [1.0, 1.1, 1.2]), ([2.0, 2.1, 2.2], [1.0])):
+        found = ratio_of(over, under)
+        assert found.value > 1.5
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+
+
+def test_values_without_spread_have_an_interval_without_width():
+    assert ratio_of([2.0] * 3, [1.0] * 4) == (2.0, 2.0, 2.0)
+    low, high = ratio_of([2.0, 2.0, 2.0 + 1e-15], [1.0] * 3)[1:]
+    assert low == pytest.approx(2)
+    assert high == pytest.approx(2)
+
+
+def test_a_stray_process_widens_the_interval_and_never_pushes_the_ratio_out_of_it():
+    calm = ratio_of([2.0, 2.1, 1.9, 2.05, 1.95], [1.0, 1.05, 0.95, 1.02, 0.98])
+    stray = ratio_of([2.0, 2.1, 1.9, 2.05, 40.0], [1.0, 1.05, 0.95, 1.02, 0.98])
+    assert stray.high / stray.low > 4 * calm.high / calm.low
+    assert stray.low <= stray.value <= stray.high
+
+
+@pytest.mark.parametrize("processes", [3, 8])
+def test_equal_sides_are_called_different_in_about_five_percent(processes):
+    rng = np.random.default_rng(7)
+    trials, wrong = 1000, 0
+    for _ in range(trials):
+        over, under = np.exp(rng.normal(0, 0.06, (2, processes)))
+        found = ratio_of(over.tolist(), under.tolist())
+        wrong += not found.low <= 1 <= found.high
+    assert 0.015 < wrong / trials < 0.07

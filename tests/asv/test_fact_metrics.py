@@ -1,0 +1,141 @@
+"""What asv shows of the program that was built, and of workloads that sweep the precision."""
+
+import math
+
+import pytest
+
+from harness import Workload, spec, suite
+from harness.asv_call import AsvCall
+from harness.metrics import FACT_METRICS
+from harness.program.facts import Facts
+from harness.workload import Case, enumerate_cases, name_of
+from tests.analysis.comparisons import xla
+from tests.analysis.trees import failed, record
+from tests.asv.project import Project
+
+PRECISE = """
+from harness import Workload, spec
+
+
+class Product(Workload):
+    sweep = {"size": [8]}
+    precisions = ("ieee", "tf32")
+    targets = ("cpu",)
+
+    def inputs(self, size):
+        return spec((size, size)), spec((size, size))
+
+    @staticmethod
+    def function(x, y):
+        return x @ y
+"""
+
+
+class Product(Workload):
+    sweep = {"size": [8, 16]}
+    precisions = ("ieee", "tf32")
+    targets = ("cpu",)
+
+    def inputs(self, size):
+        return spec((size, size)), spec((size, size))
+
+    @staticmethod
+    def function(x, y):
+        return x @ y
+
+
+def answers(*records):
+    for one in records:
+        one.workload = name_of(Product)
+    return suite.answers(Product, list(records))
+
+
+def of(case, process=0, **fields):
+    about = {"axes": dict(case.axes), "precision": case.precision, "key": case.id}
+    return record(process, **about, **fields)
+
+
+CASES = list(enumerate_cases(Product))
+
+
+def look_up(found, stage, case=CASES[0]):
+    return suite.look_up(Product, found, stage, tuple(case.coordinates.values()))
+
+
+def test_a_fact_on_which_processes_agree_is_one_value():
+    facts = Facts(launches=3, flops=2.5)
+    found = answers(of(CASES[0], 0, facts=facts), of(CASES[0], 1, facts=facts), of(CASES[0], 2))
+    assert look_up(found, "launches") == {"samples": [3.0], "number": 1}
+    assert look_up(found, "flops") == {"samples": [2.5], "number": 1}
+
+
+def test_a_fact_on_which_processes_disagree_fails_with_both():
+    found = answers(
+        of(CASES[0], 0, facts=Facts(launches=3)), of(CASES[0], 1, facts=Facts(launches=4))
+    )
+    with pytest.raises(suite.MeasurementFailed, match="launches is 3, 4"):
+        look_up(found, "launches")
+
+
+def test_a_fact_that_nobody_knows_is_not_available():
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    found = answers(of(CASES[0], facts=Facts(launches=3)))
+    with pytest.raises(SkipNotImplemented, match="neither JAX nor the back end"):
+        look_up(found, "code_bytes")
+
+
+def test_a_case_that_failed_has_failed_facts():
+    case = CASES[0]
+    found = answers(failed(axes=dict(case.axes), precision=case.precision, reason="ValueError: no"))
+    with pytest.raises(suite.MeasurementFailed, match="ValueError: no"):
+        look_up(found, "launches")
+
+
+def test_a_workload_that_is_only_measured_with_a_cache_has_the_facts_of_a_cold_one():
+    found = answers(of(CASES[0], scenario="cold", facts=Facts(launches=3)))
+    assert look_up(found, "launches")["samples"] == [3.0]
+
+
+def test_precisions_are_cases_of_their_own():
+    records = [of(case, facts=Facts(launches=n)) for n, case in enumerate(CASES)]
+    found = answers(*records)
+    assert [look_up(found, "launches", case)["samples"] for case in CASES] == [[0], [1], [2], [3]]
+    assert suite._case(Product, (16, "tf32", "forward", "cpu")) == Case(
+        {"size": 16}, "forward", "cpu", "tf32"
+    )
+
+
+def test_a_comparison_is_no_ordinary_measurement():
+    (side,) = xla([1e3], axes={"size": 8}, precision="ieee")
+    assert answers(side)["cases"] == {}
+
+
+def test_bench_selects_by_a_fact():
+    call = AsvCall(bench=(r"track_launches\(16, 'tf32', 'forward', 'cpu'\)",))
+    assert [case for case in CASES if call.selects(Product, case)] == [CASES[3]]
+
+
+def test_asv_finds_a_reader_per_fact_with_its_unit_and_shows_what_the_records_hold(tmp_path):
+    project = Project(tmp_path, {"precise": PRECISE})
+    project.run("--quick")
+    about = project.benchmarks()
+    for fact in FACT_METRICS:
+        reader = about[f"precise.Product.track_{fact}"]
+        assert reader["type"] == "track"
+        assert reader["param_names"] == ["size", "precision", "transform", "target"]
+    assert about["precise.Product.track_flops"]["unit"] == "flops"
+    assert about["precise.Product.track_peak_bytes"]["unit"] == "bytes"
+    assert about["precise.Product.track_launches"]["unit"] == "count"
+    assert "precise.Product.track_aliased_bytes" not in about
+    times = project.result("precise.Product.track_compile")["by_case"]
+    records = {r.precision: r for r in project.records("precise.Product")}
+    assert set(records) == {"ieee", "tf32"}
+    assert records["tf32"].status == "skipped"  # a CPU has one precision
+    key = ("8", "'ieee'", "'forward'", "'cpu'")
+    assert times[key] == records["ieee"].stages["compile"].samples_ns[0] / 1e9
+    for fact in FACT_METRICS:
+        shown = project.result(f"precise.Product.track_{fact}")["by_case"]
+        known = getattr(records["ieee"].facts, fact)
+        assert math.isnan(shown[key]) if known is None else shown[key] == known
+        assert math.isnan(shown["8", "'tf32'", "'forward'", "'cpu'"])

@@ -1,0 +1,73 @@
+"""What the machine can do at best."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from harness.baselines import ceilings
+from harness.baselines.ceilings import Ceilings, bandwidth_bytes_per_s, flops_per_s
+from harness.declaration import check
+from harness.workload import enumerate_cases, make_inputs, skip_reason
+
+
+def chosen(target):
+    cases = enumerate_cases(Ceilings, [target])
+    return [case for case in cases if skip_reason(Ceilings, case) is None]
+
+
+def test_it_is_declared_as_any_other_workload():
+    check(Ceilings)
+
+
+def test_a_cpu_and_a_gpu_measure_sizes_of_their_own():
+    cpu = [(case.axes["kind"], case.axes["size"], case.precision) for case in chosen("cpu")]
+    assert cpu == [(kind, "host", "ieee") for kind in ("copy", "triad", "gemm")]
+    gpu = [(case.axes["kind"], case.axes["size"], case.precision) for case in chosen("gpu")]
+    assert gpu == [
+        ("copy", "device", "ieee"),
+        ("triad", "device", "ieee"),
+        ("gemm", "device", "ieee"),
+        ("gemm", "device", "tf32"),
+        ("gemm-bfloat16", "device", "ieee"),
+    ]
+
+
+@pytest.mark.parametrize("kind", Ceilings.sweep["kind"])
+@pytest.mark.parametrize("size", Ceilings.sweep["size"])
+def test_the_bytes_are_those_of_inputs_and_output(kind, size):
+    (case,) = (
+        case
+        for case in enumerate_cases(Ceilings, ["gpu"])
+        if case.axes == {"kind": kind, "size": size} and case.precision == "ieee"
+    )
+    specs = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in make_inputs(Ceilings, case)]
+    out = jax.eval_shape(lambda *arrays: Ceilings.function(*arrays, kind=kind), *specs)
+    moved = sum(one.size * one.dtype.itemsize for one in (*specs, out))
+    assert ceilings.moved_bytes(kind, size) == moved
+
+
+@pytest.mark.parametrize("kind", ["copy", "triad", "gemm"])
+def test_function_and_baseline_compute_the_same(kind):
+    x = np.random.default_rng(2).standard_normal((16, 16)).astype("float32")
+    arrays = (x,) if kind == "copy" else (x, x + 1)
+    theirs = jax.jit(lambda *a: Ceilings.function(*a, kind=kind))(*arrays)
+    np.testing.assert_allclose(theirs, Ceilings.baseline(np, *arrays, kind=kind), rtol=1e-5)
+    assert kind != "copy" or theirs is not x
+
+
+def test_seconds_become_rates():
+    assert bandwidth_bytes_per_s("copy", "host", 0.5) == 2 * 2**26 / 0.5
+    assert bandwidth_bytes_per_s("triad", "device", 1.0) == 3 * 2**29
+    assert flops_per_s("gemm", "host", 1e-3) == pytest.approx(2 * 1024**3 / 1e-3)
+    assert flops_per_s("gemm-bfloat16", "device", 1.0) == 2 * 8192**3
+
+
+def test_a_rate_that_a_kind_does_not_tell_is_refused():
+    with pytest.raises(ValueError, match="bandwidth is told by copy, triad"):
+        bandwidth_bytes_per_s("gemm", "host", 1.0)
+    with pytest.raises(ValueError, match="arithmetic is told by gemm"):
+        flops_per_s("copy", "host", 1.0)
+    with pytest.raises(ValueError, match="expected a positive time"):
+        bandwidth_bytes_per_s("copy", "host", 0.0)

@@ -1,0 +1,242 @@
+"""Comparisons as a whole: real processes, plans, and what can go wrong in a sweep."""
+
+import json
+
+import pytest
+
+from harness import process, targets
+from harness.baselines import planning
+from harness.baselines.ceilings import Ceilings
+from harness.baselines.variables import variables
+from harness.plan import Options, Plan, local_context
+from harness.sampling import effort
+from harness.unit import CaseRef, Done, Source, Unit, locate
+from tests.baselines.running import base, compared, run
+from tests.sweeps import SUITES, sweep
+
+Gelu = compared("sound", "Gelu")
+Product = compared("sound", "Product")
+Sound = compared("unsound", "Sound")
+
+
+def no_ceilings(case):
+    return "kind" not in case.axes
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """One process per side, measured once for several tests."""
+    results = tmp_path_factory.mktemp("compared")
+    return results, sweep([Gelu], results, with_baselines=True, keep=no_ceilings)
+
+
+def sides(outcome):
+    found = [record for record in outcome.records if record.comparison]
+    return {(r.comparison.backend, r.comparison.threads): r for r in found}
+
+
+def test_every_side_is_measured_with_one_thread_and_with_all(swept):
+    found = sides(swept[1])
+    assert list(found) == [
+        (backend, threads) for threads in ("one", "all") for backend in ("xla", "numpy", "fused")
+    ]
+    for record in found.values():
+        assert (record.status, record.comparison.error < 1e-6) == ("ok", True), record.reason
+        assert record.stages["latency"].samples_ns
+        assert set(record.reference_ns) == {"loop"}
+        assert record.comparison.versions
+        assert record.comparison.argument_bytes == record.comparison.output_bytes == 4096
+        assert record.comparison.cpu_per_wall > 0
+        assert record.scenario == "off"
+    assert len({record.key for record in found.values()}) == 6
+
+
+def test_xlas_side_holds_its_stages_and_its_program_and_the_others_their_first_call(swept):
+    found = sides(swept[1])
+    xla, numpy = found["xla", "one"], found["numpy", "one"]
+    assert list(xla.stages)[:4] == ["trace", "lower", "compile", "load"]
+    assert all(len(xla.stages[stage].samples_ns) == 1 for stage in ("trace", "compile", "load"))
+    assert xla.fingerprint
+    assert xla.facts is not None
+    assert list(numpy.stages) == ["first_call", "latency", "dispatch", "slope"]
+    assert numpy.facts is None
+    assert numpy.comparison.operations == 8
+    assert "numexpr" in found["fused", "one"].comparison.versions
+
+
+def test_the_ordinary_records_of_a_sweep_with_baselines_are_the_same_as_without(swept):
+    ordinary = [r for r in swept[1].records if not r.comparison and r.workload == "sound.Gelu"]
+    assert [list(r.stages) for r in ordinary] == [
+        ["trace", "lower", "compile", "dispatch", "execute"]
+    ]
+
+
+def test_the_process_had_the_variables_of_its_threads(swept):
+    for (_, threads), record in sides(swept[1]).items():
+        flags = json.loads(bytes(record.environment))["flags"]
+        assert flags.get("NPROC") == ("1" if threads == "one" else None)
+        assert flags["JAX_ENABLE_COMPILATION_CACHE"] == "0"
+
+
+def test_a_comparison_is_resumed(swept):
+    again = sweep([Gelu], swept[0], with_baselines=True, keep=no_ceilings)
+    assert (again.measured, again.reused) == (0, 7)
+
+
+def test_a_precision_that_the_cpu_does_not_have_is_skipped_by_the_first_process(tmp_path):
+    def keep(case):
+        return case.precision == "tf32" and case.axes["dtype"] == "float32"
+
+    outcome = sweep([Product], tmp_path, "2x1", keep=keep)
+    (record,) = [r for r in outcome.records if r.workload == "sound.Product"]
+    compared_to = run(Product, "numpy", keep=keep)
+    for found in (record, *compared_to):
+        assert (found.status, found.precision) == ("skipped", "tf32")
+        assert found.reason == "XLA:CPU multiplies float32 in IEEE whatever is asked for"
+
+
+def test_numpy_is_no_baseline_for_bfloat16():
+    records = run(Product, "numpy", keep=lambda case: case.axes["dtype"] == "bfloat16")
+    assert [r.status for r in records] == ["skipped", "skipped"]
+    assert (
+        "NumPy rounds sums of bfloat16 after every step" in records[-1].reason + records[0].reason
+    )
+
+
+def test_static_axes_pytrees_and_integer_outputs_reach_the_baseline():
+    def keep(case):
+        return case.axes["dtype"] == "float32" and case.precision == "ieee"
+
+    for backend in ("xla", "numpy"):
+        (record,) = run(Product, backend, keep=keep)
+        assert record.comparison.comparable, record.comparison.reasons
+        assert record.comparison.dtypes == ["int32", "float32"]
+        assert record.precision == "ieee"
+
+
+# Plans
+
+
+def plan(workloads, tmp_path, **options):
+    context = local_context(tmp_path, SUITES, "tested")
+    return Plan(workloads, context, Options(effort("1x1"), with_baselines=True, **options))
+
+
+def test_sides_that_are_held_against_each_other_follow_each_other(tmp_path):
+    names = [share.name for share in plan([Gelu, Sound], tmp_path).shares]
+    assert names[:7] == [
+        "sound.Gelu@cpu",
+        *(
+            f"sound.Gelu@cpu/{backend},{threads}"
+            for threads in ("one", "all")
+            for backend in ("xla", "numpy", "fused")
+        ),
+    ]
+    assert names[7:12] == [
+        "unsound.Sound@cpu",
+        *(
+            f"unsound.Sound@cpu/{backend},{threads}"
+            for threads in ("one", "all")
+            for backend in ("xla", "numpy")
+        ),
+    ]
+    assert all("Ceilings@cpu/" in name for name in names[12:])
+
+
+def test_the_ceilings_are_compared_and_never_measured_by_themselves(tmp_path):
+    shares = [share for share in plan([Gelu], tmp_path).shares if share.workload is Ceilings]
+    assert {share.backend for share in shares} == {"xla", "numpy"}
+    assert plan([compared("unsound", "Pair")], tmp_path, keep=lambda case: False).shares == []
+
+
+def test_without_baselines_nothing_is_compared(tmp_path):
+    context = local_context(tmp_path, SUITES, "tested")
+    shares = Plan([Gelu], context, Options(effort("1x1"))).shares
+    assert [share.backend for share in shares] == [""]
+
+
+def test_on_a_gpu_each_precision_and_each_state_of_the_kernel_cache_has_its_process():
+    found = list(planning.arms(Product, "gpu"))
+    assert [arm for arm in found if arm.backend == "xla"] == [("xla", "all", "off", "")]
+    assert [arm[2:] for arm in found if arm.backend == "cupy-eager"] == [
+        ("cold", "ieee"),
+        ("warm", "ieee"),
+        ("cold", "tf32"),
+        ("warm", "tf32"),
+    ]
+    assert {arm.backend for arm in planning.arms(Gelu, "gpu")} == {
+        "xla",
+        "cupy-eager",
+        "cupy-fused",
+        "cupy-graph",
+    }
+    assert list(planning.arms(Gelu, "tpu")) == []
+
+
+def test_a_gpu_that_is_not_there_is_skipped_with_the_reason(tmp_path):
+    if not targets.find("gpu").lacking():
+        pytest.skip("there is one")
+    skipped = plan([Gelu], tmp_path, targets=("gpu",)).skipped
+    assert {share.backend for share, *_ in skipped} == {
+        "",
+        "xla",
+        "cupy-eager",
+        "cupy-fused",
+        "cupy-graph",
+    }
+
+
+def test_the_callers_variables_do_not_reach_a_comparison(monkeypatch):
+    for name in ("NPROC", "CUPY_TF32", "NVIDIA_TF32_OVERRIDE", "JAX_COMPILATION_CACHE_DIR"):
+        monkeypatch.setenv(name, "theirs")
+    common = {"platforms": "cpu", "cpu_devices": 0, "x64": False, "cases": [], "passes": 1}
+    unit = Unit(
+        source=Source("", ""),
+        target="gpu",
+        seed=0,
+        process_key="",
+        reference_key="",
+        base={},
+        backend="cupy-eager",
+        threads="all",
+        scenario="cold",
+        cache_folder="/scratch",
+        environment={"CUPY_TF32": "1", "CUPY_CACHE_DIR": "/scratch"},
+        **common,
+    )
+    found = process.child_environment(unit)
+    assert found["CUPY_TF32"] == "1"
+    assert found["CUPY_CACHE_DIR"] == "/scratch"
+    assert not {"NPROC", "NVIDIA_TF32_OVERRIDE", "JAX_COMPILATION_CACHE_DIR"} & set(found)
+    assert found["JAX_ENABLE_COMPILATION_CACHE"] == "0"
+
+
+def test_a_process_whose_side_is_not_to_be_had_says_so_for_every_case(tmp_path):
+    if not targets.find("gpu").lacking():
+        pytest.skip("there is a GPU")
+    cases = [CaseRef(0, "size=1024, transform='forward', target='gpu'", "key")]
+    unit = Unit(
+        source=locate(Gelu),
+        target="gpu",
+        platforms="cpu",
+        cpu_devices=0,
+        x64=False,
+        cases=cases,
+        passes=1,
+        seed=0,
+        process_key="",
+        reference_key="",
+        base=base("gpu"),
+        scenario="cold",
+        cache_folder=str(tmp_path),
+        backend="cupy-eager",
+        threads="all",
+        environment=variables("cupy-eager", "all", "", str(tmp_path)),
+    )
+    messages = []
+    ending = process.converse(unit, messages.append, lambda visit: None, 60)
+    assert ending.reason == ""
+    (record,) = [m.record for m in messages if isinstance(m, Done)]
+    assert (record.status, record.comparison.backend) == ("skipped", "cupy-eager")
+    assert "CuPy" in record.reason or "CUDA" in record.reason
+    assert str(tmp_path) not in bytes(record.environment).decode()

@@ -1,0 +1,169 @@
+"""Operations and bytes of a baseline that nothing fuses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from harness import Workload, spec
+from harness.baselines.counting import CountingNamespace, count, tally
+from harness.baselines.gpu_checks.programs import gelu, layernorm, softmax
+from harness.baselines.tree import filled, leaves, mapped
+from harness.workload import Case
+
+N = 64
+X = np.random.default_rng(1).uniform(0.5, 1.5, (N, 32 * N)).astype("float32")
+ROW = X[0].copy()
+
+
+def swish(xp, x):
+    return x / (1 + xp.exp(-x))
+
+
+def logsumexp(xp, x):
+    return xp.logsumexp(x, axis=-1)
+
+
+def affine_layernorm(xp, x, scale, shift):
+    return layernorm(xp, x) * scale + shift
+
+
+def sum_of_squares(xp, x):
+    return xp.sum(x * x)
+
+
+def black_scholes(xp, spot, strike, years):
+    def normal(x):
+        return 0.5 * (1 + xp.erf(x * math.sqrt(0.5)))
+
+    rate, volatility = 0.02, 0.3
+    root = volatility * xp.sqrt(years)
+    first = (xp.log(spot / strike) + (rate + volatility * volatility / 2) * years) / root
+    second = first - root
+    discounted = strike * xp.exp(-rate * years)
+    return (
+        spot * normal(first) - discounted * normal(second),
+        discounted * normal(-second) - spot * normal(-first),
+    )
+
+
+def traffic(function, *arguments):
+    """Operations, and bytes over those that any program must move."""
+    found = tally(function, arguments)
+    results = function(CountingNamespace(), *arguments)
+    least = sum(np.asarray(leaf).nbytes for leaf in leaves((arguments, results)))
+    return found.operations, round(found.traffic_bytes / least, 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "operations", "times"),
+    [
+        (gelu, (X,), 9, 11.0),
+        (swish, (X,), 4, 4.5),
+        (softmax, (X,), 5, 4.0),
+        (affine_layernorm, (X, ROW, ROW + 1), 11, 6.0),
+        (logsumexp, (X,), 6, 6.0),
+        (sum_of_squares, (X,), 2, 3.0),
+        (black_scholes, (X, X + 1, X + 2), 35, 16.2),
+    ],
+)
+def test_operations_and_bytes_are_those_of_the_eager_program(
+    function, arguments, operations, times
+):
+    found = traffic(function, *arguments)
+    assert found[0] == operations
+    assert found[1] == pytest.approx(times, rel=0.02)
+
+
+def test_identical_operands_and_broadcast_axes_are_read_once():
+    assert tally(lambda xp, x: x * x, [X]).traffic_bytes == 2 * X.nbytes
+    assert tally(lambda xp, x: x * x[:], [X]).traffic_bytes == 2 * X.nbytes
+    wide = tally(lambda xp, x, r: x + xp.broadcast_to(r, x.shape), [X, ROW])
+    assert (wide.operations, wide.traffic_bytes) == (1, 2 * X.nbytes + ROW.nbytes)
+
+
+def test_views_cost_nothing_and_copies_do():
+    assert tally(lambda xp, x: xp.squeeze(xp.reshape(x, (N, -1, 1))[1:]), [X]).operations == 0
+    assert tally(lambda xp, x: x[::2].T, [X]).operations == 0
+    copied = tally(lambda xp, x: xp.astype(x, "float64"), [X])
+    assert (copied.names, copied.traffic_bytes) == (["astype"], 3 * X.nbytes)
+    gathered = tally(lambda xp, x, i: x[i], [X, np.array([3, 1])])
+    assert gathered.traffic_bytes >= X[:2].nbytes
+
+
+def test_methods_writes_and_operations_in_place_are_counted():
+    def function(xp, x):
+        y = x + 1
+        y += x
+        y[1:] = 0
+        return y.mean(axis=0), x.sum(), x.argmax(axis=1), y.std(axis=1)
+
+    assert tally(function, [X]).names == [
+        *("add", "add", "setitem"),
+        *("sum", "divide", "add", "argmax"),
+        *("sum", "divide", "var", "sqrt"),
+    ]
+
+
+def test_composed_reductions_give_numpys_values():
+    seen = {}
+
+    def function(xp, x):
+        seen["mean"], seen["var"] = xp.mean(x, axis=1), xp.var(x, axis=1, correction=1)
+        seen["std"], seen["lse"] = xp.std(x), xp.logsumexp(x, axis=0, keepdims=True)
+        return ()
+
+    tally(function, [X.astype("float64")])
+    x = X.astype("float64")
+    np.testing.assert_allclose(seen["mean"], x.mean(axis=1))
+    np.testing.assert_allclose(seen["var"], x.var(axis=1, ddof=1))
+    np.testing.assert_allclose(seen["std"], x.std())
+    np.testing.assert_allclose(seen["lse"], np.log(np.exp(x).sum(axis=0, keepdims=True)))
+
+
+class Scaled(Workload):
+    """Nested inputs and a static argument."""
+
+    sweep = {"factor": [3]}
+    static = ("factor",)
+
+    def inputs(self):
+        return ({"w": spec((8, 8)), "b": [spec((8,))]},)
+
+    @staticmethod
+    def function(params, *, factor):
+        return params["w"] * factor + params["b"][0]
+
+    @staticmethod
+    def baseline(xp, params, *, factor):
+        return params["w"] * factor + params["b"][0]
+
+
+class Bare(Workload):
+    """No baseline."""
+
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        return x
+
+
+def test_a_workload_is_counted_with_its_static_arguments():
+    w, b = np.ones((8, 8), "float32"), np.ones(8, "float32")
+    found = count(Scaled, Case({"factor": 3}), ({"w": w, "b": [b]},), {"factor": 3})
+    assert found == (2, 4 * w.nbytes + b.nbytes)
+    with pytest.raises(ValueError, match="Bare has no baseline"):
+        count(Bare, Case(), (b,), {})
+
+
+def test_trees_are_walked_in_the_order_of_jax():
+    import jax
+
+    tree = ({"b": 1, "a": [2, None, (3,)]}, 4)
+    assert list(leaves(tree)) == jax.tree_util.tree_leaves(tree) == [2, 3, 1, 4]
+    assert mapped(lambda leaf: -leaf, tree) == ({"a": [-2, None, (-3,)], "b": -1}, -4)
+    assert filled(tree, iter("wxyz")) == ({"a": ["w", None, ("x",)], "b": "y"}, "z")

@@ -1,0 +1,172 @@
+"""CuPy's sides on a machine without a GPU: CuPy itself is real, the device is not there."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+from harness.baselines import cupy_probe
+from harness.baselines.cupy_cache import cupy_environment
+from harness.baselines.cupy_graph import count_kernel_nodes
+from harness.baselines.cupy_side import CUPY_SIDES, cupy_side
+from harness.baselines.side import Unavailable
+from harness.comparison import BACKENDS
+
+needs_cupy = pytest.mark.skipif(
+    importlib.util.find_spec("cupy") is None, reason="CuPy is not installed"
+)
+no_driver = pytest.mark.skipif(cupy_probe.DRIVER_FILE.exists(), reason="there is a CUDA driver")
+
+
+def run(script, folder, **variables):
+    """Run a script in a process of its own, with the environment of a comparison with CuPy."""
+    environment = {**os.environ, **cupy_environment(folder), **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip().splitlines()
+
+
+def test_the_sides_are_those_that_a_comparison_names():
+    assert set(CUPY_SIDES) == {name for name in BACKENDS if name.startswith("cupy-")}
+    with pytest.raises(ValueError, match="no CuPy side is called 'numpy'"):
+        cupy_side("numpy")
+
+
+def test_without_cupy_the_reason_names_the_extra(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(Unavailable, match=r"CuPy is not installed \(extra 'gpu'\)"):
+        cupy_side("cupy-eager")
+    assert "extra 'gpu'" in cupy_probe.lacking()
+
+
+@needs_cupy
+@no_driver
+@pytest.mark.parametrize("name", CUPY_SIDES)
+def test_without_a_driver_every_side_says_so_and_cupy_is_not_even_imported(name):
+    loaded = "cupy" in sys.modules
+    with pytest.raises(Unavailable, match="no CUDA driver"):
+        cupy_side(name)
+    assert ("cupy" in sys.modules) == loaded
+    assert "no CUDA driver" in cupy_probe.lacking()
+
+
+PRETEND = """
+from pathlib import Path
+from harness.baselines import cupy_probe
+from harness.baselines.cupy_side import cupy_side
+from harness.baselines.side import Unavailable
+cupy_probe.DRIVER_FILE = Path("/")
+try:
+    cupy_side("cupy-eager")
+except Unavailable as error:
+    print(error)
+"""
+
+
+@needs_cupy
+@no_driver
+def test_a_driver_without_a_device_is_told_by_cupy(tmp_path):
+    assert run(PRETEND, tmp_path) == [
+        "no CUDA device that CuPy can use (cupy.cuda.is_available() is False)"
+    ]
+
+
+@needs_cupy
+@no_driver
+def test_a_cache_folder_that_cannot_be_made_is_named_before_cupy_fails_on_it(tmp_path):
+    (tmp_path / "file").write_text("")
+    (reason,) = run(PRETEND, tmp_path / "file" / "kernels")
+    assert "kernel cache cannot be made at" in reason
+    assert "set CUPY_CACHE_DIR" in reason
+
+
+FAILING = """
+import cupy
+from cupy.cuda.memory import OutOfMemoryError
+from harness.baselines.cupy_probe import explain
+for call in (lambda: cupy.zeros(1), cupy.cuda.nvrtc.getVersion):
+    try:
+        print(call())
+    except RuntimeError as error:
+        print(explain(error))
+print(explain(OutOfMemoryError(2**40, 2**37)))
+print(explain(ValueError("of something else")))
+"""
+
+
+@needs_cupy
+@no_driver
+def test_what_cupy_raises_is_explained(tmp_path):
+    insufficient, library, memory, other = run(FAILING, tmp_path)
+    assert "no CUDA driver, or one that is too old" in insufficient
+    assert "a library of CUDA is missing" in library or library.startswith("(")
+    assert "memory is exhausted" in memory
+    assert other == "ValueError: of something else"
+
+
+def test_the_environment_isolates_the_caches_and_says_what_cublas_may_do(tmp_path):
+    free = cupy_environment(tmp_path)
+    assert free["CUPY_CACHE_DIR"] == str(tmp_path)
+    assert free["CUDA_CACHE_DISABLE"] == "1"
+    assert free["CUPY_ACCELERATORS"] == "cub"
+    assert "NVIDIA_TF32_OVERRIDE" not in free
+    assert cupy_environment(tmp_path, "ieee")["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert cupy_environment(tmp_path, "tf32")["CUPY_TF32"] == "1"
+    with pytest.raises(ValueError, match="precision is 'fp8'"):
+        cupy_environment(tmp_path, "fp8")
+
+
+COUNTING = """
+from harness.baselines.cupy_cache import count_compiles
+counts = count_compiles()
+from cupy.cuda import compiler
+backend = compiler._kernel_cache_backend
+backend.load("a.cubin"); print(sorted(counts.items()))
+backend.save("a.cubin", b"12345", "source"); print(sorted(counts.items()))
+backend.load("a.cubin"); print(sorted(counts.items()))
+"""
+
+
+@needs_cupy
+def test_hits_and_misses_of_the_kernel_cache_are_counted_and_it_still_works(tmp_path):
+    miss, saved, hit = run(COUNTING, tmp_path)
+    assert miss == "[('bytes', 0), ('hits', 0), ('misses', 1)]"
+    assert saved == "[('bytes', 5), ('hits', 0), ('misses', 1)]"
+    assert hit == "[('bytes', 10), ('hits', 1), ('misses', 1)]"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.cubin"]
+
+
+FUSING = """
+import cupy, numpy
+from harness.baselines.cupy_fused import fell_back, fuse
+x = numpy.arange(4.0)
+flat = fuse(cupy.fuse, lambda a, b: a * b + 1, (x, x))
+print(flat(x, x).tolist())
+nested = fuse(cupy.fuse, lambda p, b: (p["w"] - p["u"][0], b), ({"u": [x], "w": x}, x))
+print([part.tolist() for part in nested({"w": x + 2, "u": [x]}, x)])
+print(fell_back(None), fell_back(flat))
+flat.fusion.new_fusion = object()
+print(fell_back(flat))
+"""
+
+
+@needs_cupy
+def test_a_fused_function_takes_nested_arguments_and_tells_when_it_fell_back(tmp_path):
+    flat, nested, no, yes = run(FUSING, tmp_path)
+    assert flat == "[1.0, 2.0, 5.0, 10.0]"
+    assert nested == "[[2.0, 2.0, 2.0, 2.0], [0.0, 1.0, 2.0, 3.0]]"
+    assert no == "False False"
+    assert yes == "True"
+
+
+def test_kernel_nodes_are_counted_in_both_forms_of_a_graph_text():
+    verbose = 'a[label="{KERNEL\n| {ID}}"] b[label="{MEMSET\n|x}"] c[label="{\nKERNEL\n|y}"]'
+    assert count_kernel_nodes(verbose) == 2
+    assert count_kernel_nodes('a[shape="octagon" label="0\nf"] b[shape="box"]') == 1
+    assert count_kernel_nodes("digraph dot {}") == 0

@@ -1,0 +1,188 @@
+"""Every mistake that makes a comparison worthless is planted, noticed and named."""
+
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from harness.baselines import case_run, timing
+from harness.baselines.numpy_side import NumpySide
+from harness.baselines.xla_side import XlaDeviceSide, XlaSide
+from tests.baselines.running import compared, run_one
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(timing, "BUDGET_S", 0.02)
+
+
+def reasons(record):
+    return "; ".join(record.comparison.reasons)
+
+
+@pytest.mark.parametrize("backend", ["xla", "numpy"])
+def test_without_a_mistake_both_sides_are_comparable(backend):
+    record = run_one(compared("unsound", "Sound"), backend)
+    assert (record.status, record.comparison.reasons) == ("ok", [])
+    assert record.comparison.comparable
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Mutates", "mutated input: b is not what it was"),
+        ("WrongTree", "wrong pytree: the result is"),
+        ("MissingOutput", "wrong pytree"),
+        ("WrongValues", "wrong values: the error of output 0 is 0.001, more than the gate 1e-05"),
+        ("WrongShape", "wrong shape: output 0 is (1, 256)"),
+        ("Double", "wrong dtype: output 0 is float64, the JAX function declares float32"),
+        ("Constant", "constant inputs: a is 1.0 everywhere"),
+        ("NotANumber", "NaN in other places"),
+        ("UsesJax", "ArrayImpl, not NumPy's"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_mistake_of_the_baseline_is_named_and_its_samples_are_kept(name, reason):
+    record = run_one(compared("unsound", name), "numpy")
+    assert record.status == "ok"
+    assert not record.comparison.comparable
+    assert reason in reasons(record)
+    assert record.stages["slope"].samples_ns or record.stages["slope"].refused
+    assert record.stages["latency"].samples_ns
+
+
+def test_a_baseline_that_raises_fails_alone_and_says_where():
+    record = run_one(compared("unsound", "Raises"), "numpy")
+    assert record.status == "failed"
+    assert "the numpy side raised ArithmeticError: on purpose (at unsound.py:" in record.reason
+    assert not record.comparison.comparable
+
+
+def test_an_argument_that_xla_dropped_is_named():
+    record = run_one(compared("unsound", "Unused"), "xla")
+    assert record.comparison.reasons == ["argument b is not used by the program XLA built"]
+
+
+def test_a_constant_input_is_noticed_on_xlas_side_as_well():
+    assert "constant inputs" in reasons(run_one(compared("unsound", "Constant"), "xla"))
+
+
+def test_donated_inputs_are_no_comparison():
+    record = run_one(compared("unsound", "Donates"), "numpy")
+    assert record.status == "skipped"
+    assert "donated" in record.reason
+
+
+def test_a_fused_baseline_without_its_compiler_says_what_to_install():
+    record = run_one(compared("unsound", "Uncompiled"), "fused")
+    assert record.status == "skipped"
+    assert "a_compiler_that_is_not_there" in record.reason
+    assert "extra 'baselines'" in record.reason
+
+
+def test_a_product_in_tf32_is_called_by_its_name():
+    record = run_one(compared("unsound", "LooseProduct"), "numpy")
+    assert "TF32 detected" in record.comparison.labels
+    assert "wrong values" in reasons(record)
+    assert not record.comparison.comparable
+
+
+class DoesNotWait(XlaDeviceSide):
+    """A side whose author forgot to wait."""
+
+    def wait(self, result):
+        pass
+
+    def cache_bytes(self):
+        return None
+
+
+def test_a_wait_that_does_not_wait_is_missing_synchronisation(monkeypatch):
+    monkeypatch.setattr(timing, "BUDGET_S", 0.001)  # it will queue far more than it believes
+    record = run_one(compared("unsound", "LargeProduct"), "xla", DoesNotWait("cpu"))
+    assert "missing synchronisation" in reasons(record)
+    assert not record.comparison.comparable
+
+
+class LeavesOnHost(XlaSide):
+    """A side that does not bring its inputs to the device."""
+
+    def put(self, arguments):
+        return arguments
+
+
+def test_a_transfer_inside_the_timed_region_is_noticed_twice():
+    record = run_one(compared("unsound", "Sound"), "xla", LeavesOnHost("cpu"))
+    said = reasons(record)
+    assert "transfer: argument 0 is a numpy.ndarray, not an array on the device" in said
+    assert "transfer inside the timed region: Disallowed host-to-device transfer" in said
+    assert record.stages["slope"].samples_ns or record.stages["slope"].refused
+
+
+def test_another_device_than_the_targets_is_noticed():
+    record = run_one(compared("unsound", "Sound"), "xla", XlaSide("gpu"))
+    assert "device: result 0 is on cpu, not on gpu" in reasons(record)
+
+
+class Compiles(XlaSide):
+    """A side that compiles while it is timed."""
+
+    def done(self, result):
+        jax.jit(lambda x: x + time.time())(result)
+        return super().done(result)
+
+
+def test_a_compilation_inside_the_timed_region_is_noticed():
+    record = run_one(compared("unsound", "Sound"), "xla", Compiles("cpu"))
+    assert "compilation inside the timed region" in reasons(record)
+
+
+class CountsCompiles(NumpySide):
+    """A side whose own kernel cache misses in each call that is waited for."""
+
+    misses = 0
+
+    def wait(self, result):
+        self.misses += 1
+
+    def compiles(self):
+        return {"misses": self.misses}
+
+
+def test_a_kernel_that_a_backend_compiled_inside_the_timed_region_is_noticed():
+    record = run_one(compared("unsound", "Sound"), "numpy", CountsCompiles())
+    assert "compilation inside the timed region" in reasons(record)
+    assert "misses" in reasons(record)
+
+
+@pytest.mark.parametrize(("threads", "cores"), [("one", 1), ("all", 2)])
+def test_more_cores_at_work_than_allowed_are_noticed(monkeypatch, threads, cores):
+    clock = time.perf_counter_ns
+    monkeypatch.setattr(timing.time, "process_time_ns", lambda: int(2.3 * clock()))
+    record = run_one(compared("unsound", "Sound"), "numpy", threads=threads, cores=cores)
+    assert f"'{threads}' allows" in reasons(record)
+    assert not record.comparison.comparable
+    assert record.comparison.cpu_per_wall == pytest.approx(2.3, rel=0.01)
+
+
+def test_a_process_that_waited_for_a_processor_is_disturbed_and_still_comparable(monkeypatch):
+    clock = time.perf_counter_ns
+    monkeypatch.setattr(timing.time, "process_time_ns", lambda: int(0.5 * clock()))
+    record = run_one(compared("unsound", "Sound"), "numpy", threads="one")
+    assert "disturbed" in record.comparison.labels
+    assert record.comparison.comparable
+
+
+def test_large_sets_of_inputs_are_not_kept_between_visits(monkeypatch):
+    monkeypatch.setattr(case_run, "KEEP_BYTES", 0)
+    puts = []
+
+    class Counts(NumpySide):
+        def put(self, arguments):
+            puts.append(arguments)
+            return arguments
+
+    record = run_one(compared("unsound", "Sound"), "numpy", Counts(), passes=2)
+    assert len(puts) == 2 * record.comparison.rotated
+    assert not np.shares_memory(puts[0][0], puts[1][0])

@@ -1,0 +1,110 @@
+"""The slope: what is counted, how windows are chosen, and what is thrown away."""
+
+import gc
+
+import pytest
+
+from harness.baselines import timing
+from harness.baselines.numpy_side import NumpySide
+
+
+class Scripted(NumpySide):
+    """A side on a clock of its own: each call and each wait costs what the script says."""
+
+    def __init__(self, monkeypatch, call_ns, wait_ns, asynchronous=False):
+        self.asynchronous = asynchronous
+        self.now, self.call_ns, self.wait_ns = 0, call_ns, wait_ns
+        self.calls, self.waits, self.seen = 0, 0, []
+        monkeypatch.setattr(timing, "_clock", lambda: self.now)
+
+    def call(self, argument):
+        assert not gc.isenabled()
+        self.calls += 1
+        self.seen.append(argument)
+        self.now += self.call_ns
+        return argument
+
+    def wait(self, result):
+        self.waits += 1
+        self.now += self.wait_ns
+
+
+@pytest.mark.parametrize(("asynchronous", "slope"), [(False, 12_000), (True, 10_000)])
+def test_the_slope_cancels_the_constants_of_waiting(monkeypatch, asynchronous, slope):
+    side = Scripted(monkeypatch, 10_000, 2_000, asynchronous)
+    times = timing.measure(side, side.call, [(1,)], 0.01)
+    assert set(times.slope) == {slope}
+    assert set(times.latency) == {12_000}
+    assert set(times.dispatch) == {10_000}
+    assert len(times.slope) == timing.SAMPLES
+    assert times.number > 1
+
+
+def test_who_is_asynchronous_waits_once_in_a_window(monkeypatch):
+    side = Scripted(monkeypatch, 10_000, 0, asynchronous=True)
+    timing.measure(side, side.call, [(1,)], 0.01)
+    assert side.waits == timing.SINGLES + 2 * timing.PAIRS
+    side = Scripted(monkeypatch, 10_000, 0)
+    timing.measure(side, side.call, [(1,)], 0.01)
+    assert side.waits == side.calls + 2 * timing.PAIRS
+
+
+def test_the_sets_of_inputs_take_turns_across_windows(monkeypatch):
+    side = Scripted(monkeypatch, 1_000_000, 0)
+    timing.measure(side, side.call, [(1,), (2,), (3,)], 0.01)
+    assert side.seen == [1 + index % 3 for index in range(side.calls)]
+
+
+def test_a_visit_keeps_to_its_budget_and_a_slow_call_runs_at_least_in_both_windows():
+    for once_ns in (100, 10_000, 1e6, 1e7):
+        short, long, pairs = timing.plan(once_ns, 0.3)
+        assert short < long
+        assert (short + long) * pairs * once_ns < 0.6e9
+        assert long * once_ns > 1e6 or long >= 2
+    assert timing.plan(5e9, 0.3) == (1, 2, 1)
+
+
+def test_a_pair_whose_long_window_was_not_longer_is_counted_and_thrown_away(monkeypatch):
+    side = Scripted(monkeypatch, 0, 0)
+    ticks = iter(range(0, 10**9, 1_000))
+    monkeypatch.setattr(timing, "_clock", lambda: next(ticks))
+    times = timing.measure(side, side.call, [(1,)], 1e-6)
+    assert times.slope == []
+    assert times.backwards >= 1
+
+
+def test_results_that_are_not_done_after_waiting_are_counted(monkeypatch):
+    side = Scripted(monkeypatch, 10_000, 0)
+    side.done = lambda result: False
+    times = timing.measure(side, side.call, [(1,)], 0.01)
+    assert times.unfinished == timing.SINGLES + 2 * timing.PAIRS
+
+
+def test_a_slope_that_is_all_dispatch_is_host_bound():
+    assert timing.is_host_bound(timing.Times(dispatch=[9.5, 12.0], slope=[10.0, 10.1, 9.9]))
+    assert not timing.is_host_bound(timing.Times(dispatch=[3.0, 12.0], slope=[10.0]))
+    assert not timing.is_host_bound(timing.Times(dispatch=[3.0]))
+
+
+def test_what_disturbs_some_of_the_windows_does_not_reach_the_slope(monkeypatch):
+    side = Scripted(monkeypatch, 10_000, 0)
+    waits = []
+
+    def wait(result):
+        waits.append(result)
+        side.now += 50_000_000 if len(waits) % 97 == 0 else 0
+
+    side.wait = wait
+    times = timing.measure(side, side.call, [(1,)], 0.01)
+    assert set(times.slope) == {10_000}
+
+
+def test_garbage_is_collected_again_afterwards_even_if_a_call_raises(monkeypatch):
+    side = Scripted(monkeypatch, 1, 1)
+
+    def fails(argument):
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        timing.measure(side, fails, [(1,)], 0.01)
+    assert gc.isenabled()

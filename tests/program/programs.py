@@ -1,0 +1,151 @@
+"""Programs whose shape on an accelerator is known, as functions of jax arrays and their specs."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+SQUARE = (4096, 4096)
+
+
+def gelu(x):
+    return jax.nn.gelu(x, approximate=True)
+
+
+def swish(x):
+    return x * jax.nn.sigmoid(x)
+
+
+def black_scholes(spot, strike, maturity):
+    rate, volatility = 0.02, 0.3
+    deviation = volatility * jnp.sqrt(maturity)
+    d1 = (jnp.log(spot / strike) + (rate + volatility**2 / 2) * maturity) / deviation
+    d2 = d1 - deviation
+    discounted = strike * jnp.exp(-rate * maturity)
+    cdf = jax.scipy.stats.norm.cdf
+    call = spot * cdf(d1) - discounted * cdf(d2)
+    return call, call - spot + discounted
+
+
+def softmax(x):
+    return jax.nn.softmax(x, axis=-1)
+
+
+def layer_norm(x):
+    mean = jnp.mean(x, axis=-1, keepdims=True)
+    return (x - mean) * lax.rsqrt(jnp.var(x, axis=-1, keepdims=True) + 1e-6)
+
+
+def log_sum_exp(x):
+    return jax.nn.logsumexp(x, axis=-1)
+
+
+def variance(x):
+    return jnp.var(x, axis=-1)
+
+
+def sum_of_squares(x):
+    return jnp.sum(x * x)
+
+
+def mse_and_gradient(prediction, target):
+    return jax.value_and_grad(lambda p: jnp.mean((p - target) ** 2))(prediction)
+
+
+def stencil_interior(u):
+    middle = u[1:-1, 1:-1]
+    neighbors = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+    return middle + 0.1 * (neighbors - 4 * middle)
+
+
+def stencil_padded(u):
+    return stencil_interior(jnp.pad(u, 1))
+
+
+def stencil_set(u):
+    return u.at[1:-1, 1:-1].set(stencil_interior(u))
+
+
+def predict(w, b, x):
+    return jax.nn.relu(x @ w + b)
+
+
+def batched_matmul(a, b):
+    return a @ b
+
+
+def attention(query, key, value):
+    scores = jnp.einsum("bhqd,bhkd->bhqk", query, key) / jnp.sqrt(query.shape[-1])
+    return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores, axis=-1), value)
+
+
+def linear_gradient(w, x, y):
+    return jax.grad(lambda w: jnp.mean((x @ w - y) ** 2))(w)
+
+
+def n_body(positions, masses):
+    offsets = positions[None, :, :] - positions[:, None, :]
+    distances = jnp.sum(offsets**2, axis=-1) + 1e-3
+    return jnp.sum(offsets * (masses[None, :] * distances**-1.5)[..., None], axis=1)
+
+
+def gather(table, indices):
+    return table[indices]
+
+
+def scatter_add(totals, indices, updates):
+    return totals.at[indices].add(updates)
+
+
+def power_spectrum(x):
+    return jnp.abs(jnp.fft.rfft(x)) ** 2
+
+
+def scan(w, state):
+    def cell(state, _):
+        state = jnp.tanh(w @ state)
+        return state, state
+
+    return lax.scan(cell, state, length=256)
+
+
+def associative_scan(x):
+    return lax.associative_scan(jnp.add, x)
+
+
+def cumulative_sum(x):
+    return jnp.cumsum(x, axis=-1)
+
+
+PROGRAMS = {
+    "gelu": (gelu, [SQUARE]),
+    "swish": (swish, [SQUARE]),
+    "black_scholes": (black_scholes, [(2**24,)] * 3),
+    "softmax": (softmax, [SQUARE]),
+    "softmax_16384": (softmax, [(1024, 16384)]),
+    "softmax_32768": (softmax, [(512, 32768)]),
+    "layer_norm": (layer_norm, [SQUARE]),
+    "log_sum_exp": (log_sum_exp, [SQUARE]),
+    "variance": (variance, [SQUARE]),
+    "sum_of_squares": (sum_of_squares, [SQUARE]),
+    "mse_and_gradient": (mse_and_gradient, [SQUARE] * 2),
+    "stencil_interior": (stencil_interior, [SQUARE]),
+    "stencil_padded": (stencil_padded, [SQUARE]),
+    "stencil_set": (stencil_set, [SQUARE]),
+    "predict": (predict, [(1024, 1024), (1024,), (1024, 1024)]),
+    "batched_matmul": (batched_matmul, [(65536, 16, 16)] * 2),
+    "attention": (attention, [(8, 16, 1024, 64)] * 3),
+    "linear_gradient": (linear_gradient, [(1024, 64), (4096, 1024), (4096, 64)]),
+    "n_body": (n_body, [(4096, 3), (4096,)]),
+    "gather": (gather, [(2**20, 16), ((2**20,), "int32")]),
+    "scatter_add": (scatter_add, [(2**20,), ((2**22,), "int32"), (2**22,)]),
+    "power_spectrum": (power_spectrum, [SQUARE]),
+    "scan": (scan, [(64, 64), (64,)]),
+    "associative_scan": (associative_scan, [(256, 1024)]),
+    "cumulative_sum": (cumulative_sum, [SQUARE]),
+}
+"""Each with its arguments: shapes of float32 arrays, or pairs of shape and dtype."""
+
+SHARDED = {"sharded_matmul": (batched_matmul, [(256, 256)] * 2)}
+"""Those whose arguments are sharded by rows over all devices of a target that has several."""

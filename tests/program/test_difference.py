@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from harness.program import reading
+from harness.program.difference import facts_difference, summary, text_difference
+from harness.program.facts import Facts
+
+
+def stages(function, shape=(64, 64)):
+    traced = jax.jit(function).trace(jax.ShapeDtypeStruct(shape, "float32"))
+    lowered = traced.lower()
+    return traced, lowered, lowered.compile()
+
+
+def softmax(x):
+    return jax.nn.softmax(jnp.tanh(x @ x.T))
+
+
+def said(a, b):
+    return {change.name: change.change for change in facts_difference(Facts(**a), Facts(**b))}
+
+
+def test_equal_facts_do_not_differ():
+    facts = reading.read(*stages(softmax))
+    assert facts_difference(facts, facts) == []
+    assert summary([]) == ""
+
+
+def test_a_change_of_kind_is_named():
+    before = {"fusions": 2, "fusion_kinds": {"loop": 1, "custom": 1}}
+    after = {"fusions": 3, "fusion_kinds": {"loop": 3}}
+    assert said(before, after) == {
+        "fusions": "+1 fusion",
+        "fusion_kinds.custom": "-1 fusion (custom)",
+        "fusion_kinds.loop": "+2 fusions (loop)",
+    }
+    changes = facts_difference(Facts(**before), Facts(**after))
+    assert changes[0][:3] == ("fusions", 2, 3)
+    assert changes[1][:3] == ("fusion_kinds.custom", 1, 0)
+    assert summary(changes) == "-1 fusion (custom), +2 fusions (loop)"
+
+
+def test_kinds_may_change_though_their_total_does_not():
+    before = {"custom_calls": 1, "custom_call_targets": {"__cublas$gemm": 1}}
+    after = {"custom_calls": 1, "custom_call_targets": {"__cublas$lt$matmul": 1}}
+    assert said(before, after) == {
+        "custom_call_targets.__cublas$gemm": "-1 custom call (__cublas$gemm)",
+        "custom_call_targets.__cublas$lt$matmul": "+1 custom call (__cublas$lt$matmul)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "text"),
+    [
+        ("temporary_bytes", 0, 2_300_000, "+2.3 MB temporary"),
+        ("temporary_bytes", 2_300_000, 0, "-2.3 MB temporary"),
+        ("peak_bytes", 100, 116, "+16 B peak"),
+        ("peak_bytes", 0, 999_600, "+1 MB peak"),
+        ("launches", 1, 2, "+1 launch"),
+        ("launches", 12_001, 1, "-12000 launches"),
+        ("flops", 1e9, 3.5e9, "+2.5 G flops"),
+        ("flops", None, 3.5e9, "flops: unknown before, now 3.5 G"),
+        ("argument_bytes", 8, None, "arguments: now unknown, before 8 B"),
+        ("hlo_instructions", None, 7, "HLO instructions: unknown before, now 7"),
+    ],
+)
+def test_a_change_is_said_with_its_sign_and_unit(name, before, after, text):
+    assert said({name: before}, {name: after}) == {name: text}
+
+
+def test_loops_that_run_longer_are_a_change():
+    before = {"while_loops": 2, "loop_trips": [16, None]}
+    after = {"while_loops": 2, "loop_trips": [32, None]}
+    assert said(before, after) == {"loop_trips": "loop trips 16, ? → 32, ?"}
+    assert said(after, {"while_loops": 0}) == {
+        "while_loops": "-2 while loops",
+        "loop_trips": "loop trips 32, ? → none",
+    }
+
+
+def test_every_fact_can_be_said():
+    from harness.program.facts import TOTALS
+
+    for name in TOTALS:
+        assert re.fullmatch(r"\+2 .+", said({name: 1}, {name: 3})[name]), name
+
+
+def test_kinds_of_a_side_that_is_not_known_are_not_compared():
+    assert list(said({}, {"fusions": 1, "fusion_kinds": {"loop": 1}})) == ["fusions"]
+
+
+def test_one_more_sort_is_found_in_a_real_program():
+    one = reading.read(*stages(softmax))
+    other = reading.read(*stages(lambda x: jnp.sort(softmax(x))))
+    changes = {change.name: change for change in facts_difference(one, other)}
+    assert changes["stablehlo_kinds.stablehlo.sort"][1:3] == (0, 1)
+    assert changes["launches"].after > changes["launches"].before
+    line = summary(changes.values())
+    assert "StableHLO operations" in line
+    assert "stablehlo.sort" not in line
+
+
+def renumber(hlo):
+    """Give every name of an HLO text another number, as XLA does when it names one thing more."""
+    return re.sub(r"(?<=[A-Za-z_])\.(\d+)\b", lambda m: f".{int(m[1]) + 7}", hlo)
+
+
+def test_hlo_that_is_numbered_otherwise_does_not_differ():
+    hlo = stages(softmax)[2].as_text()
+    assert renumber(hlo) != hlo
+    assert text_difference(hlo, renumber(hlo)) == ""
+
+
+def test_hlo_of_other_lines_does_not_differ():
+    texts = []
+    for lines in (0, 50):
+        names = {"jnp": jnp}
+        exec(compile("\n" * lines + "def f(x): return jnp.sin(x) @ x", "f.py", "exec"), names)
+        texts.append(stages(names["f"])[2].as_text())
+    assert texts[0] != texts[1]
+    assert text_difference(*texts) == ""
+
+
+def test_a_change_in_hlo_is_shown_alone():
+    one = stages(lambda x: jnp.sin(x) * 2.0)[2].as_text()
+    other = renumber(stages(lambda x: jnp.sin(x) * 3.0)[2].as_text())
+    changed = [
+        line
+        for line in text_difference(one, other).splitlines()
+        if line[0] in "+-" and not line.startswith(("+++", "---"))
+    ]
+    assert len(changed) == 2
+    assert "constant(2)" in changed[0]
+    assert "constant(3)" in changed[1]
+
+
+def test_operands_that_change_places_are_a_difference():
+    text = "HloModule f\n\nENTRY %main (x.1: f32[], y.2: f32[]) -> f32[] {\n  {0}\n}\n"
+    before = text.replace("{0}", "ROOT %s.3 = f32[] subtract(%x.1, %y.2)")
+    assert (
+        text_difference(before, text.replace("{0}", "ROOT %s.9 = f32[] subtract(%x.1, %y.2)")) == ""
+    )
+    assert text_difference(before, text.replace("{0}", "ROOT %s.3 = f32[] subtract(%y.2, %x.1)"))
+
+
+def test_one_operation_more_in_stablehlo_leaves_the_others_as_they_are():
+    one = stages(lambda x: jnp.tanh(x) @ jnp.cos(x))[1].as_text(debug_info=True)
+    other = stages(lambda x: jnp.tanh(jnp.sin(x)) @ jnp.cos(x))[1].as_text()
+    diff = text_difference(one, other).splitlines()[2:]
+    assert [line for line in diff if line.startswith("+")] == [
+        "+    %sine = stablehlo.sine %arg0 : tensor<64x64xf32>",
+        "+    %tanh = stablehlo.tanh %sine : tensor<64x64xf32>",
+    ]
+    assert [line for line in diff if line.startswith("-")] == [
+        "-    %tanh = stablehlo.tanh %arg0 : tensor<64x64xf32>"
+    ]
+
+
+def test_results_of_loops_are_renamed_with_the_loop():
+    def loop(x):
+        return jax.lax.fori_loop(0, 3, lambda _, s: jnp.sin(s) @ s, jnp.cos(x))
+
+    one = stages(lambda x: loop(x))[1].as_text()
+    diff = text_difference(one, stages(lambda x: loop(jnp.tan(x)))[1].as_text())
+    assert "#" in one  # results of an operation with several
+    assert [line for line in diff.splitlines()[2:] if line.startswith("-")] == [
+        "-    %cosine = stablehlo.cosine %arg0 : tensor<64x64xf32>"
+    ]
+
+
+def test_jaxprs_differ_by_their_equations():
+    one, other = (str(stages(f)[0].jaxpr) for f in (jnp.sin, jnp.cos))
+    assert text_difference(one, one) == ""
+    assert "-  { lambda" not in text_difference(one, other)
+    assert "+" in text_difference(one, other)
+
+
+def test_differences_are_known_without_jax():
+    script = "import sys, harness.program.difference; print('jax' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from harness.program import hlo, hlo_counts
+from tests.program.programs import PROGRAMS
+
+TEXT = """\
+HloModule jit_f, is_scheduled=true, frontend_attributes={a="{"}
+
+FileNames
+1 "x.py"
+
+%body (p: (s32[], f32[8])) -> (s32[], f32[8]) {
+  %p = (s32[]{:T(128)}, f32[8]{0:T(256)S(1)}, /*index=2*/f32[]) parameter(0)
+  ROOT %t.1 = (s32[]{:T(128)}, f32[8]{0:T(256)}) tuple(%p), metadata={op_name="body=%evil" a=1}
+}
+
+ENTRY %main.3 (x.1: f32[8]) -> f32[8] {
+  %x.1 = f32[8]{0} parameter(0), metadata={op_name="a, calls=%nothing kind=kInput"}
+  %c = f32[2,2]{1,0} constant({ { 1, 2 }, { 3, 4 } })
+  %while.1 = (s32[], f32[8]) while(%x.1), condition=%cond, body=%body, \
+metadata={op_name="while \\" } } kind=kLoop"}, backend_config={"known_trip_count":{"n":"7"}}
+  %my.call = f32[8]{0} custom-call(%x.1), custom_call_target="say \\"hello\\" add(", api_version=1
+  %b = (f32[8]) conditional(%x.1), branch_computations={%one, %two.5}
+  ROOT %f = f32[8]{0:T(8,128)(2,1)} fusion(%x.1), kind=kOutput, calls=%fused.2
+}, execution_thread="host"
+"""
+
+
+@pytest.fixture(scope="module")
+def read():
+    return hlo.from_text(TEXT)
+
+
+def test_names_opcodes_and_the_entry_are_read_from_text(read):
+    assert read.entries == ["main.3"]
+    assert [(i.name, i.opcode) for i in read.computations["main.3"]] == [
+        ("x.1", "parameter"),
+        ("c", "constant"),
+        ("while.1", "while"),
+        ("my.call", "custom-call"),
+        ("b", "conditional"),
+        ("f", "fusion"),
+    ]
+    assert [i.opcode for i in read.computations["body"]] == ["parameter", "tuple"]
+
+
+def test_callees_and_trip_counts_are_read_and_what_users_wrote_is_not(read):
+    by_name = {i.name: i for i in read.instructions()}
+    assert by_name["while.1"].callees == [("condition", "cond"), ("body", "body")]
+    assert by_name["while.1"].trips == 7
+    assert by_name["b"].callees == [
+        ("branch_computations", "one"),
+        ("branch_computations", "two.5"),
+    ]
+    assert by_name["f"].callees == [("calls", "fused.2")]
+    assert by_name["t.1"].callees == by_name["x.1"].callees == []
+    assert by_name["f"].trips is None
+
+
+def test_fusions_and_custom_calls_are_counted_by_kind(read):
+    counts = hlo_counts.counts(read)
+    assert counts["hlo_instructions"] == 8
+    assert counts["fusion_kinds"] == {"output": 1}
+    assert counts["custom_call_targets"] == {'say \\"hello\\" add(': 1}
+    assert counts["loop_trips"] == [7]
+
+
+def test_a_text_that_is_no_hlo_holds_nothing():
+    program = hlo.from_text("no HLO {\nat all\n")
+    assert list(program.instructions()) == []
+    assert program.entries == []
+
+
+def test_asynchronous_pairs_count_once():
+    text = """ENTRY %main (x: f32[8]) -> f32[8] {
+  %s = (f32[8], f32[16], u32[]) all-gather-start(%x), channel_id=1, dimensions={0}
+  %d = f32[16] all-gather-done(%s)
+  %r = ((f32[16]), f32[8]) reduce-scatter-start(%d), to_apply=%add
+  %e = f32[8] reduce-scatter-done(%r)
+  %q = ((f32[8]), f32[8], u32[]) fusion-start(%e), kind=kLoop, calls=%fused
+  ROOT %g = f32[8] fusion-done(%q)
+}
+"""
+    counts = hlo_counts.counts(hlo.from_text(text))
+    assert counts["collective_kinds"] == {"all-gather": 1, "reduce-scatter": 1}
+    assert counts["fusion_kinds"] == {"loop": 1}
+    assert counts["launches"] == 3
+
+
+def test_loops_are_listed_largest_first_and_unknown_last():
+    line = "  %w{0} = f32[] while(%x), condition=%c, body=%b{1}\n"
+    trips = ', backend_config={{"known_trip_count":{{"n":"{0}"}}}}'
+    lines = [line.format(n, t and trips.format(t)) for n, t in enumerate(["", 3, 40])]
+    text = "ENTRY %main (x: f32[]) -> f32[] {\n" + "".join(lines) + "}\n"
+    assert hlo_counts.counts(hlo.from_text(text))["loop_trips"] == [40, 3, None]
+
+
+def compiled(name):
+    function, arguments = PROGRAMS[name]
+    return jax.jit(function).lower(*(jax.ShapeDtypeStruct(a, "float32") for a in arguments))
+
+
+@pytest.mark.parametrize("target", ["on_cpu", "on_h200", "on_tpu"])
+def test_objects_and_text_say_the_same(target, request):
+    built = request.getfixturevalue(target)
+    assert len(built) > 5
+    for name, program in built.items():
+        assert program["objects"] is not None, f"{name}: this jaxlib gives no HLO objects"
+        assert program["objects"] == program["text"], name
+        assert program["names"] == [], name
+        facts = program["facts"]
+        assert {key: facts.get(key, None) for key in ("launches", "hlo_instructions")} == {
+            key: program["text"][key] for key in ("launches", "hlo_instructions")
+        }
+
+
+def test_where_jaxlib_has_no_objects_the_text_is_read():
+    program = compiled("scan").compile()
+    assert hlo.from_objects([]) is None
+    assert hlo.from_compiled(program, []) == hlo.from_text(program.as_text())
+
+
+def test_where_jaxlib_cannot_list_instructions_the_text_is_read():
+    class Computation:
+        name = "main"
+
+    class Module:
+        def computations(self):
+            return [Computation()]
+
+    assert hlo.from_objects([Module()]) is None
+
+
+def test_two_entries_cannot_be_told_apart_so_the_text_is_read():
+    program = compiled("sum_of_squares").compile()
+    (module,) = hlo.modules(program)
+    assert hlo.from_objects([module]) is not None
+
+    class Instruction:
+        name = "lost"
+        opcode = "HloOpcode.kParameter"
+
+    class Uncalled:
+        name = "uncalled"
+
+        def instructions(self):
+            return [Instruction()]
+
+    class Module:
+        def computations(self):
+            return [*module.computations(), Uncalled()]
+
+    assert hlo.from_objects([Module()]) is None
+
+
+def test_a_large_constant_is_not_printed():
+    value = jnp.arange(2**20, dtype="float32")
+    program = jax.jit(lambda x: x + value[::-1]).lower(value).compile()
+    for line in hlo.from_objects(hlo.modules(program)).instructions():
+        assert len(line.rest) < 10_000
+
+
+def test_a_program_without_text_or_objects_is_none():
+    class Executable:
+        def hlo_modules(self):
+            raise NotImplementedError
+
+    class Silent:
+        def runtime_executable(self):
+            return Executable()
+
+        def as_text(self):
+            return None
+
+    assert hlo.from_compiled(Silent()) is None

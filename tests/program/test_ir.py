@@ -1,0 +1,165 @@
+"""`harness ir`: what is built, in which process, and what becomes of failures."""
+
+import os
+
+import psutil
+import pytest
+from rich.console import Console
+
+from harness import terminal
+from harness.cache.experiments import subjects
+from harness.program import building, choosing, explained
+from harness.program.facts import TOTALS, Facts
+from tests.program import ir_suite
+
+ONE = ("--case", "size=8", "--case", "axes=(0,)")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return ir_suite.write(tmp_path_factory.mktemp("ir"), "ir_building")
+
+
+@pytest.fixture
+def harness(monkeypatch, capsys, folder):
+    def run(*arguments):
+        return ir_suite.command(monkeypatch, capsys, *arguments, "--benchmarks", folder)
+
+    return run
+
+
+def job(folder, name, *choices, stage="hlo", **options):
+    workload = subjects.one_workload(name, folder)
+    case = choosing.one_case(workload, choices, options.pop("transform", None))
+    return building.job(workload, case, stage, **options)
+
+
+@pytest.mark.parametrize(
+    ("stage", "beginning", "part", "steps"),
+    [
+        ("jaxpr", "{ lambda ; a:f32[8,4].", "sin a", 3),
+        ("stablehlo", "module @jit_function", "stablehlo.sine", 4),
+        ("hlo", "HloModule jit_function", "ENTRY", 6),
+    ],
+)
+def test_each_stage_is_built_so_far_and_no_further_with_places_only_on_demand(
+    folder, stage, beginning, part, steps
+):
+    seen = []
+    choices = ("size=8", "axes=(0,)")
+    plain = building.build(job(folder, "Wave", *choices, stage=stage), seen.append).text
+    assert plain.startswith(beginning)
+    assert part in plain
+    assert "waves.py" not in plain
+    assert seen == ["import", "inputs", "trace", "lower", "compile", "text"][:steps]
+    located = building.build(job(folder, "Wave", *choices, stage=stage, located=True)).text
+    assert "waves.py" in located
+
+
+def test_x64_devices_and_transforms_are_those_of_the_case(folder):
+    wide = building.build(job(folder, "Wide", stage="stablehlo", transform="sharded")).text
+    assert "tensor<4x4xf64>" in wide
+    assert "num_partitions = 2" in wide
+    pmapped = building.build(job(folder, "Wide", stage="jaxpr", transform="pmap")).text
+    assert "f64[2,4,4]" in pmapped
+
+
+def test_the_text_is_plain_where_no_terminal_is_and_in_colour_on_one(harness, monkeypatch):
+    code, plain, said = harness("ir", "Wave", *ONE, "--stage", "stablehlo")
+    assert (code, said) == (0, "")
+    assert "\x1b" not in plain
+    for name, value, coloured in (("NO_COLOR", "1", False), ("TERM", "xterm-256color", True)):
+        with monkeypatch.context() as patch:
+            patch.delenv("NO_COLOR", raising=False)
+            patch.setenv(name, value)
+            shown = Console(force_terminal=True, highlight=False, color_system="256")
+            patch.setattr(terminal, "console", shown)
+            _, text, _ = harness("ir", "Wave", *ONE, "--stage", "stablehlo")
+        assert ("\x1b[" in text) == coloured
+        if not coloured:
+            assert text == plain
+
+
+def test_facts_are_a_table_with_what_each_means(harness):
+    code, out, _ = harness("ir", "Wave", *ONE, "--facts")
+    assert code == 0
+    heading, *lines = out.splitlines()
+    assert heading.startswith("waves.Wave size=8, axes=(0,) · program ")
+    assert [line.split()[0] for line in lines] == list(TOTALS)
+
+
+def test_a_fact_that_is_not_said_is_told_from_one_that_is_0():
+    facts = Facts(
+        fusions=3, fusion_kinds={"loop": 1, "custom": 2}, while_loops=2, loop_trips=[10, None]
+    )
+    shown = {name: value for name, value, _ in explained.rows(facts)}
+    assert shown["fusions"] == "3 (2 custom, 1 loop)"
+    assert shown["while_loops"] == "2 (10, ? trips)"
+    assert shown["flops"] == "not said"
+    assert {n: v for n, v, _ in explained.rows(Facts(temporary_bytes=0))}["temporary_bytes"] == "0"
+
+
+def test_a_function_that_raises_is_exit_code_3_with_its_words_and_its_line(harness, tmp_path):
+    output = tmp_path / "kept.txt"
+    output.write_text("from before")
+    code, out, said = harness("ir", "Troubled", "--case", "trouble=raise", "-o", output)
+    assert (code, out) == (3, "")
+    assert said.startswith("harness: waves.Troubled trouble=raise: the step 'trace' raised ")
+    assert "ValueError: this workload cannot be traced (at waves.py:" in said
+    assert output.read_text() == "from before"
+
+
+def test_a_process_that_dies_or_hangs_is_said_and_gone(folder):
+    with pytest.raises(building.BuildError, match=r"(?s)'trace': killed by SIGABRT.*about to ab"):
+        building.build(job(folder, "Troubled", "trouble=abort"))
+    with pytest.raises(building.BuildError, match=r"the step 'trace' was not done after 0.5 s"):
+        building.build(job(folder, "Troubled", "trouble=hang"))
+    assert children() == []
+
+
+def children():
+    return [c for c in psutil.Process().children() if building.CHILD in " ".join(c.cmdline())]
+
+
+def test_ctrl_c_leaves_no_process_behind(folder):
+    def interrupt(step):
+        assert len(children()) == 1
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        building.build(job(folder, "Troubled", "trouble=hang"), interrupt)
+    assert children() == []
+
+
+def test_output_goes_to_a_file(harness, tmp_path):
+    output = tmp_path / "deep" / "wave.txt"
+    code, out, _ = harness("ir", "Wave", *ONE, "--stage", "jaxpr", "-o", output)
+    assert (code, out) == (0, "")
+    assert output.read_text().startswith("{ lambda ;")
+    assert os.listdir(output.parent) == [output.name]
+    code, _, said = harness("ir", "Wave", *ONE, "--stage", "jaxpr", "-o", tmp_path)
+    assert code == 2
+    assert "cannot be written: Is a directory" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["Nope"], 2, "No workload matches 'Nope'. There are: waves.Wave"),
+        (["W"], 2, "'W' matches 2 workloads; name one of waves.Wave, waves.Wide"),
+        (["Wave"], 2, "--case size=8 --case 'axes=(0, 1)'"),
+        (["Wave", "--case", "size=9"], 2, "No case has size=9"),
+        (["Wave", "--stage", "llvm"], 2, "--stage takes jaxpr, stablehlo, hlo"),
+        (["Wave", *ONE, "--target", "npu"], 2, "No target is called 'npu'"),
+        (["Elsewhere"], 4, "Target 'tpu': "),
+        (["Wave", *ONE, "--source", "--facts"], 2, "--source adds places to a text"),
+        (["Wave", *ONE, "--exit-code"], 2, "add --diff"),
+        (["Wave", *ONE, "--diff", "target:npu"], 2, "No target is called 'npu'"),
+        (["Wave", *ONE, "--diff", "transform:grad"], 2, "No transform is called 'grad'"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_built(harness, arguments, code, text):
+    found, out, said = harness("ir", *arguments)
+    assert (found, out) == (code, "")
+    assert text in said
+    assert "Traceback" not in said

@@ -1,0 +1,193 @@
+"""`harness ir --diff`: two programs that are built, at another commit as well."""
+
+import subprocess
+
+import pytest
+
+from harness.program import comparing, worktree
+from harness.program.facts import Facts
+from tests.program import ir_suite
+
+BEFORE = """
+import jax.numpy as jnp
+
+from harness import Workload, spec
+
+
+class Grow(Workload):
+    sweep = {"size": [8, 16]}
+
+    def inputs(self, size):
+        return spec((size,))
+
+    @staticmethod
+    def function(x):
+        return jnp.sin(x) + jnp.ones(())  # as wide as x64 makes it
+
+
+class Same(Workload):
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        return x + 1
+
+
+class Mended(Workload):
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        raise ValueError("it was broken then")
+"""
+AFTER = BEFORE.replace("jnp.sin(x)", "jnp.sin(x) * x").replace(
+    "class Same(Workload):", '# a line more\nclass Same(Workload):\n    """Now it says so."""'
+)
+AFTER = AFTER.replace('raise ValueError("it was broken then")', "return x").replace(
+    'sweep = {"size": [8, 16]}', 'sweep = {"size": [8, 16]}\n    x64 = True'
+)
+
+
+def git(folder, *arguments):
+    person = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(
+        ["git", "-C", str(folder), *person, *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """A repository whose first commit has other workloads than its working tree."""
+    top = tmp_path_factory.mktemp("repository")
+    git(top, "init", "--quiet")
+    (top / "nothing.txt").write_text("")
+    git(top, "add", ".")
+    git(top, "commit", "--quiet", "--message", "none")
+    folder = ir_suite.write(top, "ir_commits", BEFORE)
+    git(top, "add", ".")
+    git(top, "commit", "--quiet", "--message", "before")
+    hook = top / ".git" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {top}/hooked\n")
+    hook.chmod(0o755)
+    (folder / "waves.py").write_text(AFTER)
+    return top
+
+
+@pytest.fixture
+def diff(monkeypatch, capsys, repository):
+    def run(name, what, *arguments):
+        folder = repository / "ir_commits"
+        return ir_suite.command(
+            monkeypatch, capsys, "ir", name, "--diff", what, *arguments, "--benchmarks", folder
+        )
+
+    yield run
+    assert len(git(repository, "worktree", "list").splitlines()) == 1, "no worktree is left"
+    assert not (repository / "hooked").exists(), "no hook was run"
+
+
+def test_another_case_is_compared_and_told_by_the_exit_code_only_if_asked(diff):
+    case = ("--case", "size=8", "--stage", "stablehlo")
+    code, out, _ = diff("Grow", "case:size=16", *case)
+    assert code == 0
+    first, second, verdict, *rest = out.splitlines()
+    assert (first, second) == ("a: waves.Grow size=8", "b: waves.Grow size=16")
+    assert verdict.startswith("another program: ")
+    assert any(line.startswith("-") and "tensor<8xf64>" in line for line in rest)
+    assert any(line.startswith("+") and "tensor<16xf64>" in line for line in rest)
+    code, out, _ = diff("Grow", "case:size=16", *case, "--exit-code", "--facts")
+    assert code == 1
+    assert "tensor<" not in out
+
+
+def test_a_case_is_the_same_program_as_itself(diff):
+    code, out, _ = diff("Same", "transform:forward", "--exit-code")
+    assert code == 0
+    first, second, verdict = out.splitlines()
+    assert (first, second) == ("a: waves.Same", "b: waves.Same (forward)")
+    assert verdict.startswith("the same program (")
+
+
+def test_a_commit_is_built_as_it_was_with_its_own_types(diff):
+    code, out, _ = diff("Grow", "commit:HEAD", "--case", "size=8", "--stage", "stablehlo")
+    assert code == 0
+    first, second, *rest = out.splitlines()
+    assert first.startswith("a: waves.Grow size=8 at ")
+    assert second == "b: waves.Grow size=8 now"
+    before = [line for line in rest if line.startswith("-")]
+    after = [line for line in rest if line.startswith("+")]
+    assert any("stablehlo.multiply" in line for line in after)
+    assert "f64" in "".join(after)
+    assert "f64" not in "".join(before)
+
+
+def test_other_lines_and_another_docstring_are_the_same_program(diff):
+    code, out, _ = diff("Same", "commit:HEAD", "--exit-code")
+    assert code == 0
+    assert "the same program (" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "code", "text"),
+    [
+        ("Mended", "commit:HEAD", 3, "raised ValueError: it was broken then (at waves.py:"),
+        ("Same", "commit:HEAD~1", 2, "There is no ir_commits/waves.py at 'HEAD~1' ("),
+        ("Same", "commit:nowhere", 2, "has no commit 'nowhere'"),
+        ("Same", "commit:--all", 2, "has no commit '--all'"),
+    ],
+)
+def test_what_a_commit_does_not_have_is_said_and_the_worktree_is_gone(diff, name, what, code, text):
+    found, out, said = diff(name, what)
+    assert (found, out) == (code, "")
+    assert text in said
+
+
+def test_an_interrupted_look_at_a_commit_leaves_no_worktree(repository):
+    from harness.unit import Source
+
+    source = Source("ir_commits.waves", "Same", str(repository / "ir_commits" / "waves.py"))
+
+    def interrupted():
+        with worktree.checked_out(source, "HEAD"):
+            assert len(git(repository, "worktree", "list").splitlines()) == 2
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+
+
+def test_outside_of_a_repository_there_is_no_other_commit(monkeypatch, capsys, tmp_path):
+    folder = ir_suite.write(tmp_path, "ir_nogit")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    code, _, said = ir_suite.command(
+        monkeypatch, capsys, "ir", "Wide", "--diff", "commit:HEAD", "--benchmarks", folder
+    )
+    assert code == 2
+    assert "is not in a git repository" in said
+
+
+def side(fingerprint, text, **facts):
+    return comparing.Side("one", fingerprint, Facts(**facts), text)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "stage", "verdict", "differ"),
+    [
+        (side("f1", "x"), side("f1", "x"), "hlo", "the same program (f1)", False),
+        (side("f1", "x"), side("f1", "y"), "jaxpr", "the same program (f1), from another", True),
+        (side("f1", "x"), side("f2", "x"), "jaxpr", "the same jaxpr but for the names", False),
+        (side("f1", "x"), side("f2", "y"), "hlo", "another program: f1 → f2", True),
+        (side("f1", None), side("f2", "y"), "hlo", "Its text was not kept at both", True),
+        (side("f1", None), side("f1", None), "hlo", "the same program (f1)", False),
+        (side("f1", "x", flops=1), side("f2", "x", flops=2), "jaxpr", "of the same jaxpr", True),
+    ],
+)
+def test_the_verdict_rests_on_fingerprint_facts_and_text(a, b, stage, verdict, differ):
+    found = comparing.compare(a, b, stage)
+    assert verdict in found.verdict
+    assert found.differ == differ
+    assert bool(found.text) == (None not in (a.text, b.text) and a.text != b.text)

@@ -1,0 +1,1 @@
+"""Workloads with baselines: sound ones, and one for each mistake that a comparison must notice."""

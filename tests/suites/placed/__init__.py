@@ -1,0 +1,1 @@
+"""Workloads that are compiled for devices that are not there."""

@@ -1,0 +1,346 @@
+"""Compiling for devices that are not here: the real compilers, in real measuring processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import sampling, suite, targets, topologies, unit
+from harness.analysis.load import frame_of
+from harness.plan import Options, Plan, local_context
+from harness.unit import Source, Unit
+from tests.sweeps import SUITES, sweep, workload
+
+Kinds, Updated = (
+    getattr(unit.import_file("placed.kinds", SUITES / "placed" / "kinds.py"), name)
+    for name in ("Kinds", "Updated")
+)
+Scale = workload("small", "Scale")
+
+DATA = Path(targets.__file__).parents[1] / "data"
+
+
+def needs(name):
+    lacking = targets.find(name).lacking()
+    return pytest.mark.skipif(bool(lacking), reason=f"{name}: {lacking}")
+
+
+BOTH = [pytest.param(name, marks=needs(name)) for name in ("gpu:h200", "tpu:v5e")]
+DEVICES = {"gpu:h200": "NVIDIA H200 (compile-only)", "tpu:v5e": "TPU v5 lite (compile-only)"}
+
+HOLD = """
+import sys
+from harness import targets, topologies
+target = targets.find("tpu:v5e")
+try:
+    topologies.describe(target.name, target.description)
+except topologies.Unusable as error:
+    print(error)  # somebody else holds the lock: as good
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def tpu_environment(**changes):
+    return {**os.environ, "JAX_PLATFORMS": "cpu", **targets.find("tpu:v5e").environment, **changes}
+
+
+@pytest.fixture(scope="module")
+def held():
+    """libtpu's lock in the hands of another process."""
+    variables = tpu_environment()
+    del variables["ALLOW_MULTIPLE_LIBTPU_LOAD"]
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD],
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as holder:
+        assert any(line == "held\n" for line in holder.stdout)
+        yield
+        holder.kill()
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory, request):
+    """The workload `Kinds` on one target, measured once for several tests."""
+    outcomes = {}
+
+    def measure(target):
+        if target not in outcomes:
+            if target == "tpu:v5e":
+                request.getfixturevalue("held")
+            outcomes[target] = sweep([Kinds], tmp_path_factory.mktemp("kinds"), targets=(target,))
+        return outcomes[target]
+
+    return measure
+
+
+def cases(outcome, transform="forward", scenario="off"):
+    return {
+        r.axes["kind"]: r
+        for r in outcome.records
+        if r.workload == "kinds.Kinds"
+        and (r.transform, r.scenario) == (transform, scenario)
+        and r.reason != "one kind is enough"
+    }
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_what_a_program_is_made_of_does_not_matter(measured, target):
+    found = cases(measured(target))
+    assert {kind for kind, record in found.items() if record.status == "ok"} == {
+        *("spec", "array", "struct", "key", "closure", "tree", "none"),
+    }
+    for kind in ("spec", "none"):
+        for stage in ("trace", "lower", "compile"):
+            assert found[kind].stages[stage].samples_ns
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_a_program_that_jax_compiles_for_the_cpu_is_refused(measured, target):
+    record = cases(measured(target))["unused"]
+    assert record.status == "refused"
+    said = f"it was compiled for cpu and not for {target}: its function uses none of its inputs"
+    assert said in record.reason
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_nothing_is_run(measured, target):
+    for stage in ("dispatch", "execute"):
+        samples = cases(measured(target))["spec"].stages[stage]
+        assert samples.samples_ns == []
+        assert samples.reason == f"{target} is compiled for, not run: no such device here"
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_records_name_the_device_that_is_not_there(measured, target):
+    for record in measured(target).records:
+        if record.status == "ok":
+            environment = json.loads(bytes(record.environment))
+            assert environment["device"] == DEVICES[target]
+            assert environment["devices"] == targets.find(target).devices
+            assert record.target == target
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_several_devices_are_compiled_for(measured, target):
+    (record,) = cases(measured(target), "sharded").values()
+    assert record.status == "ok"
+    assert record.fingerprint != cases(measured(target))["spec"].fingerprint
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_pmap_and_the_persistent_cache_are_not_available(measured, target):
+    (record,) = cases(measured(target), "pmap").values()
+    assert (record.status, record.reason) == (
+        "skipped",
+        f"jax.pmap compiles for devices that are there, and there is no {target} here",
+    )
+    for record in cases(measured(target), scenario="cold").values():
+        assert record.status == "skipped"
+        assert "only the scenario 'off' can be measured" in record.reason
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_the_process_and_the_reference_are_measured_there_as_well(measured, target):
+    found = {r.workload: r for r in measured(target).records}
+    assert found["process"].stages["first_compile"].samples_ns
+    assert found["process"].stages["backend"].samples_ns
+    assert found["reference"].stages["compile"].samples_ns
+    assert cases(measured(target))["spec"].reference_ns["compile"] > 0
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_asv_and_the_frame_show_what_there_is(measured, target):
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    outcome = measured(target)
+    answers = suite.answers(Kinds, outcome.records)
+    params = ("spec", "forward", target)
+    assert len(suite.look_up(Kinds, answers, "compile", params)["samples"]) == 1
+    with pytest.raises(SkipNotImplemented, match=f"{target} is compiled for, not run"):
+        suite.look_up(Kinds, answers, "execute", params)
+    frame = frame_of(outcome.records)
+    rows = frame[
+        (frame["kind"] == "spec") & (frame["transform"] == "forward") & (frame["scenario"] == "off")
+    ]
+    status = dict(zip(rows.stage, rows.status, strict=True))
+    assert set(rows.target) == {target}
+    assert (status["compile"], status["execute"]) == ("ok", "skipped")
+
+
+@needs("tpu:v5e")
+def test_without_the_variable_a_second_libtpu_is_refused(held):
+    variables = tpu_environment()
+    del variables["ALLOW_MULTIPLE_LIBTPU_LOAD"]
+    done = subprocess.run(
+        [sys.executable, "-c", HOLD],
+        env=variables,
+        input="",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.search("nothing can be compiled for tpu:v5e: .*lockfile", done.stdout)
+
+
+@needs("gpu:h200")
+def test_a_file_gives_the_target_its_name_and_no_record_its_path(tmp_path):
+    file = tmp_path / "mine.pbtxt"
+    file.write_text((DATA / "h200.pbtxt").read_text().replace("NVIDIA H200", "My GPU"))
+    outcome = sweep([Updated], tmp_path / "results", targets=(f"gpu:{file}", "cpu"))
+    own = [r for r in outcome.records if r.workload == "kinds.Updated"]
+    assert sorted((r.target, r.transform, r.status) for r in own) == [
+        ("gpu:mine", "forward", "ok"),
+        ("gpu:mine", "gradient", "ok"),
+    ]
+    assert json.loads(bytes(own[0].environment))["device"] == "My GPU (compile-only)"
+    (store,) = (tmp_path / "results").rglob("*.jsonl")
+    assert str(tmp_path) not in store.read_text()
+
+
+@needs("gpu:h200")
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("gpu_device_info {", "gpu_device_info ["), "Failed to parse GpuTargetConfigProto"),
+        (('device_description_str: "NVIDIA H200"', ""), "has no device_description_str"),
+        (("major: 9 }", "major: 0 }"), "nothing can be compiled for gpu:broken: .*Error"),
+    ],
+)
+def test_a_broken_description_fails_with_the_compilers_reason(tmp_path, change, said):
+    file = tmp_path / "broken.pbtxt"
+    file.write_text((DATA / "h200.pbtxt").read_text().replace(*change))
+    outcome = sweep([Updated], tmp_path / "results", effort="3x1", targets=(f"gpu:{file}",))
+    assert {r.status for r in outcome.records} == {"failed"}
+    for record in outcome.records:
+        assert re.search(said, record.reason)
+        assert len(record.reason) < topologies.REASON_LENGTH + 100
+        assert record.replicate.endswith("#0"), "another process could not measure it either"
+
+
+def planned(tmp_path, *asked, **options):
+    context = local_context(tmp_path, SUITES, "tested")
+    return Plan([Updated], context, Options(sampling.effort("1x1"), targets=asked, **options))
+
+
+def test_the_key_changes_with_the_description(tmp_path):
+    file = tmp_path / "mine.pbtxt"
+
+    def keys(text):
+        file.write_text(text)
+        plan = planned(tmp_path, f"gpu:{file}")
+        refs = [ref for share in plan.shares for ref in share.refs]
+        refs += [ref for _, ref, _, _ in plan.skipped]  # where the compiler is not installed
+        return {ref.key for ref in refs}
+
+    text = (DATA / "h200.pbtxt").read_text()
+    assert len(keys(text)) == 2
+    assert keys(text) == keys(text)
+    assert not keys(text) & keys(text.replace("132", "144"))
+
+
+def test_a_lacking_compiler_skips_with_its_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "harness.targets.compile_only._version", lambda name: "1" if name == "jaxlib" else ""
+    )
+    plan = planned(tmp_path, "gpu:h200")
+    assert plan.shares == []
+    assert {reason for _, _, _, reason in plan.skipped} == {
+        "jax-cuda13-pjrt is not installed (extra 'targets')"
+    }
+
+
+def test_a_family_stands_for_its_compile_only_targets_where_they_are_asked_for(tmp_path):
+    def wanted(*asked):
+        plan = planned(tmp_path, *asked)
+        shares = [*plan.shares, *(share for share, _, _, _ in plan.skipped)]
+        return {share.target for share in shares}
+
+    assert wanted("gpu:h200", "tpu:v5e", "cpu") == {"gpu:h200"}
+    assert len(planned(tmp_path, "gpu:h200", "gpu:h200").shares) <= 1
+
+
+# The process is the target's
+
+
+def a_unit(target="cpu", **changes):
+    found = targets.find(target)
+    given = {
+        "source": Source("m", "W"),
+        "target": target,
+        "platforms": found.platforms,
+        "environment": dict(found.environment),
+        "description": found.description,
+        "cpu_devices": 0,
+        "x64": False,
+        "cases": [],
+        "passes": 1,
+        "seed": 0,
+        "process_key": "",
+        "reference_key": "",
+        "base": {},
+    }
+    return Unit(**{**given, **changes})
+
+
+def test_a_process_with_another_targets_variables_is_refused(monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cuda,cpu")
+    with pytest.raises(topologies.Unusable, match="JAX_PLATFORMS is 'cuda,cpu', not 'cpu'"):
+        topologies.check_variables(a_unit())
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    topologies.check_variables(a_unit())
+    monkeypatch.delenv("TPU_SKIP_MDS_QUERY", raising=False)
+    with pytest.raises(
+        topologies.Unusable, match=r"tpu:v5e: .*TPU_SKIP_MDS_QUERY is None, not '1'"
+    ):
+        topologies.check_variables(a_unit("tpu:v5e"))
+
+
+def test_a_process_whose_jax_was_told_otherwise_is_refused(monkeypatch):
+    import jax
+
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    was = jax.config.values["jax_platforms"]
+    jax.config.update("jax_platforms", "tpu")
+    try:
+        with pytest.raises(topologies.Unusable, match="JAX has jax_platforms = 'tpu'"):
+            topologies.check_variables(a_unit())
+    finally:
+        jax.config.update("jax_platforms", was)
+
+
+def test_a_process_that_fell_back_to_the_cpu_is_refused():
+    topologies.check_device(a_unit())
+    topologies.check_device(a_unit("gpu:h200"))
+    said = "gpu was asked for, and JAX's first device is 'cpu' of the platform 'cpu'"
+    with pytest.raises(topologies.Unusable, match=said):
+        topologies.check_device(a_unit("gpu"))
+
+
+def test_what_changes_the_environment_of_the_process_is_noticed(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os\nif 'JAX_PLATFORMS' in os.environ: os.environ['JAX_PLATFORMS'] = ''\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path)
+    outcome = sweep([Scale], tmp_path / "results")
+    assert {r.status for r in outcome.records} == {"failed"}
+    assert "not in the environment of cpu: JAX_PLATFORMS is ''" in outcome.records[0].reason
+
+
+def test_a_child_gets_the_targets_variables():
+    from harness.process import child_environment
+
+    variables = child_environment(a_unit("tpu:v5e"))
+    assert variables["ALLOW_MULTIPLE_LIBTPU_LOAD"] == "1"
+    assert variables["JAX_PLATFORMS"] == "cpu"
