@@ -1,8 +1,11 @@
 """Elementwise chains: no data moves between elements, so each should become one fused loop."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 
+from benchmarks.kernels import elementwise as kernels
 from harness import Workload, spec
 
 
@@ -22,6 +25,16 @@ class Gelu(Workload):
     @staticmethod
     def function(x, *, approximate):
         return jax.nn.gelu(x, approximate=approximate)
+
+    @staticmethod
+    def baseline(xp, x, *, approximate):
+        if approximate:
+            scale = math.sqrt(2 / math.pi)
+            return x * (0.5 + 0.5 * xp.tanh(x * (scale + scale * 0.044715 * (x * x))))
+        return x * (0.5 + 0.5 * xp.erf(x * math.sqrt(0.5)))
+
+    fused_cpu = staticmethod(kernels.gelu_cpu)
+    fused_gpu = staticmethod(kernels.gelu_gpu)
 
 
 class BlackScholes(Workload):
@@ -49,3 +62,15 @@ class BlackScholes(Workload):
         d2 = d1 - deviation
         discounted = strike * jnp.exp(-rate * maturity)
         return spot * jax.scipy.stats.norm.cdf(d1) - discounted * jax.scipy.stats.norm.cdf(d2)
+
+    @staticmethod
+    def baseline(xp, spot, strike, maturity, rate, volatility):
+        deviation = volatility * xp.sqrt(maturity)
+        drift = (rate + volatility * volatility / 2) * maturity
+        d1 = (xp.log(spot / strike) + drift) / deviation
+        cdf1 = 0.5 + 0.5 * xp.erf(d1 * math.sqrt(0.5))
+        cdf2 = 0.5 + 0.5 * xp.erf((d1 - deviation) * math.sqrt(0.5))
+        return spot * cdf1 - strike * xp.exp(-rate * maturity) * cdf2
+
+    fused_cpu = staticmethod(kernels.black_scholes_cpu)
+    fused_gpu = staticmethod(kernels.black_scholes_gpu)

@@ -20,3 +20,7 @@ class Fft(Workload):
     @staticmethod
     def function(x):
         return jnp.fft.fft(x) if jnp.iscomplexobj(x) else jnp.fft.rfft(x)
+
+    @staticmethod
+    def baseline(xp, x):
+        return xp.fft.fft(x) if xp.isdtype(x.dtype, "complex floating") else xp.fft.rfft(x)

@@ -20,6 +20,10 @@ class Gather(Workload):
     def function(table, indices):
         return table[indices]
 
+    @staticmethod
+    def baseline(xp, table, indices):
+        return xp.take(table, indices, axis=0)
+
 
 class ScatterAdd(Workload):
     """Segment sum by scatter-add: updates that collide, into few segments or into many.

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from benchmarks.kernels import rows, rows_gpu
 from harness import Workload, spec
 
 
@@ -10,10 +11,13 @@ class Softmax(Workload):
     """Softmax over rows: two dependent reductions (maximum, sum) and the passes between them.
 
     The number of elements is the same for each width, so a difference between the cases is due to
-    the shape of the reduction alone.
+    the shape of the reduction alone. On a GPU, rows up to a certain width become one kernel, and
+    wider ones several: compiled for an H200 by jax 0.10 and 0.11, the cliff is between the two
+    greatest widths.
     """
 
-    sweep = {"width": [128, 4096]}
+    sweep = {"width": [128, 4096, 16384, 32768]}
+    targets = ("cpu", "gpu", "tpu", "gpu:h200", "tpu:v5e")
 
     def inputs(self, width):
         return spec((2**18 // width, width))
@@ -21,6 +25,14 @@ class Softmax(Workload):
     @staticmethod
     def function(x):
         return jax.nn.softmax(x, axis=-1)
+
+    @staticmethod
+    def baseline(xp, x):
+        weights = xp.exp(x - xp.max(x, axis=-1, keepdims=True))
+        return weights / xp.sum(weights, axis=-1, keepdims=True)
+
+    fused_cpu = staticmethod(rows.softmax_cpu)
+    fused_gpu = staticmethod(rows_gpu.softmax_gpu)
 
 
 class LayerNorm(Workload):
@@ -41,3 +53,12 @@ class LayerNorm(Workload):
         mean = jnp.mean(x, axis=-1, keepdims=True)
         variance = jnp.var(x, axis=-1, keepdims=True)
         return (x - mean) * jax.lax.rsqrt(variance + 1e-6) * scale + shift
+
+    @staticmethod
+    def baseline(xp, x, scale, shift):
+        centred = x - xp.mean(x, axis=-1, keepdims=True)
+        variance = xp.mean(centred * centred, axis=-1, keepdims=True)
+        return centred * (1 / xp.sqrt(variance + 1e-6)) * scale + shift
+
+    fused_cpu = staticmethod(rows.layer_norm_cpu)
+    fused_gpu = staticmethod(rows_gpu.layer_norm_gpu)

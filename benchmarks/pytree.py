@@ -27,3 +27,13 @@ class MomentumUpdate(Workload):
         momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, gradients)
         params = jax.tree.map(lambda p, m: p - 0.01 * m, params, momentum)
         return params, momentum
+
+    @staticmethod
+    def baseline(xp, params, momentum, gradients):
+        new_params, new_momentum = {}, {}
+        for layer, old in momentum.items():
+            weights, slopes = params[layer]["dense"], gradients[layer]["dense"]
+            moved = {k: 0.9 * m + slopes[k] for k, m in old["dense"].items()}
+            new_momentum[layer] = {"dense": moved}
+            new_params[layer] = {"dense": {k: p - 0.01 * moved[k] for k, p in weights.items()}}
+        return new_params, new_momentum
