@@ -14,7 +14,6 @@ class Predict(Workload):
     """Dense layer with ReLU: XLA should fuse the bias and the ReLU into the matrix product."""
 
     sweep = {"batch": [64, 1024], "dtype": ["float32", "bfloat16"]}
-    targets = ("cpu", "gpu", "tpu", "gpu:h200", "tpu:v5e")
 
     def inputs(self, batch, dtype):
         return spec((784, 256), dtype), spec((256,), dtype), spec((batch, 784), dtype)
@@ -60,7 +59,6 @@ class MlpLoss(Workload):
 
     sweep = {"depth": [4]}
     scenarios = ("off", "cold", "warm")
-    targets = ("cpu", "gpu", "tpu", "gpu:h200", "tpu:v5e")
     transforms = ("forward", "gradient")
 
     def inputs(self, depth):

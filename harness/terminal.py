@@ -134,6 +134,8 @@ def print_workloads(found: Found) -> None:
     for workload in found.workloads:
         cases = [case for case in enumerate_cases(workload) if case.target == workload.targets[0]]
         axes = {**workload.sweep, "transform": workload.transforms}
+        if workload.precisions:
+            axes["precision"] = workload.precisions
         text = "; ".join(
             f"{axis}: {', '.join(map(str, values))}"
             for axis, values in axes.items()

@@ -24,7 +24,8 @@ CASE = ("workload", "version", "target", "transform", "precision")
 """Columns that say which case it is, besides its axes."""
 
 LABELS = {
-    RESIDENT: "the inputs stay in a cache, so no fraction of the roofline is given",
+    RESIDENT: "the inputs stay in a cache: the share of the roofline, if any, is of what such a "
+    "cache gave the largest arrays, and may exceed 1",
     "host-bound": "the time is that of asking for the work, not of doing it",
     "disturbed": "something else used the machine while it was measured",
     "fuse-fallback": "cupy.fuse could not fuse it, and fell back on its slow path",
@@ -88,12 +89,12 @@ def _hold_against_roofline(
 ) -> list[str]:
     """Add the roofline to a row, label what it shows, and return why the row must be rejected."""
     one = baseline.records[0]
-    place, sweeps = place_of(one), xla.sweeps | baseline.sweeps
+    resident = any(RESIDENT in side.labels() for side in (xla, baseline))
+    place, sweeps = place_of(one, resident), xla.sweeps | baseline.sweeps
     bandwidth = ceilings.bandwidth(place, sweeps)
     dtype = xla.dtype() or baseline.dtype()
     flop_rate = ceilings.flop_rate(place, sweeps, dtype, one.precision)
     least_s = roofline_s(row["least_bytes"], row["flops"], bandwidth, flop_rate)
-    resident = any(RESIDENT in side.labels() for side in (xla, baseline))
     row |= {
         "ceiling_bandwidth": bandwidth,
         "ceiling_flop_rate": flop_rate,
@@ -101,15 +102,15 @@ def _hold_against_roofline(
     }
     rejected = []
     for name, side in (("xla", xla), ("baseline", baseline)):
-        reached = math.nan if resident else fraction(least_s, row[f"{name}_s"])
+        reached = fraction(least_s, row[f"{name}_s"])
         row[f"{name}_fraction"] = reached
-        if reached > FASTER_THAN_POSSIBLE:
+        if not resident and reached > FASTER_THAN_POSSIBLE:
             rejected.append(f"{side.backend}: faster than the roofline: {reached:.0%} of it")
     # Where the host is the limit, or a loop hides its work from the model, XLA is not to blame.
     excused = "host-bound" in xla.labels() or xla.fact("while_loops") > 0
-    if row["xla_fraction"] < SUSPICIOUSLY_SLOW and not excused:
+    if row["xla_fraction"] < SUSPICIOUSLY_SLOW and not excused and not resident:
         labels.append("possible back-end regression")
-    if math.isnan(bandwidth):
+    if math.isnan(bandwidth) and not resident:
         labels.append("no ceilings")
     return rejected
 

@@ -24,6 +24,8 @@ class Place(NamedTuple):
     env: str
     target: str
     threads: str
+    resident: bool = False
+    """Whether the inputs stayed in a cache: like is held against like."""
 
 
 def is_ceiling(record: Record) -> bool:
@@ -31,14 +33,18 @@ def is_ceiling(record: Record) -> bool:
     return record.workload.endswith("Ceilings")
 
 
-def place_of(record: Record) -> Place:
+def place_of(record: Record, resident: bool) -> Place:
     """Return where a record of a comparison was taken."""
     threads = record.comparison.threads if record.comparison else ""
-    return Place(record.machine, record.env, record.target, threads)
+    return Place(record.machine, record.env, record.target, threads, resident)
 
 
 class Ceilings:
-    """The best rates that any backend reached, by place and sweep."""
+    """The best rates that any backend reached, by place and sweep.
+
+    What stays in a cache has a ceiling only where the streams of the ceilings, too, stayed in one:
+    on a virtual machine that reports the cache of the whole processor, nothing ever leaves it.
+    """
 
     def __init__(self, records: Iterable[Record]) -> None:
         times: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -46,8 +52,7 @@ class Ceilings:
         for record in filter(is_ceiling, records):
             slope_ns = values_ns(record.stages).get("slope")
             side = record.comparison
-            # What a cache serves is no ceiling of memory.
-            if side is None or not slope_ns or not side.comparable or RESIDENT in side.labels:
+            if side is None or not slope_ns or not side.comparable:
                 continue
             key = (record.key, record.sweep)
             times[key].append(slope_ns / 1e9)
@@ -60,9 +65,10 @@ class Ceilings:
 
     def _keep(self, record: Record, time_s: float) -> None:
         side = record.comparison
-        place, kind = place_of(record), record.axes.get("kind")
         if side is None:
             return
+        kind = record.axes.get("kind")
+        place = place_of(record, RESIDENT in side.labels)
         if kind in ("copy", "triad"):
             at = (place, record.sweep)
             rate = side.least_bytes / time_s
@@ -75,18 +81,25 @@ class Ceilings:
 
     def bandwidth(self, place: Place, sweeps: Set[str]) -> float:
         """Return bytes per second: the best of copy and triad in these sweeps, or NaN."""
+        if place.resident and any(
+            (place._replace(resident=False), sweep) in self._bandwidth for sweep in sweeps
+        ):
+            return math.nan  # memory's ceiling is known, and says nothing of a cache
         found = [self._bandwidth.get((place, sweep), 0.0) for sweep in sweeps]
         return max(found, default=0.0) or math.nan
 
     def flop_rate(self, place: Place, sweeps: Set[str], dtype: str, precision: str) -> float:
         """Return operations per second of `gemm` at a dtype and precision, or NaN.
 
-        A case that leaves the precision to JAX is held against the fastest.
+        A case that leaves the precision to JAX is held against the fastest. Arithmetic does not ask
+        where its operands come from.
         """
         found = [
             rate
             for (at, sweep, kind, how), rate in self._flop_rate.items()
-            if (at, kind) == (place, dtype) and sweep in sweeps and precision in (how, "")
+            if (at._replace(resident=place.resident), kind) == (place, dtype)
+            and sweep in sweeps
+            and precision in (how, "")
         ]
         return max(found, default=math.nan)
 

@@ -71,9 +71,9 @@ def ceilings(copy_us: float = 12e3, gemm_us: float = 1e3, **fields: Any) -> list
     """Return a copy of 120 MB (10 GB/s by default) and a product of order 1000 (2 Tflop/s)."""
     fields = {"workload": "harness.baselines.ceilings.Ceilings", **fields}
     precise = {"precision": "ieee", **fields}
-    four = {"argument_bytes": 8 * MB, "output_bytes": 4 * MB}
+    four = {"argument_bytes": 8 * MB, "output_bytes": 4 * MB, **fields.pop("comparison", {})}
     return [
         *side("xla", [copy_us * 1.1], axes={"kind": "copy"}, **precise),
         *side("numpy", [copy_us], axes={"kind": "copy"}, **precise),
-        *side("xla", [gemm_us], axes={"kind": "gemm"}, comparison=four, **precise),
+        *side("xla", [gemm_us], axes={"kind": "gemm"}, **{**precise, "comparison": four}),
     ]

@@ -152,6 +152,19 @@ def test_what_stays_in_a_cache_has_no_fraction_and_is_not_rejected():
     assert row["labels"] == "cache-resident"
 
 
+def test_where_nothing_leaves_the_cache_like_is_held_against_like():
+    resident = {"labels": ["cache-resident"]}
+    sides = [*xla([5e3] * 3, comparison=resident), *numpy(SLOW, comparison=resident)]
+    row = only([*sides, *ceilings(comparison=resident)])
+    assert row["xla_fraction"] == pytest.approx(2.4)
+    assert row["verdict"] == "XLA faster"
+    assert row["labels"] == "cache-resident"
+    # What left the cache says nothing of what stayed in it, nor the other way round.
+    assert math.isnan(only([*sides, *ceilings(comparison=resident), *ceilings()])["xla_fraction"])
+    left = only([*xla(FAST), *numpy(SLOW), *ceilings(comparison=resident)])
+    assert math.isnan(left["xla_fraction"])
+
+
 def test_far_below_the_roofline_xla_is_suspected_unless_the_host_is_the_limit():
     lame = [12e3 / 0.015] * 3
     assert only([*xla(lame), *numpy(SLOW), *ceilings()])["labels"] == "possible back-end regression"
