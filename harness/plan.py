@@ -192,7 +192,7 @@ class Plan:
             lacking = target.lacking()
             if lacking and self.options.targets is None:
                 continue
-            for arm in planning.arms(workload, target.name):
+            for arm in planning.arms(workload, target):
                 share = Share(
                     workload,
                     source,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from harness import targets
 from harness.comparison import BACKENDS_OF, THREADS
+from harness.targets import Target
 from harness.workload import Case, Workload
 
 
@@ -21,17 +21,16 @@ class Arm(NamedTuple):
     """The one precision of the process, where the environment decides on it."""
 
 
-def arms(workload: type[Workload], target: str) -> Iterator[Arm]:
+def arms(workload: type[Workload], target: Target) -> Iterator[Arm]:
     """Yield the sides to measure on `target`; none where there is nothing to compare or run.
 
     Those that are held against each other follow each other, so that a drift of the machine hits
     them alike.
     """
-    found = targets.find(target)
-    if workload.baseline is None or found.compile_only:
+    if workload.baseline is None or target.compile_only:
         return
-    for threads in THREADS if found.family == "cpu" else ("all",):
-        for backend in BACKENDS_OF.get(found.family, ()):
+    for threads in THREADS if target.family == "cpu" else ("all",):
+        for backend in BACKENDS_OF.get(target.family, ()):
             if backend == "fused" and workload.fused_cpu is None:
                 continue
             if not backend.startswith("cupy-"):

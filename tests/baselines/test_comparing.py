@@ -156,7 +156,7 @@ def test_without_baselines_nothing_is_compared(tmp_path):
 
 
 def test_on_a_gpu_each_precision_and_each_state_of_the_kernel_cache_has_its_process():
-    found = list(planning.arms(Product, "gpu"))
+    found = list(planning.arms(Product, targets.find("gpu")))
     assert [arm for arm in found if arm.backend == "xla"] == [("xla", "all", "off", "")]
     assert [arm[2:] for arm in found if arm.backend == "cupy-eager"] == [
         ("cold", "ieee"),
@@ -164,13 +164,13 @@ def test_on_a_gpu_each_precision_and_each_state_of_the_kernel_cache_has_its_proc
         ("cold", "tf32"),
         ("warm", "tf32"),
     ]
-    assert {arm.backend for arm in planning.arms(Gelu, "gpu")} == {
+    assert {arm.backend for arm in planning.arms(Gelu, targets.find("gpu"))} == {
         "xla",
         "cupy-eager",
         "cupy-fused",
         "cupy-graph",
     }
-    assert list(planning.arms(Gelu, "tpu")) == []
+    assert list(planning.arms(Gelu, targets.find("tpu"))) == []
 
 
 def test_a_gpu_that_is_not_there_is_skipped_with_the_reason(tmp_path):
