@@ -7,6 +7,7 @@ LOCK = constraints.txt
 EFFORT = 6x1
 FRESH =
 MACHINE =
+JOBS = 2
 GPU_EFFORT = 3x1
 GPU_SECONDS = 280
 GPU_SELECT =
@@ -27,7 +28,7 @@ help:
 	@echo 'make gpu            compare with CuPy on this machine'"'"'s GPU and verify the method, in under 10 minutes; installs nothing'
 	@echo '                      GPU_SECONDS=280  of measuring; a second run resumes      GPU_EFFORT=3x1'
 	@echo '                      GPU_SELECT=regex only workloads whose name matches       MACHINE=h200'
-	@echo 'make test           run the tests'
+	@echo 'make test           run the tests, JOBS=2 files at a time'
 	@echo 'make test-releases  run the tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
 	@echo 'make lint           ruff and mypy'
 	@echo 'make lock           write constraints*.txt anew with the newest versions'
@@ -113,7 +114,7 @@ gpu:
 # --- checking -------------------------------------------------------------------------------------
 
 test: setup
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile
 
 # A pyenv shim is on PATH for every installed version, but only starts the active ones: so each candidate
 # is tried, and then pyenv's own copies are.

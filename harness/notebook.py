@@ -25,6 +25,7 @@ def sweep(
     scenarios: Sequence[str] | None = None,
     results: str | Path | None = None,
     machine: str | None = None,
+    with_baselines: bool = False,
     fresh: bool = False,
     timeout_s: float | None = None,
     memory_limit_bytes: int | None = None,
@@ -43,6 +44,8 @@ def sweep(
         results: a results tree that keeps the records and from which a second call resumes. None
             measures into a temporary folder that is gone afterwards.
         machine: the name of this machine in the results; None means asv's.
+        with_baselines: compare with the workloads' baselines as well; with `results`, read
+            :func:`harness.against_baseline` of it afterwards.
         fresh: measure again what `results` already holds.
         timeout_s: seconds that one pass over one case may take; None means the workload's own.
         memory_limit_bytes: what a measuring process may hold; None means 80 % of the machine's.
@@ -63,6 +66,7 @@ def sweep(
         sampling.effort(effort),
         targets=tuple(targets) if targets is not None else None,
         scenarios=tuple(map(find_scenario, scenarios)) if scenarios is not None else None,
+        with_baselines=with_baselines,
         fresh=fresh,
         timeout_s=timeout_s,
         memory_limit_bytes=memory_limit_bytes,
