@@ -61,6 +61,8 @@ def attach(workload: type[Workload]) -> None:
         _attach_error(workload, str(error))
         return
     setup_cache = _setup_cache(workload)
+    # Once for all readers: finding a class in its file takes milliseconds.
+    version, source = version_of(workload), source_of(workload)
     for stage in case_metrics(workload) + process_metrics(workload):
         reader = _reader(stage)
         parametrised = stage not in PROCESS_STAGES
@@ -72,10 +74,10 @@ def attach(workload: type[Workload]) -> None:
             type="track" if stage in UNITS else "time",
             # asv's own name, said outright: imported into another module, it is the same benchmark.
             benchmark_name=f"{name_of(workload)}.track_{stage}",
-            version=version_of(workload),
+            version=version,
             params=[list(values) for values in axes.values()],
             param_names=list(axes),
-            pretty_source=source_of(workload),
+            pretty_source=source,
             setup_cache=setup_cache,
         )
         reader.__qualname__ = f"{workload.__qualname__}.track_{stage}"
