@@ -149,7 +149,6 @@ class Session:
             end = _clock()
         self.process_ns["first_lower"] = middle - begin
         self.process_ns["first_compile"] = end - middle
-        self.timed_ns += end - begin
 
     def record(self, key: str, **fields: Any) -> Record:
         """Return a record with everything in it that the unit and the process know."""

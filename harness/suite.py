@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import sampling, sweeping, targets
+from harness import sampling, targets
 from harness.asv_answers import Answer
 from harness.asv_answers import answers as answers
 from harness.asv_call import AsvCall, Project, asv_call, case_metrics, end_with, process_metrics
@@ -179,6 +179,8 @@ def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
 
 def measure(workload: type[Workload]) -> Answer:
     """Measure every case that asv asked for, unless that is done already; return the answers."""
+    from harness import sweeping  # a process that only measures needs none of it
+
     call, asv = asv_call()
     if asv is not None:
         end_with(asv)

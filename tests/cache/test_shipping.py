@@ -18,7 +18,7 @@ from harness.cache.experiments import shipping, subjects, symbolic
 from harness.cache.experiments.shipping_builder import in_a_line
 from harness.cache.experiments.shipping_results import difference
 from harness.cache.experiments.symbolic_child import NotSymbolic, symbolic_shapes
-from harness.cli_cache import app
+from harness.cli.cache import app
 from harness.errors import UsageError
 
 SMALL = Path(__file__).parents[1] / "suites" / "troubled"

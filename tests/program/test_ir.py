@@ -6,8 +6,8 @@ import psutil
 import pytest
 from rich.console import Console
 
-from harness import terminal
 from harness.cache.experiments import subjects
+from harness.cli import terminal
 from harness.program import building, choosing, explained
 from harness.program.facts import TOTALS, Facts
 from tests.program import ir_suite

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli_ir
 from harness.cache.experiments import subjects
+from harness.cli import ir as cli_ir
 from harness.errors import UsageError
 from harness.program import building, choosing, comparing
 from tests.program import ir_suite

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli_cache import app
-from harness.cli_cache.options import (
+from harness.cli.cache import app
+from harness.cli.cache.options import (
     NOTHING_FOUND,
     SOME_FAILED,
     AsJson,
@@ -18,7 +18,7 @@ from harness.cli_cache.options import (
     Target,
     check_writable,
 )
-from harness.cli_cache.printing import note, print_report
+from harness.cli.cache.printing import note, print_report
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _print(report: shipping.Report) -> None:
     from rich.table import Table
 
     from harness.cache.experiments.shipping import median_step_s
-    from harness.terminal import console
+    from harness.cli.terminal import console
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("path")
@@ -144,7 +144,7 @@ def _print_symbolic(report: symbolic.Report) -> None:
     from rich.table import Table
 
     from harness.cache.experiments import symbolic as sizes
-    from harness.terminal import console
+    from harness.cli.terminal import console
 
     heading = _versions(f"{report.workload}, every {report.axis}", report.versions)
     console.print(heading, markup=False, soft_wrap=True, style="bold")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from harness.cli_cache import app
-from harness.cli_cache.options import (
+from harness.cli.cache import app
+from harness.cli.cache.options import (
     SOME_FAILED,
     AsJson,
     Benchmarks,
@@ -16,7 +16,7 @@ from harness.cli_cache.options import (
     OneWorkload,
     Target,
 )
-from harness.cli_cache.printing import print_report
+from harness.cli.cache.printing import print_report
 
 if TYPE_CHECKING:
     from harness.cache.experiments.recompiles import Map
@@ -48,7 +48,7 @@ def _print(found: Map) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from harness.terminal import console
+    from harness.cli.terminal import console
 
     heading = f"{found.workload} · jax {found.versions['jax']}"
     console.print(heading, markup=False, soft_wrap=True, style="bold")

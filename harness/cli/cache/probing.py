@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli_cache import app
+from harness.cli.cache import app
 
 if TYPE_CHECKING:
     from harness.cache.probe import Finding, Report
@@ -103,7 +103,7 @@ def _show(report: Report) -> None:
     from rich.table import Table
 
     from harness.cache.probe import tables
-    from harness.terminal import console
+    from harness.cli.terminal import console
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in tables.HEADINGS:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli_cache import app
-from harness.cli_cache.options import SOME_FAILED, AsJson, Benchmarks, Cases, OneWorkload
-from harness.cli_cache.printing import note, print_report
+from harness.cli.cache import app
+from harness.cli.cache.options import SOME_FAILED, AsJson, Benchmarks, Cases, OneWorkload
+from harness.cli.cache.printing import note, print_report
 
 if TYPE_CHECKING:
     from harness.cache.experiments import sharing
@@ -51,7 +51,7 @@ def _print(report: sharing.Report) -> None:
     from rich.table import Table
 
     from harness.cache.experiments.sharing import summary
-    from harness.terminal import console
+    from harness.cli.terminal import console
 
     heading = f"{report.workload} · {len(report.cases)} cases · jax {report.versions['jax']}"
     console.print(heading, markup=False, soft_wrap=True, style="bold")

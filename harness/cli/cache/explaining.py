@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from harness.cli_cache import app
-from harness.cli_cache.options import NOTHING_FOUND
+from harness.cli.cache import app
+from harness.cli.cache.options import NOTHING_FOUND
 
 HELP = """Say, module by module, which part of the key changed between two runs, and how.
 
@@ -30,7 +30,7 @@ def explain(
     """Compare two ledgers and print what changed."""
     from harness.cache.ledger import comparing
     from harness.cache.ledger.events import read
-    from harness.terminal import console
+    from harness.cli.terminal import console
 
     books = read(a), read(b)
     found = comparing.explain(*books)

@@ -29,7 +29,7 @@ def note(text: str) -> None:
 
 def say(lines: list[str]) -> None:
     """Print lines as they are."""
-    from harness.terminal import console
+    from harness.cli.terminal import console
 
     for line in lines:
         console.print(shown(line), markup=False, emoji=False, soft_wrap=True)

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness import __version__, cli_baselines, cli_cache, cli_ir
+from harness import __version__
+from harness.cli import baselines as cli_baselines
+from harness.cli import cache as cli_cache
+from harness.cli import ir as cli_ir
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
@@ -101,7 +104,7 @@ def _options(
 @app.command("list")
 def list_(select: Select = None, benchmarks: Benchmarks = Path("benchmarks")) -> None:
     """List the workloads, their axes and what each is there to show."""
-    from harness import terminal
+    from harness.cli import terminal
 
     found = _discover(benchmarks, select or [])
     terminal.print_workloads(found)
@@ -172,8 +175,9 @@ def run(
     results: Results = Path("results"),
 ) -> None:
     """Measure workloads in processes of their own; a run that was stopped resumes."""
-    from harness import sampling, selection, sweeping, targets, terminal
+    from harness import sampling, selection, sweeping, targets
     from harness.cache import scenarios
+    from harness.cli import terminal
 
     level = sampling.effort(effort)
     for name in target or ():
@@ -229,7 +233,8 @@ def targets_(
     ] = None,
 ) -> None:
     """List the targets; the text that users see is TARGETS_HELP."""
-    from harness import targets, terminal
+    from harness import targets
+    from harness.cli import terminal
 
     chosen = targets.find_all(names) if names else list(targets.TARGETS.values())
     sightings = targets.survey(chosen)
@@ -261,8 +266,8 @@ def show(
     ] = False,
 ) -> None:
     """Print the table of stages."""
-    from harness import terminal
     from harness.analysis.choose import ordinary
+    from harness.cli import terminal
 
     frame = _load(path)
     if ordinary(frame).empty:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli_cache import app
-from harness.cli_cache.options import NOTHING_FOUND, check_writable
+from harness.cli.cache import app
+from harness.cli.cache.options import NOTHING_FOUND, check_writable
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def ledger(
     """Run a program under a ledger, or print what ledgers add up to."""
     from harness.cache import ledger as ledgers
     from harness.cache.ledger import following
-    from harness.terminal import console, notes
+    from harness.cli.terminal import console, notes
 
     if frame is not None:  # before the program runs
         if frame.suffix not in (".csv", ".parquet"):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness.cli_cache import app
-from harness.cli_cache.options import AsJson, CacheDirectory, MaxSize
-from harness.cli_cache.printing import ago, print_json, say, shown, size_text
+from harness.cli.cache import app
+from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize
+from harness.cli.cache.printing import ago, print_json, say, shown, size_text
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _print_rows(rows: list[Entry], now: float) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.terminal import console
+    from harness.cli.terminal import console
 
     if not rows:
         return

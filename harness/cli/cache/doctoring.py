@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli_cache import app
-from harness.cli_cache.options import AsJson, CacheDirectory, MaxSize
-from harness.cli_cache.printing import print_json, say
+from harness.cli.cache import app
+from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize
+from harness.cli.cache.printing import print_json, say
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:

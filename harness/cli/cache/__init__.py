@@ -29,11 +29,11 @@ def _end(number: int, frame: Any) -> None:
 
 
 # Each registers its command on `app`.
-from harness.cli_cache import doctoring as doctoring  # noqa: E402
-from harness.cli_cache import explaining as explaining  # noqa: E402
-from harness.cli_cache import inspecting as inspecting  # noqa: E402
-from harness.cli_cache import ledgering as ledgering  # noqa: E402
-from harness.cli_cache import probing as probing  # noqa: E402
-from harness.cli_cache import recompiling as recompiling  # noqa: E402
-from harness.cli_cache import sharing as sharing  # noqa: E402
-from harness.cli_cache import shipping as shipping  # noqa: E402
+from harness.cli.cache import doctoring as doctoring  # noqa: E402
+from harness.cli.cache import explaining as explaining  # noqa: E402
+from harness.cli.cache import inspecting as inspecting  # noqa: E402
+from harness.cli.cache import ledgering as ledgering  # noqa: E402
+from harness.cli.cache import probing as probing  # noqa: E402
+from harness.cli.cache import recompiling as recompiling  # noqa: E402
+from harness.cli.cache import sharing as sharing  # noqa: E402
+from harness.cli.cache import shipping as shipping  # noqa: E402

@@ -111,7 +111,7 @@ def _print(frame: pd.DataFrame, format_: Format) -> None:
             print(f"**{heading}**\n\n{texts.to_markdown(table)}\n")
         print("\n".join(f"- {line}" for line in (*texts.LEGEND, *texts.notes(frame))))
     else:
-        from harness.terminal import console, print_rows
+        from harness.cli.terminal import console, print_rows
 
         for heading, table in texts.tables(frame):
             console.print(heading, markup=False, soft_wrap=True, style="bold")

@@ -164,9 +164,9 @@ def _show(
 def _recorded(
     results: Path, benchmarks: Path, revisions: str, pattern: str, choices: list[str], stage: str
 ) -> Iterator[tuple[Side, Side]]:
+    from harness.cli.terminal import notes
     from harness.program import comparing
     from harness.records import Problems
-    from harness.terminal import notes
 
     problems = Problems()
     # The commits are those of the benchmarks; without that folder, of the results.
@@ -214,7 +214,7 @@ def _sink(output: Path | None) -> Iterator[Callable[[Iterable[Any]], None]]:
     """Give what lines, texts and tables are written with: in colour where that is seen."""
     from rich.console import Console
 
-    from harness.terminal import console
+    from harness.cli.terminal import console
 
     shown = console
 
@@ -248,7 +248,7 @@ def _progress() -> Iterator[Callable[[str, str], None]]:
     """Show on a terminal what is being built, and for how long; nothing elsewhere."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from harness.terminal import notes
+    from harness.cli.terminal import notes
 
     columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
     with Progress(
