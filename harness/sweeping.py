@@ -234,6 +234,8 @@ class _Sweep:
             self._tell(share, label, visit.stage, process)
 
         unit = self._unit(share, todo, replicate, cache)
+        if filled is not None:
+            unit.passes = 1  # the first one fills the directory
         timeout = self.options.timeout_s or share.workload.timeout_s
         self._tell(share, f"{len(todo)} cases", "start", process)
         ending = converse(unit, on_message, on_visit, timeout, self.options.memory_limit_bytes)
