@@ -148,7 +148,7 @@ def _show(
     facts: bool,
     folder: Path,
 ) -> None:
-    from harness import highlighting
+    from harness.cli import highlighting
     from harness.program import building
 
     workload, one = _choose(pattern, case, transform, target, folder)
@@ -195,7 +195,7 @@ def _table(facts: Any) -> Any:
 def _lines(found: Comparison, text: bool, apart: bool) -> Iterator[Any]:
     from rich.text import Text
 
-    from harness import highlighting
+    from harness.cli import highlighting
 
     if apart:
         yield ""
