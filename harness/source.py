@@ -55,14 +55,20 @@ def _hooks(workload: type) -> list[str]:
 
 
 def source_of(workload: type) -> str:
-    """Return the source that defines a workload: its classes, and `function` if it is elsewhere."""
+    """Return the source that defines a workload: its classes, and a `function` beside them.
+
+    A function of another module is the code under test: a change of it is what is to be measured,
+    and does not make another workload.
+    """
     pieces: list[str] = []
     for cls in workload.__mro__:
         if cls.__module__ not in _NOT_THE_USERS:
             pieces.append(_source_of_class(cls) or _source_of_members(cls))
-    function = _source(getattr(workload, "function", None))
-    if function and not any(function in piece for piece in pieces):
-        pieces.append(function)
+    function = getattr(workload, "function", None)
+    own = workload.__module__ in (*_NOT_THE_USERS, getattr(function, "__module__", ""))
+    text = _source(function) if own else ""
+    if text and not any(text in piece for piece in pieces):
+        pieces.append(text)
     return "\n".join(pieces)
 
 

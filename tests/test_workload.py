@@ -5,6 +5,7 @@ import itertools
 import re
 import sys
 import textwrap
+import types
 
 import numpy as np
 import pytest
@@ -378,6 +379,25 @@ def test_a_version_follows_the_source_that_defines_the_workload(tmp_path, old, n
     before = versions(tmp_path, MODULE)
     after = versions(tmp_path, MODULE.replace(old, new))
     assert {name for name in before if before[name] != after[name]} == changed
+
+
+def test_a_change_of_an_imported_function_is_to_be_measured_and_makes_no_other_workload(
+    tmp_path, monkeypatch
+):
+    text = MODULE.replace("def outside", "def inside").replace(
+        "FACTOR", "from under_test import outside\nFACTOR", 1
+    )
+    found = []
+    for sign in "+-":
+        code = f"def outside(x):\n    return x {sign} 1\n"
+        under_test = types.ModuleType("under_test")
+        (tmp_path / sign).mkdir()
+        file = tmp_path / sign / "under_test.py"
+        file.write_text(code)
+        exec(compile(code, file, "exec"), under_test.__dict__)
+        monkeypatch.setitem(sys.modules, "under_test", under_test)
+        found.append(versions(tmp_path, text))
+    assert found[0] == found[1]
 
 
 def test_a_version_changes_with_the_method(monkeypatch):
