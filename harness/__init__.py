@@ -7,6 +7,7 @@ isolated processes; read the results as a pandas frame::
 
     frame = harness.sweep(MyWorkload, effort="quick")   # measure here and now
     frame = harness.load("results")                     # or read what was measured before
+    harness.compare(frame, "jax=0.11.2", "jax=0.12.0.1")  # what became slower?
 
 Importing this package loads neither JAX nor pandas: every name below is resolved on first use.
 """
@@ -20,8 +21,16 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from harness.analysis.against import against_baseline as against_baseline
+    from harness.analysis.effectiveness import cache_effectiveness as cache_effectiveness
+    from harness.analysis.history import history as history
     from harness.analysis.load import load as load
+    from harness.analysis.phases import phases as phases
     from harness.analysis.program_facts import program_facts as program_facts
+    from harness.analysis.recompile_map import recompile_map as recompile_map
+    from harness.analysis.releases import releases as releases
+    from harness.analysis.scaling import scaling as scaling
+    from harness.analysis.static_costs import static_costs as static_costs
+    from harness.analysis.verdicts.compare import compare as compare
     from harness.notebook import sweep as sweep
     from harness.workload import Spec as Spec
     from harness.workload import Workload as Workload
@@ -33,15 +42,24 @@ _HOMES = {
     "Workload": "harness.workload",
     "WorkloadError": "harness.workload",
     "against_baseline": "harness.analysis.against",
+    "compare": "harness.analysis.verdicts.compare",
+    "history": "harness.analysis.history",
+    "cache_effectiveness": "harness.analysis.effectiveness",
     "load": "harness.analysis.load",
+    "phases": "harness.analysis.phases",
     "program_facts": "harness.analysis.program_facts",
+    "recompile_map": "harness.analysis.recompile_map",
+    "releases": "harness.analysis.releases",
+    "scaling": "harness.analysis.scaling",
     "spec": "harness.workload",
+    "static_costs": "harness.analysis.static_costs",
     "sweep": "harness.notebook",
 }
 
 __all__ = [
     *("Spec", "Workload", "WorkloadError", "__version__"),
-    *("against_baseline", "load", "program_facts", "spec", "sweep"),
+    *("against_baseline", "cache_effectiveness", "compare", "history", "load", "phases"),
+    *("program_facts", "recompile_map", "releases", "scaling", "spec", "static_costs", "sweep"),
 ]
 
 

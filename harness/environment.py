@@ -7,12 +7,15 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from harness.errors import UsageError
 
 _FLAG_PREFIXES = ("JAX_", "XLA_", "NCCL_")
 _FLAGS = (
@@ -24,6 +27,20 @@ _FLAGS = (
     "PYTHONHASHSEED",
 )
 _PLUGIN_PREFIXES = ("jax-cuda", "jax-rocm", "libtpu", "nvidia-cudnn")
+
+
+def night(text: str) -> str:
+    """Return the name of a night: letters, digits, dots and hyphens; or "" for none.
+
+    Raises:
+        UsageError: it could not be part of a file's name, or of one line.
+    """
+    if text and not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z.-]{0,39}", text):
+        raise UsageError(
+            f"{text!r} is no name for a night: expected letters, digits, dots and hyphens, such "
+            "as 2026-11-20."
+        )
+    return text
 
 
 @dataclass(frozen=True)
@@ -83,12 +100,13 @@ def flags() -> dict[str, str]:
     The directory of the persistent cache is not among them: it is the harness that chooses one, in
     a scratch folder whose path says nothing.
     """
-    return {
-        name: value
-        for name, value in sorted(os.environ.items())
-        if (name.startswith(_FLAG_PREFIXES) or name in _FLAGS)
-        and name != "JAX_COMPILATION_CACHE_DIR"
-    }
+    return {name: value for name, value in sorted(os.environ.items()) if is_flag(name)}
+
+
+def is_flag(name: str) -> bool:
+    """Tell whether an environment variable is one of those that :func:`flags` returns."""
+    known = name.startswith(_FLAG_PREFIXES) or name in _FLAGS
+    return known and name != "JAX_COMPILATION_CACHE_DIR"
 
 
 def affinity() -> int:

@@ -14,6 +14,7 @@ from harness.baselines import planning
 from harness.baselines.ceilings import Ceilings
 from harness.cache import scenarios
 from harness.comparison import Comparison
+from harness.injection import Injected
 from harness.records import SCHEMA, digest
 from harness.source import METHOD_VERSION, comparison_version_of, version_of
 from harness.store import Store, store_path
@@ -36,20 +37,25 @@ class Context:
     machine: str
     env: str
     commit: environment.Commit
+    night: str = ""
+    """The night of a series; each measures anew what another may have measured of this commit."""
 
     @property
     def store(self) -> Store:
         """The records file of this machine, commit and environment."""
-        return Store(store_path(self.results, self.machine, self.commit.hash, self.env))
+        return Store(store_path(self.results, self.machine, self.commit.hash, self.env, self.night))
 
 
-def local_context(results: Path, folder: Path, machine: str | None = None) -> Context:
+def local_context(
+    results: Path, folder: Path, machine: str | None = None, night: str = ""
+) -> Context:
     """Return the context of a sweep on this machine, of the commit that `folder` is at."""
     return Context(
         results,
         machine or environment.machine_name(),
         environment.env_name(),
         environment.commit_of(folder, exclude=results),
+        night,
     )
 
 
@@ -74,6 +80,14 @@ class Options:
     """Keep the texts of what is built beside the records; see :mod:`harness.program.kept`."""
     memory_limit_bytes: int | None = None
     seed: int | None = None
+    injected: Injected | None = None
+    """Extra work inside the clock. Only `harness aa` asks for it; it needs `scenarios=("off",)`."""
+
+    @property
+    def protocol(self) -> str:
+        """What one process does with a case; extra work makes another protocol of it."""
+        extra = f" with {self.injected.mark}" if self.injected else ""
+        return self.effort.protocol + extra
 
 
 @dataclass
@@ -156,7 +170,8 @@ class Plan:
             self._identity,
             commit.hash,
             commit.dirty,
-            self.options.effort.protocol,
+            self.options.protocol,
+            *filter(None, [self.context.night]),
         )
 
     def instrument_key(self, instrument: str, share: Share) -> str:
@@ -213,7 +228,10 @@ class Plan:
     def _add(self, share: Share, index: int, case: Case, lacking: str | None) -> None:
         """Put a case into a share, or among those that are skipped."""
         workload = share.workload
-        ref = CaseRef(index, case.id, self.key(name_of(workload), share.version, case.id, share))
+        name, injected = name_of(workload), self.options.injected
+        ref = CaseRef(index, case.id, self.key(name, share.version, case.id, share))
+        if injected and share.scenario == "off" and not share.backend:
+            ref.extra_ns = injected.extra_ns(name, case.id)
         reason = lacking or skip_reason(workload, case)
         if reason and workload is Ceilings:
             return  # what it skips is no case that anybody asked for

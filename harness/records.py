@@ -76,6 +76,8 @@ class Record(msgspec.Struct, omit_defaults=True):
     """A JSON object: versions, host, flags that reach XLA, device."""
     precision: str = ""
     """One of :data:`harness.workload.PRECISIONS`, where the workload sweeps it."""
+    static: list[str] = msgspec.field(default_factory=list)
+    """The axes that the function gets as static arguments."""
     reason: str = ""
     stages: dict[str, StageSamples] = msgspec.field(default_factory=dict)
     reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
@@ -87,6 +89,8 @@ class Record(msgspec.Struct, omit_defaults=True):
     """Who computed and whether it was right, in records of a comparison with a baseline."""
     entry_bytes: int = 0
     """What the persistent cache wrote for the program; 0 where it wrote nothing."""
+    night: str = ""
+    """The night of a series that measured it, such as `2026-11-20`; "" outside a series."""
     dirty: str = ""
     """Digest of what the working tree had changed since the commit; "" for a clean tree."""
     load_average: list[float] = msgspec.field(default_factory=list)

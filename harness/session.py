@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from harness import environment, evidence, reference, stages
+from harness import environment, evidence, injection, reference, stages
 from harness.board import Board, Visit
 from harness.cache import scenario_pass, scenarios
 from harness.program import kept, reading
@@ -67,6 +67,7 @@ class Session:
         self.x64 = jax.config.values["jax_enable_x64"]
         self.proof = evidence.Evidence()
         self.timed_ns = 0.0
+        self.work: injection.Work | None = None
         self.ready_ns = time.monotonic_ns() - unit.spawned_ns
         self.process_ns["ready"] = self.ready_ns
         self.started_at_ms = time.time_ns() // 1_000_000
@@ -78,6 +79,8 @@ class Session:
         self.send(Hello(self.environment, self.load_average))
         self._first_program()
         gc.freeze()  # what the imports left need not be looked at again
+        if any(ref.extra_ns for ref in self.unit.cases):
+            self.work = injection.measure_work()
 
         began = _clock()
         known = list(enumerate_cases(self.workload, [self.unit.target]))
@@ -201,6 +204,8 @@ class CaseRun:
         if self.prepared is None:
             session.board.write(Visit(index, pass_, "inputs"))
             self.prepared = stages.prepare(self.workload, self.case, session.topology)
+            if self.ref is not None and session.work is not None:
+                self.prepared.turns = session.work.turns(self.ref.extra_ns)
         if self.ref is None:
             self.loop_ns.append(float(min(reference.time_loop() for _ in range(10))))
             session.timed_ns += 10 * self.loop_ns[-1]
@@ -273,7 +278,9 @@ class CaseRun:
             "" if proven else "; ".join(sorted({r for s in found.values() for r in s.refused})),
             stages=found,
             reference_ns=reference_run.values_ns(),
-            fingerprint=self.fingerprint,
+            fingerprint=injection.fingerprint(
+                self.fingerprint, self.ref.extra_ns if self.ref else {}
+            ),
             facts=self.facts,
             entry_bytes=max((taken.entry_bytes for taken in self.passes), default=0),
         )
@@ -284,6 +291,7 @@ class CaseRun:
             session.unit.process_key,
             workload="process",
             version=str(METHOD_VERSION),
+            static=[],
             axes={},
             transform="forward",
             status="ok",
@@ -297,7 +305,7 @@ class CaseRun:
         session = self.session
         key = self.ref.key if self.ref else session.unit.reference_key
         if self.ref is None:
-            fields |= {"workload": "reference", "version": str(METHOD_VERSION)}
+            fields |= {"workload": "reference", "version": str(METHOD_VERSION), "static": []}
         record = session.record(
             key,
             axes=dict(self.case.axes),

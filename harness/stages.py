@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gc
 import inspect
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from harness import evidence, inputs, sampling, transforms
+from harness import evidence, injection, inputs, sampling, transforms
 from harness.workload import Case, Workload, make_inputs, static_arguments, where
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Prepared:
     expected: dict[str, evidence.Counts]
     topology: Topology | None = None
     """What the case is compiled for without being run; None where it is run."""
+    turns: dict[str, int] = field(default_factory=dict)
+    """Extra work by stage; see :mod:`harness.injection`. A stage that is not named has none."""
     _data: tuple[Any, ...] | None = field(default=None, repr=False)
     _jaxpr: Callable[[], Any] = field(default=lambda: None, repr=False)
     """The jaxpr of the last pass, if it is still alive: nothing of ours keeps it so."""
@@ -206,6 +209,7 @@ def build(
 
     def timed(stage: str, step: Callable[[], Any]) -> Any:
         announce(stage)
+        step = injection.lengthened(step, prepared.turns.get(stage, 0))
         proof.take()
         with gc_off():
             begin = _clock()
@@ -252,10 +256,15 @@ def _run(
         reason = f"the call did not run the program that was compiled: {problem}"
         taken.refused["dispatch"] = taken.refused["execute"] = reason
         return
+    returning = injection.lengthened(call, prepared.turns.get("dispatch", 0))
+    finishing = injection.lengthened(call, prepared.turns.get("execute", 0))
     with gc_off():
-        plan = sampling.plan_blocks(call, calls, donating, effort_s)
+        plan = sampling.plan_blocks(finishing, calls, donating, effort_s)
+        only_calls = dataclasses.replace(plan, blocks=0)
+        only_blocks = dataclasses.replace(plan, dispatches=0)
         proof.take()
-        dispatched, finished = sampling.time_blocks(call, calls, plan, donating)
+        dispatched, _ = sampling.time_blocks(returning, calls, only_calls, donating)
+        _, finished = sampling.time_blocks(finishing, calls, only_blocks, donating)
     seen = proof.take()
     taken.judge("dispatch", dispatched, 1, seen, prepared.expected["dispatch"])
     taken.judge("execute", finished, plan.number, seen, prepared.expected["execute"])

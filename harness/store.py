@@ -68,9 +68,10 @@ class Store:
         )
 
 
-def store_path(results: Path, machine: str, commit: str, env: str) -> Path:
-    """Return where the records of one commit and environment belong in a results tree."""
-    return results / machine / "records" / f"{commit[:8] or 'nocommit'}-{env}.jsonl"
+def store_path(results: Path, machine: str, commit: str, env: str, night: str = "") -> Path:
+    """Return where the records of one commit, environment and night belong in a results tree."""
+    name = "-".join(filter(None, [commit[:8] or "nocommit", env, night]))
+    return results / machine / "records" / f"{name}.jsonl"
 
 
 def record_files(results: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import sampling, targets
+from harness import environment, sampling, targets
 from harness.asv_answers import Answer
 from harness.asv_answers import answers as answers
 from harness.asv_call import AsvCall, Project, asv_call, case_metrics, end_with, process_metrics
@@ -201,7 +201,11 @@ def measure(workload: type[Workload]) -> Answer:
             keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
         )
         context = sweeping.Context(
-            results, call.machine or machine_name(), env_name(), _commit(call, project)
+            results,
+            call.machine or machine_name(),
+            env_name(),
+            _commit(call, project),
+            environment.night(os.environ.get("HARNESS_NIGHT", "")),
         )
         return answers(workload, sweeping.sweep([workload], context, options).records)
 

@@ -37,6 +37,8 @@ class CaseRef(msgspec.Struct):
     key: str
     fingerprint: str = ""
     """The program that the persistent cache must answer with, where that is known."""
+    extra_ns: dict[str, float] = msgspec.field(default_factory=dict)
+    """Nanoseconds of extra work by stage; see :mod:`harness.injection`. Ordinarily none."""
 
 
 class Unit(msgspec.Struct):

@@ -77,11 +77,36 @@ def test_export_writes_every_row(measured, tmp_path, suffix):
     assert done.returncode == 0, done.stderr
     frame = load(results)
     read = pd.read_csv(output) if suffix == "csv" else pd.read_parquet(output)
-    assert list(read.columns) == list(frame.columns)
+    axes = ["axes"] if suffix == "parquet" else []
+    assert list(read.columns) == [*frame.columns, *axes]
     assert len(read) == len(frame)
     samples = read["samples"].map(json.loads) if suffix == "csv" else read["samples"].map(list)
     assert list(samples) == list(frame["samples"])
     assert os.listdir(output.parent) == [output.name], "no scratch file stays"
+
+
+def test_export_makes_a_folder_of_the_rows_that_are_wanted(measured, tmp_path):
+    results, _ = measured
+    folder = tmp_path / "nights"
+    done = harness("export", results, "-o", folder, "--where", "effort=2x1")
+    frame = load(folder)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(frame)} rows written to {folder} (1 file)" in done.stdout
+    part = harness("export", results, "-o", folder, "--where", "stage=trace")
+    assert part.returncode == 2
+    assert "they would replace the whole night" in part.stderr
+    few = ("--where", "size=8", "--where", "stage=trace", "--where", "stage=lower")
+    done = harness("export", folder, "-o", tmp_path / "few.csv", *few)
+    assert done.returncode == 0, done.stderr
+    read = pd.read_csv(tmp_path / "few.csv")
+    assert set(read["stage"]) == {"trace", "lower"}
+    assert set(read["size"]) == {8}
+    none = harness("export", folder, "-o", tmp_path / "none.csv", "--where", "workload=x")
+    assert none.returncode == 4
+    assert "No row in" in none.stderr
+    wrong = harness("export", folder, "-o", tmp_path / "none.csv", "--where", "stage")
+    assert wrong.returncode == 2
+    assert "expected COLUMN=VALUE, such as stage=compile" in wrong.stderr
 
 
 def test_list_shows_workloads_axes_and_what_each_is_there_to_show():

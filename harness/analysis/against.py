@@ -41,9 +41,9 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
         found: a results tree, one machine's folder in it or one file of records; or records.
 
     Returns:
-        `machine`, `commit`, `dirty`, `env`, `effort`, `workload`, `version`, a column per axis,
-        `target`, `transform`, `precision`, `threads`, `baseline` (its backend), `verdict`: `XLA
-        faster`, `baseline faster`, `unsure` (the interval holds 1, or there is none), or `no
+        `machine`, `commit`, `dirty`, `env`, `effort`, `night`, `workload`, `version`, a column per
+        axis, `target`, `transform`, `precision`, `threads`, `baseline` (its backend), `verdict`:
+        `XLA faster`, `baseline faster`, `unsure` (the interval holds 1, or there is none), or `no
         ratio: ` and why. Then float64, NaN where something is not known:
 
         - `xla_s`, `baseline_s`: seconds per call, the median over processes of the slope of many

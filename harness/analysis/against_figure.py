@@ -109,7 +109,7 @@ def _roofline(frame: pd.DataFrame) -> Any:
     lines = [
         {"roof": number, "intensity": at, "rate": rate}
         for number, ceilings in enumerate(roofs)
-        for at, rate in _corners(*ceilings, min(intensities), max(intensities))
+        for at, rate in corners(*ceilings, min(intensities), max(intensities))
     ]
     roof = (
         alt.Chart(pd.DataFrame(lines), title="Under the ceilings that the same sweep measured")
@@ -133,7 +133,7 @@ def _roofline(frame: pd.DataFrame) -> Any:
     return (roof + scatter).properties(width=520, height=300)
 
 
-def _corners(
+def corners(
     bandwidth: float, flop_rate: float, least: float, most: float
 ) -> list[tuple[float, float]]:
     """Return the corners of a roofline, (flop/byte, flop/s), around a range of intensities."""

@@ -17,7 +17,7 @@ from harness.analysis.roofline import (
     roofline_s,
 )
 
-ORIGIN = ("machine", "commit", "dirty", "env", "effort")
+ORIGIN = ("machine", "commit", "dirty", "env", "effort", "night")
 """Columns that say where a row comes from."""
 
 CASE = ("workload", "version", "target", "transform", "precision")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 INSTRUMENTS = frozenset({"process", "reference"})
 """Workloads that measure the process and the machine, and are no one's result."""
 
-ORIGIN = ["machine", "commit", "dirty", "env", "effort"]
+ORIGIN = ["machine", "commit", "dirty", "env", "effort", "night"]
 """Columns that say where rows come from; rows of one origin belong into one table."""
 
 
@@ -54,9 +54,10 @@ def by_origin(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     groups = list(frame.groupby(ORIGIN, sort=False, dropna=False))
     groups.sort(key=lambda group: group[1]["started_at"].max())
     for origin, part in groups:
-        machine, commit, dirty, env, effort = map(str, origin)
+        machine, commit, dirty, env, effort, night = map(str, origin)
         changed = " with uncommitted changes" if dirty else ""
         at = f"commit {commit[:8]}{changed}" if commit else "no commit"
+        when = f" · night {night}" if night else ""
         cases = part[~part["workload"].isin(INSTRUMENTS)]
         processes = (part if cases.empty else cases)["n_processes"].max()
-        yield f"{machine} · {at} · {env} · effort {effort} (n = {processes} processes)", part
+        yield f"{machine} · {at} · {env}{when} · effort {effort} (n = {processes} processes)", part

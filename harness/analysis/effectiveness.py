@@ -20,7 +20,7 @@ _COLUMNS = {
 }
 
 
-def effectiveness(frame: pd.DataFrame) -> pd.DataFrame:
+def cache_effectiveness(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a row per case that was measured both cold and warm.
 
     Args:

@@ -1,71 +1,59 @@
-"""Write a frame to a file that other programs read."""
+"""Write a frame to a file that other programs read, or to a dataset of many."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import StoreError, UsageError
+from harness.analysis.where import LISTS
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-LISTS = ("samples", "calibrated_samples")
-"""Columns that hold a list of floats in each row."""
+def is_dataset(output: Path, partition: bool) -> bool:
+    """Return whether rows go to a folder: told so, or its name has no ending, or it is one."""
+    return partition or output.is_dir() or not output.suffix
 
 
-def write(frame: pd.DataFrame, output: Path) -> None:
-    """Write `frame` as CSV or Parquet, as the name's ending says; whole, or not at all.
+def write(frame: pd.DataFrame, output: Path, *, partition: bool = False) -> int:
+    """Write `frame` as CSV or Parquet, as the name's ending says, or as a folder of Parquet files.
 
-    CSV holds lists as JSON, with null for NaN. Parquet columns have one type each, so an axis whose
-    values are of several types becomes text there.
+    A file is written whole, or not at all. CSV holds lists as JSON, with null for NaN. Of Parquet
+    see :mod:`harness.analysis.parquet_layout`, of folders :mod:`harness.analysis.parquet_write`.
+
+    Returns:
+        How many files were written.
 
     Raises:
-        UsageError: the ending is neither `.csv` nor `.parquet`.
+        UsageError: the ending is neither `.csv` nor `.parquet`, or a file stands where the folder
+            would.
         StoreError: the file cannot be written.
     """
+    from harness.analysis import parquet_read, parquet_write
+
+    if is_dataset(output, partition):
+        if output.is_file():
+            raise UsageError(f"{output} is a file; a dataset is a folder. Choose another --output.")
+        if parquet_read.is_tree(output):
+            raise UsageError(f"{output} is a results tree. Choose another folder with --output.")
+        return len(parquet_write.write_dataset(frame, output))
     if output.suffix not in (".csv", ".parquet"):
-        raise UsageError(f"{output} ends in {output.suffix!r}; expected .csv or .parquet.")
-    scratch = ""
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(suffix=output.suffix, dir=output.parent)
-        os.close(handle)
-        if output.suffix == ".csv":
-            text = {name: frame[name].map(_json) for name in LISTS}
-            frame.assign(**text).to_csv(scratch, index=False)
-        else:
-            _one_type_each(frame).to_parquet(scratch, index=False)
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, output)
-    except OSError as error:
-        if scratch and os.path.exists(scratch):
-            os.unlink(scratch)
-        raise StoreError(
-            f"{output} cannot be written: {error.strerror or error}. Choose another place with "
-            "--output."
-        ) from error
+        raise UsageError(
+            f"{output} ends in {output.suffix!r}; expected .csv or .parquet, or a folder's name "
+            "without ending."
+        )
+    if output.suffix == ".parquet":
+        parquet_write.write_file(frame, output)
+    else:
+        text = {name: frame[name].map(_json) for name in LISTS}
+        lines = frame.assign(**text)
+        parquet_write.whole_file(output, lambda scratch: lines.to_csv(scratch, index=False))
+    return 1
 
 
 def _json(values: list[float]) -> str:
     return json.dumps([None if math.isnan(value) else value for value in values])
-
-
-def _one_type_each(frame: pd.DataFrame) -> pd.DataFrame:
-    frame = frame.copy()
-    for name in frame.columns:
-        if name in LISTS or frame[name].dtype != object:
-            continue
-        present = frame[name].dropna()
-        kinds = {type(value) for value in present}
-        if len(kinds) > 1 or tuple in kinds:
-            frame[name] = frame[name].map(str, na_action="ignore")
-        else:
-            frame[name] = frame[name].convert_dtypes()
-    frame.attrs = {}
-    return frame

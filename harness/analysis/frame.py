@@ -46,6 +46,8 @@ COLUMNS = {
     "fingerprint": TEXT,
     "effort": TEXT,
     "dirty": TEXT,
+    "night": TEXT,
+    "environment": OBJECT,
     "calibrated_samples": OBJECT,
     "entry_bytes": NUMBER,
     "precision": TEXT,
@@ -53,6 +55,7 @@ COLUMNS = {
     "threads": TEXT,
     "comparable": TEXT,
     "labels": TEXT,
+    "static": TEXT,
     **dict.fromkeys(TOTALS, NUMBER),
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""
@@ -117,12 +120,12 @@ def to_moment(milliseconds: object) -> int:
 def to_frame(parts: Sequence[Rows]) -> pd.DataFrame:
     """Return one frame with the rows of all parts."""
     data = {
-        column: _series(kind, [part.columns[column] for part in parts])
+        column: series(kind, [part.columns[column] for part in parts])
         for column, kind in COLUMNS.items()
     }
     names = dict.fromkeys(axis for part in parts for axes in part.axes for axis in axes)
     for axis in names:
-        data[axis_column(axis)] = _series(OBJECT, [_axis_values(part, axis) for part in parts])
+        data[axis_column(axis)] = series(OBJECT, [_axis_values(part, axis) for part in parts])
     return pd.DataFrame(data)
 
 
@@ -136,7 +139,8 @@ def objects(values: Iterable[Any]) -> np.ndarray[Any, Any]:
     return np.fromiter(values, dtype=object)
 
 
-def _series(kind: str, pieces: Sequence[Sequence[Any] | np.ndarray[Any, Any]]) -> pd.Series[Any]:
+def series(kind: str, pieces: Sequence[Sequence[Any] | np.ndarray[Any, Any]]) -> pd.Series[Any]:
+    """Return a column that holds what `kind` says; moments come as in :class:`Rows`."""
     if kind == MOMENT:
         whole = np.concatenate([np.empty(0, np.int64), *map(np.asarray, pieces)]).astype(np.int64)
         return pd.Series(pd.DatetimeIndex(whole.view("datetime64[ms]"), tz="UTC"))

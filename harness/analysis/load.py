@@ -5,17 +5,18 @@ from __future__ import annotations
 import gc
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
 
-from harness.analysis import asv_results
-from harness.analysis.frame import Rows, to_frame
+from harness.analysis import asv_results, parquet_read
+from harness.analysis.frame import to_frame
 from harness.analysis.record_rows import Collector, read_records
+from harness.analysis.where import Where, choose_columns, filtered
 from harness.errors import HarnessWarning, UsageError
 from harness.records import Problems, Record
 
@@ -23,15 +24,24 @@ ADVICE = "Measure with `make bench` or `harness run`, or name the folder that ho
 
 
 def load(
-    path: str | os.PathLike[str] = "results", *, problems: Problems | None = None
+    path: str | os.PathLike[str] = "results",
+    *,
+    where: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    problems: Problems | None = None,
 ) -> pd.DataFrame:
     """Return a frame with one row per case and stage.
 
     Rows come from records; asv's own result files are read for what no record covers: the results
-    of a foreign suite, or of one whose records were not kept.
+    of a foreign suite, or of one whose records were not kept. From what `harness export` wrote as
+    Parquet come the same rows, and only those that are asked for are read.
 
     Args:
-        path: a results tree, one machine's folder in it, or one file of records or of asv's.
+        path: a results tree, one machine's folder in it, one file of records or of asv's, or a
+            Parquet file or folder that `harness export` wrote.
+        where: conditions on columns, all of which a row must meet: a value, or a list of values of
+            which it has one, such as `{"workload": "nn.Predict", "stage": ["trace", "compile"]}`.
+        columns: the columns of the frame, instead of all.
         problems: takes the count of what could not be used; it is in `frame.attrs["problems"]` too.
 
     Returns:
@@ -44,18 +54,30 @@ def load(
         `failed`, `skipped` or `refused`, and `reason` says why, or what an `ok` leaves out.
 
     Raises:
-        UsageError: there is no such path.
+        UsageError: there is no such path or column, or a value is none that the column can have.
+        StoreError: a Parquet file that is needed is damaged, foreign or of another version.
     """
     path = Path(path)
     found = Problems()
+    conditions = Where(where)
+    if isinstance(columns, str):
+        raise UsageError(f"columns={columns!r}: expected a list of names, such as [{columns!r}].")
     if not path.exists():
         raise UsageError(f"There are no results at {path}: it does not exist. {ADVICE}")
     with _no_collection():
-        frame = _read(_sources(path), found)
+        if parquet_read.is_parquet(path):
+            frame = parquet_read.read(path, conditions, columns)
+        else:
+            frame = conditions.of(_read(_sources(path), conditions, found))
+    if columns is not None:
+        frame = choose_columns(frame, columns)
     frame.attrs["problems"] = msgspec.structs.asdict(found)
     warn_of(path, found)
     if frame.empty:
-        warnings.warn(f"There are no results in {path}. {ADVICE}", HarnessWarning, stacklevel=2)
+        said = f"There are no results in {path}. {ADVICE}"
+        if conditions:
+            said = f"No row in {path} has {conditions}."
+        warnings.warn(said, HarnessWarning, stacklevel=2)
     if problems is not None:
         _add(problems, found)
     return frame
@@ -79,12 +101,12 @@ def frame_of(records: Iterable[Record]) -> pd.DataFrame:
     return to_frame([collector.rows()])
 
 
-def _read(sources: _Sources, problems: Problems) -> pd.DataFrame:
+def _read(sources: _Sources, where: Where, problems: Problems) -> pd.DataFrame:
     collector = Collector()
+    covered: set[tuple[str, str, str, str]] = set()
     for file in sources.records:
-        collector.take(read_records(file, problems))
-    rows = collector.rows()
-    return to_frame([rows, asv_results.read(sources.asv, _covered(rows), problems)])
+        collector.take(filtered(read_records(file, problems), where, covered))
+    return to_frame([collector.rows(), asv_results.read(sources.asv, covered, problems)])
 
 
 @contextmanager
@@ -117,11 +139,6 @@ def _sources(path: Path) -> _Sources:
     prefix = "" if is_machine else "*/"
     asv = [file for file in path.glob(f"{prefix}*.json") if file.name != "machine.json"]
     return _Sources(sorted(path.glob(f"{prefix}records/*.jsonl")), sorted(asv))
-
-
-def _covered(rows: Rows) -> asv_results.Coverage:
-    names = ("machine", "commit", "workload", "env")
-    return set(zip(*(rows.columns[name] for name in names), strict=True))
 
 
 def _add(problems: Problems, found: Problems) -> None:

@@ -50,7 +50,7 @@ class _Stage(msgspec.Struct, gc=False):
     reason: str = ""
 
 
-class _Record(msgspec.Struct, gc=False):
+class RecordView(msgspec.Struct, gc=False):
     """The fields of :class:`harness.records.Record` that a row needs."""
 
     schema: int
@@ -81,21 +81,24 @@ class _Record(msgspec.Struct, gc=False):
     comparison: ComparisonView | None = None
     entry_bytes: int = 0
     dirty: str = ""
+    night: str = ""
+    static: list[str] = []
+    environment: msgspec.Raw = msgspec.Raw()
 
 
-_decoder = msgspec.json.Decoder(_Record)
+_decoder = msgspec.json.Decoder(RecordView)
 
 _CASE_COLUMNS = (
     *("machine", "commit", "env", "python", "jax", "jaxlib"),
     *("workload", "version", "target", "transform", "scenario", "dirty"),
-    "precision",
+    *("precision", "night"),
 )
 """Text that is the same in all records of a case."""
 
 _STATUS = {"ok": OK, "refused": REFUSED, "skipped": SKIPPED}
 
 
-def read_records(path: Path, problems: Problems) -> Iterator[_Record]:
+def read_records(path: Path, problems: Problems) -> Iterator[RecordView]:
     """Yield what rows need of the records of one file; a file that holds none is counted as one.
 
     Without that, each line of a foreign text file would count as a corrupt one.
@@ -143,11 +146,13 @@ class Collector:
 
     def __init__(self) -> None:
         self._cases: dict[str, _Case] = {}
-        columns = (*_CASE_COLUMNS, "backend", "threads")
+        columns = (*_CASE_COLUMNS, "backend", "threads", "static")
         self._text: dict[str, list[str]] = {column: [] for column in columns}
         self._axes: list[dict[str, Any]] = []
         self._commit_date: list[int] = []
         self._effort: list[str] = []
+        self._environment: list[str] = []
+        self._environments: dict[bytes, str] = {b"": ""}
         self._fingerprint: list[str] = []
         self._entry_bytes: list[float] = []
         # One element per record.
@@ -165,7 +170,7 @@ class Collector:
         self._remarks: list[tuple[int, int, dict[str, int], str]] = []
         self._stages = {stage: number for number, stage in enumerate(STAGE_ORDER)}
 
-    def take(self, records: Iterable[_Record | Record]) -> None:
+    def take(self, records: Iterable[RecordView | Record]) -> None:
         """Take the records of one file, in the order in which they were written."""
         cases = self._cases
         file_begins = len(self._case_of)
@@ -209,20 +214,25 @@ class Collector:
         self._axes.append({})
         self._commit_date.append(NO_MOMENT)
         self._effort.append("")
+        self._environment.append("")
         self._fingerprint.append("")
         self._entry_bytes.append(math.nan)
         return _Case(len(self._cases))
 
-    def _describe(self, case: int, record: _Record | Record) -> None:
+    def _describe(self, case: int, record: RecordView | Record) -> None:
         for column in _CASE_COLUMNS:
             self._text[column][case] = sys.intern(getattr(record, column))
         side = record.comparison
         self._text["backend"][case] = sys.intern(side.backend) if side else "xla"
         self._text["threads"][case] = sys.intern(side.threads) if side else ""
+        self._text["static"][case] = sys.intern(", ".join(record.static))
         self._axes[case] = plain_axes(record.axes)
         self._commit_date[case] = to_moment(record.commit_date_ms)
+        # The same few hundred bytes in thousands of cases: kept once.
+        raw = bytes(record.environment)
+        self._environment[case] = self._environments.setdefault(raw, raw.decode())
 
-    def _measured(self, number: int, record: _Record | Record) -> None:
+    def _measured(self, number: int, record: RecordView | Record) -> None:
         reference, stages = record.reference_ns, self._stages
         extend, nan = self._values_ns.extend, math.nan
         for stage, found in record.stages.items():
@@ -282,6 +292,7 @@ class Collector:
             for column, values in {
                 **self._text,
                 "effort": self._effort,
+                "environment": self._environment,
                 "fingerprint": self._fingerprint,
             }.items()
         }

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from harness import __version__
+from harness.cli import aa as cli_aa
 from harness.cli import baselines as cli_baselines
 from harness.cli import cache as cli_cache
+from harness.cli import compare as cli_compare
+from harness.cli import export as cli_export
+from harness.cli import history as cli_history
+from harness.cli import init as cli_init
 from harness.cli import ir as cli_ir
+from harness.cli import nightly as cli_nightly
+from harness.cli import report as cli_report
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
@@ -54,6 +61,13 @@ app = typer.Typer(
 app.add_typer(cli_cache.app, name="cache")
 app.command("ir", help=cli_ir.HELP, no_args_is_help=True)(cli_ir.ir)
 app.command("baselines", help=cli_baselines.HELP)(cli_baselines.baselines)
+app.command("compare", help=cli_compare.HELP, no_args_is_help=True)(cli_compare.compare)
+app.command("export", help=cli_export.HELP, no_args_is_help=True)(cli_export.export)
+app.command("aa", help=cli_aa.HELP)(cli_aa.aa)
+app.command("history", help=cli_history.HELP)(cli_history.history)
+app.command("report", help=cli_report.HELP)(cli_report.report)
+app.command("nightly", help=cli_nightly.HELP)(cli_nightly.nightly)
+app.command("init", help=cli_init.HELP)(cli_init.init)
 
 Select = Annotated[
     list[str] | None,
@@ -171,11 +185,19 @@ def run(
     machine: Annotated[
         str | None, typer.Option(help="Name of this machine in the results.")
     ] = None,
+    night: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Measure as one night of a series, such as 2026-11-20: anew, though other nights "
+            "have measured this commit.",
+        ),
+    ] = "",
     benchmarks: Benchmarks = Path("benchmarks"),
     results: Results = Path("results"),
 ) -> None:
     """Measure workloads in processes of their own; a run that was stopped resumes."""
-    from harness import sampling, selection, sweeping, targets
+    from harness import environment, sampling, selection, sweeping, targets
     from harness.cache import scenarios
     from harness.cli import terminal
 
@@ -195,7 +217,7 @@ def run(
         timeout_s=timeout,
         seed=seed,
     )
-    context = sweeping.local_context(results, benchmarks, machine)
+    context = sweeping.local_context(results, benchmarks, machine, environment.night(night))
     try:
         with terminal.progress() as on_progress:
             outcome = sweeping.sweep(workloads, context, options, on_progress)
@@ -274,23 +296,6 @@ def show(
         _say(f"harness: {path} holds comparisons only. `harness baselines {path}` shows them.")
         raise typer.Exit(NOTHING_MEASURED)
     terminal.print_stages(frame, select or [], latest, facts)
-
-
-@app.command()
-def export(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="A .csv or .parquet file to write.")
-    ],
-    path: Annotated[Path, typer.Argument(help="A results tree, or one records file.")] = Path(
-        "results"
-    ),
-) -> None:
-    """Write every row of the frame to a file."""
-    from harness.analysis import export as writer
-
-    frame = _load(path)
-    writer.write(frame, output)
-    print(f"{len(frame)} rows written to {output}")
 
 
 def _load(path: Path) -> pd.DataFrame:

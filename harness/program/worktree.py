@@ -27,13 +27,31 @@ def checked_out(source: Source, revision: str) -> Iterator[tuple[Source, str]]:
     if not source.file:
         raise UsageError(f"{source.qualname} has no file, so no commit has another version of it.")
     file = Path(source.file)
-    done = _git(file.parent, "rev-parse", "--show-toplevel")
-    if done.returncode:
+    with worktree(file.parent, revision) as (top, tree, commit):
+        there = tree / file.relative_to(top)
+        if not there.is_file():
+            raise UsageError(
+                f"There is no {file.relative_to(top)} at {revision!r} ({commit[:8]}): the workload "
+                "is younger, or its file was renamed."
+            )
+        yield msgspec.structs.replace(source, file=str(there)), commit
+
+
+@contextmanager
+def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
+    """Yield the top of the repository of `folder`, a temporary worktree of it, and its commit.
+
+    The worktree is removed again, whatever happens.
+
+    Raises:
+        UsageError: `folder` is in no git repository, or that has no such commit.
+    """
+    top = top_of(folder)
+    if top is None:
         raise UsageError(
-            f"{file.parent} is not in a git repository: {_said(done)}. --diff commit:REV compares "
-            "with the benchmarks of another commit."
+            f"{folder} is not in a git repository (or git is not there). So there is no "
+            f"{revision!r} to compare with."
         )
-    top = Path(done.stdout.strip())
     commit = commit_of(top, revision).hash
     if not commit:
         raise UsageError(
@@ -46,15 +64,15 @@ def checked_out(source: Source, revision: str) -> Iterator[tuple[Source, str]]:
             done = _git(top, "worktree", "add", "--detach", "--quiet", str(tree), commit)
             if done.returncode:
                 raise HarnessError(f"git made no worktree of {revision!r}: {_said(done)}.")
-            there = tree / file.relative_to(top.resolve())
-            if not there.is_file():
-                raise UsageError(
-                    f"There is no {file.relative_to(top.resolve())} at {revision!r} "
-                    f"({commit[:8]}): the workload is younger, or its file was renamed."
-                )
-            yield msgspec.structs.replace(source, file=str(there)), commit
+            yield top, tree, commit
         finally:
             _git(top, "worktree", "remove", "--force", str(tree))
+
+
+def top_of(folder: Path) -> Path | None:
+    """Return the top of the repository that `folder` is in; None outside of any."""
+    done = _git(folder, "rev-parse", "--show-toplevel")
+    return None if done.returncode else Path(done.stdout.strip()).resolve()
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness import sweep as measure
-from harness.analysis.effectiveness import effectiveness
+from harness.analysis.effectiveness import cache_effectiveness
 from harness.cache import scenarios
 from harness.errors import UsageError
 from tests.sweeps import sweep, workload
@@ -145,7 +145,7 @@ def test_a_cold_sample_in_a_filled_directory_is_refused(tmp_path, monkeypatch):
 
 def test_cold_and_warm_stand_side_by_side_in_one_frame():
     frame = measure(Scale, effort="1x1", scenarios=("cold", "warm"))
-    table = effectiveness(frame)
+    table = cache_effectiveness(frame)
     assert list(table["size"]) == [8, 16]
     assert (table["relative_warm"] > 0).all()
     assert (table["entry_bytes"] > 100).all()

@@ -1,0 +1,51 @@
+"""Why two rows cannot be compared."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from harness import sampling
+from harness.analysis.verdicts.rows import Row
+from harness.errors import UsageError
+
+ARROW = " → "
+
+
+def incomparable(a: Row | None, b: Row | None) -> str:
+    """Return why two rows cannot be compared, or "" if they can."""
+    if a is None or b is None:
+        return "only in A" if b is None else "only in B"
+    if a["version"] != b["version"]:
+        return f"the workload or the method changed: {a['version']}{ARROW}{b['version']}"
+    bad = {arm: _status_text(row) for arm, row in (("A", a), ("B", b)) if row["status"] != "ok"}
+    if bad:
+        return f"{' and '.join(bad)} {' / '.join(dict.fromkeys(bad.values()))}"
+    protocols = [_protocol(row["effort"]) for row in (a, b)]
+    if all(protocols) and protocols[0] != protocols[1]:
+        return (
+            f"processes did different things: {protocols[0]} (effort {a['effort']}) and "
+            f"{protocols[1]} (effort {b['effort']})"
+        )
+    for arm, row in (("A", a), ("B", b)):
+        if len(row["samples"]) not in (0, row["n_processes"]):
+            return f"{arm} does not say which samples are of which process"
+    return ""
+
+
+def _status_text(row: Row) -> str:
+    return ": ".join(filter(None, (row["status"], row["reason"])))
+
+
+@lru_cache
+def _protocol(effort: str) -> str:
+    try:
+        return sampling.effort(effort).protocol
+    except UsageError:  # of another version of the harness, or of none
+        return ""
+
+
+def program_of(a: Row, b: Row) -> str:
+    """Return whether two rows built the same program: `equal`, `differs`, or "" if not known."""
+    if not a["fingerprint"] or not b["fingerprint"]:
+        return ""
+    return "equal" if a["fingerprint"] == b["fingerprint"] else "differs"

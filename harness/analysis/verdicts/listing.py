@@ -1,0 +1,144 @@
+"""A comparison as people read it: worst first, what did not change only counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from harness.analysis.tables import case_text, seconds_text
+from harness.analysis.verdicts import rules
+from harness.analysis.verdicts.compare import Comparison
+from harness.analysis.verdicts.stored_rates import rates_text
+
+MOST = 40
+"""Rows of one verdict that are listed of `unsure` and `incomparable`, unless all are wanted."""
+
+HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
+
+LEGEND = (
+    "A, B: medians over processes, as measured. B / A: above 1, B takes longer; calibrated by a "
+    "reference in the same process unless marked raw; in brackets the 95 % interval.",
+)
+
+
+def ordered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a comparison with what became slower first, and the largest change first."""
+    place = frame["verdict"].map({name: n for n, name in enumerate(rules.VERDICTS)})
+    size = -np.abs(np.log(frame["ratio"].to_numpy()))
+    order = np.lexsort((np.where(np.isnan(size), np.inf, size), place.to_numpy()))
+    return frame.iloc[order]
+
+
+def counts(frame: pd.DataFrame) -> dict[str, int]:
+    """Return how many rows have each verdict, in the order in which they are shown."""
+    found = Counter(frame["verdict"])
+    return {verdict: found[verdict] for verdict in rules.VERDICTS}
+
+
+def summary_text(frame: pd.DataFrame) -> str:
+    """Return in a line how many rows have which verdict."""
+    parts = [f"{count} {verdict}" for verdict, count in counts(frame).items() if count]
+    environment = int((frame["cause"] == "environment").sum())
+    if environment:
+        parts = [
+            f"{part} ({environment} changed with an equal program)"
+            if part.endswith("unsure")
+            else part
+            for part in parts
+        ]
+    return ", ".join(parts) or "nothing to compare"
+
+
+def heading(comparison: Comparison) -> str:
+    """Return what is compared, in a line."""
+    turns = ", processes taking turns" if comparison.interleaved else ""
+    return f"A: {comparison.a.label} · B: {comparison.b.label}{turns}"
+
+
+def footer(comparison: Comparison) -> list[str]:
+    """Return how often verdicts are wrong on each machine."""
+    return [rates_text(rates, machine) for machine, rates in sorted(comparison.rates.items())]
+
+
+def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows to list, in order, and what is to be said of those left out."""
+    frame = ordered(frame)
+    if every:
+        return frame, []
+    rank = frame.groupby("verdict").cumcount()
+    capped = frame["verdict"].isin([rules.UNSURE, rules.INCOMPARABLE]) & (rank >= MOST)
+    same = frame["verdict"] == rules.SAME
+    said = [
+        f"{count} more {verdict}" for verdict, count in Counter(frame["verdict"][capped]).items()
+    ]
+    if same.any():
+        said.append(f"{same.sum()} same")
+    return frame[~capped & ~same], [
+        f"Not listed: {', '.join(said)}; `--all` lists all."
+    ] if said else []
+
+
+def table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of text with :data:`HEADINGS`.
+
+    Stages of a case that are incomparable for one reason share a row.
+    """
+    rows: dict[tuple[Any, ...], list[str]] = {}
+    for row, case in zip(rows_of(frame), case_texts(frame), strict=True):
+        stage, ratio = row["stage"], ratio_text(row)
+        texts = [row["workload"], case, stage, _time(row["a_s"]), _time(row["b_s"]), ratio]
+        texts += [row["verdict"], row["reason"]]
+        if row["verdict"] != rules.INCOMPARABLE:
+            rows[len(rows), stage] = texts
+            continue
+        key = (row["machine"], row["workload"], case, row["reason"])
+        if key in rows:
+            rows[key][2] += f", {stage}"
+            rows[key][3] = rows[key][4] = ""
+        else:
+            rows[key] = texts
+    return pd.DataFrame(list(rows.values()), columns=list(HEADINGS), dtype="str")
+
+
+def axes_of(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of a comparison that hold axes."""
+    names = [str(name) for name in frame.columns]
+    return names[names.index("version") + 1 : names.index("target")]
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def case_texts(frame: pd.DataFrame) -> list[str]:
+    """Return each row's case as short text, with the machine where there are several."""
+    several = frame["machine"].nunique() > 1
+    axes = axes_of(frame)
+    return [_case_text(row, axes, several) for row in rows_of(frame)]
+
+
+def _case_text(row: dict[str, Any], axes: list[str], several: bool) -> str:
+    known = {axis: row[axis] for axis in axes}
+    parts = [case_text(known, row["transform"], row["target"], row["precision"])]
+    if row["scenario"] not in ("", "off"):
+        parts.append(f"scenario={row['scenario']}")
+    if several:
+        parts.append(f"machine={row['machine']}")
+    return ", ".join(filter(None, parts))
+
+
+def ratio_text(row: dict[str, Any]) -> str:
+    """Return a ratio and its interval as text: `1.20 [1.15, 1.25]`; "" where there is none."""
+    if np.isnan(row["ratio"]):
+        return ""
+    known = not np.isnan(row["low"])
+    interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if known else ""
+    return f"{row['ratio']:.3g}{interval}{' raw' if row['basis'] == 'raw' else ''}"
+
+
+def _time(value_s: float) -> str:
+    return "" if np.isnan(value_s) else seconds_text(value_s)

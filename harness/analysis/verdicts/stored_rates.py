@@ -1,0 +1,67 @@
+"""The error rates that a results tree holds of its machines."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import msgspec
+
+from harness.analysis.verdicts.error_rates import SCHEMA, ErrorRates, Rate
+from harness.errors import HarnessWarning
+
+_decoder = msgspec.json.Decoder(ErrorRates)
+
+FOLDER = "aa"
+"""Of a machine's folder in a results tree."""
+
+
+def newest(results: Path, machine: str, effort: str = "") -> ErrorRates | None:
+    """Return the newest error rates of a machine, or None where there are none.
+
+    Those of `effort` come before any others. A file that cannot be used is warned of and left out.
+
+    Args:
+        results: a results tree.
+        machine: one of its machines.
+        effort: the effort of what is judged; "" for any.
+    """
+    found = []
+    for path in sorted((results / machine / FOLDER).glob("*.json")):
+        try:
+            rates = _decoder.decode(path.read_bytes())
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            _warn(path, str(error))
+            continue
+        if rates.schema == SCHEMA:
+            found.append(rates)
+        else:
+            _warn(path, f"it has schema version {rates.schema}, and this harness reads {SCHEMA}")
+    if not found:
+        return None
+    return max(
+        found, key=lambda rates: (bool(effort) and rates.effort == effort, rates.started_at_ms)
+    )
+
+
+def _warn(path: Path, why: str) -> None:
+    warnings.warn(
+        f"The error rates in {path} are left out: {why}. `harness aa` measures them again.",
+        HarnessWarning,
+        stacklevel=3,
+    )
+
+
+def rates_text(rates: ErrorRates | None, machine: str) -> str:
+    """Return in a sentence how often verdicts are wrong on a machine."""
+    if rates is None:
+        return f"Error rates of {machine}: unknown; `harness aa` measures them."
+    flagged = rates.flagged
+    return (
+        f"On {machine}, identical arms were called different in {flagged.count} of {flagged.of} "
+        f"rows (95 %: {_interval(flagged)}; effort {rates.effort})."
+    )
+
+
+def _interval(rate: Rate) -> str:
+    return f"{rate.low * 100:.2g} to {rate.high * 100:.2g} %"

@@ -1,0 +1,283 @@
+"""`harness compare`: two arms, a verdict per case and stage. Thin: parse, call, print."""
+
+from __future__ import annotations
+
+import enum
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from harness.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from harness.analysis.verdicts.compare import Comparison
+
+FINE, SOMETHING_SLOWER, NOTHING_COMPARABLE = 0, 1, 4
+
+HELP = """Did it become slower? Hold two arms against each other: a verdict per case and stage.
+
+\b
+  harness compare HEAD~1 HEAD                  two commits that were measured
+  harness compare v1.0 my-branch               tags and branches, if their commits were measured
+  harness compare jax=0.11.2 jax=0.12.0.1      two releases of JAX, by the newest rows of each
+  harness compare cold warm -s matmul          two scenarios, some workloads
+  harness compare machine=box machine=other    two machines, in raw seconds
+  harness compare commit=1a2b3c4d,jax=0.11.2 commit=1a2b3c4d,jax=0.12.0.1
+  harness compare old/results results          two results trees, or record or Parquet files
+  harness compare HEAD~1 HEAD --stage compile --explain
+  harness compare main HEAD --format markdown -o comment.md
+
+\b
+With --live both arms run now, in rounds: each measures both once, in random order, in fresh
+processes of its own folder (a git worktree for a commit), interpreter and environment:
+  harness compare main . --live                        a commit and the working tree
+  harness compare . set:XLA_FLAGS=--xla_flag=1 --live  without a flag and with it
+  harness compare . python=../other/.venv --live       this JAX and another one
+  harness compare v1.0 v1.1,scenario=warm --live       several, joined by commas
+--effort 8x3 is eight rounds of three passes. Ctrl-C compares the rounds that are finished.
+
+\b
+An arm is a path; column=value[,column=value...]; or one word that is looked up: a commit, tag or
+branch, a version of JAX, an environment, machine, target, scenario or night. Of several rows of a
+case in an arm the newest counts.
+
+\b
+Verdicts:
+  slower, faster  hardly chance (p is corrected for the number of rows), and at least the
+                  smallest effect that counts
+  same            the whole 90 % interval lies within that effect
+  unsure          neither: the reason says what is lacking. A time that changed while the program
+                  is the same is the environment's doing, and never slower or faster
+  incomparable    one side only, another version of the workload, failed, skipped, no times
+The unit is the process: at least 3 a side, better 8 (effort default). docs/method.md has the
+formulas. Below stands how often this machine calls identical arms different (`harness aa`).
+
+\b
+Exit codes: 0 nothing slower; 1 something slower; 2 wrong usage; 4 nothing comparable.
+"""
+
+
+class Format(enum.StrEnum):
+    """How the comparison is written."""
+
+    table = "table"
+    markdown = "markdown"
+    json = "json"
+    csv = "csv"
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="What to compare with.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="What is judged.")],
+    results: Annotated[
+        Path,
+        typer.Option(
+            "--results", "-r", metavar="RESULTS", help="The results tree.", envvar="HARNESS_RESULTS"
+        ),
+    ] = Path("results"),
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),
+    ] = None,
+    stage: Annotated[
+        list[str] | None, typer.Option(metavar="STAGE", help="Only this stage; repeat for several.")
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AXIS=VALUE", help="Only cases with this value; repeat for more."),
+    ] = None,
+    format_: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="table; markdown, for a pull request; json or csv, every row and column.",
+        ),
+    ] = Format.table,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write into a file.")
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Show what verdicts rest on: processes, samples, hosts, programs and the rule; of "
+            "the worst 20 rows, or of those that -s, --stage and --case leave.",
+        ),
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="List every row, also those that are the same.")
+    ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Measure both arms now, in turns; see above.")
+    ] = False,
+    effort: Annotated[
+        str, typer.Option(help="With --live: rounds and passes, as in `harness run`.")
+    ] = "default",
+    seed: Annotated[
+        int | None, typer.Option(help="With --live: seed of the order of arms and visits.")
+    ] = None,
+    benchmarks: Annotated[
+        Path, typer.Option("--benchmarks", metavar="DIR", help="With --live: the workloads.")
+    ] = Path("benchmarks"),
+) -> None:
+    """Compare two arms; :data:`HELP` is what the command says of itself."""
+    if explain and format_ is not Format.table:
+        raise UsageError("--explain is for reading: leave --format out.")
+    if live:
+        comparison, records = _measured(
+            a, b, results, select or [], stage or [], case or [], effort, seed, benchmarks
+        )
+        show(comparison, format_, output, every, records if explain else None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        comparison = _stored(a, b, results, select or [], stage or [], case or [])
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        _say(message)
+    narrowed = bool(select or stage or case)
+    show(comparison, format_, output, every, results if explain else None, narrowed)
+
+
+def _measured(
+    a: str,
+    b: str,
+    results: Path,
+    select: list[str],
+    stage: list[str],
+    case: list[str],
+    effort: str,
+    seed: int | None,
+    benchmarks: Path,
+) -> tuple[Comparison, Path]:
+    """Return the comparison of two arms that are measured now, and where their records are."""
+    from harness.analysis.verdicts.arms import Arm
+    from harness.analysis.verdicts.compare import comparison_between
+    from harness.cli import live
+
+    frame_a, frame_b, on, records = live.measure(
+        a,
+        b,
+        select=select,
+        cases=case,
+        effort=effort,
+        seed=seed,
+        benchmarks=benchmarks,
+        results=results,
+    )
+    arms = (Arm(a, frame_a), Arm(b, frame_b))
+    return comparison_between(
+        *arms, results=results, interleaved=True, stages=stage, on=on
+    ), records
+
+
+def _stored(
+    a: str, b: str, results: Path, select: list[str], stage: list[str], case: list[str]
+) -> Comparison:
+    from harness.analysis.load import load
+    from harness.analysis.verdicts.compare import comparison_of
+
+    frame: pd.DataFrame | None = None
+    if results.exists():
+        frame = load(results)
+    return comparison_of(frame, a, b, select=select, stages=stage, cases=case, results=results)
+
+
+def show(
+    comparison: Comparison,
+    format_: Format,
+    output: Path | None,
+    every: bool,
+    explain: Path | None = None,
+    narrowed: bool = False,
+) -> None:
+    """Write a comparison, and exit with its code; `explain` is the tree that holds the records."""
+    from harness.analysis.verdicts import formats, markdown
+
+    if format_ is Format.table:
+        _table(comparison, output, every, explain, narrowed)
+    elif format_ is Format.markdown:
+        _write(markdown.to_markdown(comparison, every), output)
+    elif format_ is Format.json:
+        _write(formats.to_json(comparison), output)
+    else:
+        _write(formats.to_csv(comparison).rstrip("\n"), output)
+    verdicts = set(comparison.frame["verdict"])
+    if not verdicts - {"incomparable"}:
+        _say(
+            "nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time."
+        )
+        raise typer.Exit(NOTHING_COMPARABLE)
+    raise typer.Exit(SOMETHING_SLOWER if "slower" in verdicts else FINE)
+
+
+def _table(
+    comparison: Comparison, output: Path | None, every: bool, explain: Path | None, narrowed: bool
+) -> None:
+    from rich.console import Console
+
+    from harness.analysis.verdicts import explaining, listing
+    from harness.cli import terminal
+
+    handle = _open(output) if output is not None else None
+    console = Console(file=handle, width=200, highlight=False) if handle else terminal.console
+
+    def say(text: str, style: str | None = None) -> None:
+        console.print(text, markup=False, soft_wrap=True, style=style)
+
+    say(listing.heading(comparison), "bold")
+    if explain is not None:
+        for text in explaining.explained(comparison, explain, narrowed):
+            say(f"\n{text}")
+        say("")
+    else:
+        rows, left_out = listing.listed(comparison.frame, every)
+        if len(rows):
+            _print_rows(console, listing.table(rows))
+        for line in (*left_out, *listing.LEGEND):
+            say(line)
+    say(listing.summary_text(comparison.frame), "bold")
+    for line in listing.footer(comparison):
+        say(line)
+    if handle:
+        handle.close()
+
+
+def _print_rows(console: Console, rows: pd.DataFrame) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in rows.columns:
+        right = heading in ("A", "B", "B / A")
+        fixed = heading not in ("case", "reason", "workload")
+        table.add_column(heading, justify="right" if right else "left", no_wrap=fixed)
+    for row in rows.itertuples(index=False):
+        table.add_row(*(Text(str(cell)) for cell in row))
+    console.print(table)
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        print(text)
+        return
+    with _open(output) as handle:
+        handle.write(text + "\n")
+
+
+def _open(output: Path) -> TextIO:
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        return output.open("w", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"{output} cannot be written: {error.strerror or error}. Choose another place with -o."
+        ) from error
+
+
+def _say(text: str) -> None:
+    print(f"harness: {text}", file=sys.stderr)

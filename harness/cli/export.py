@@ -1,0 +1,97 @@
+"""`harness export`: the rows of the frame in files. Thin: parse, call, print."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.errors import UsageError
+
+NOTHING_MEASURED = 4
+
+HELP = """Write the rows of the frame to a file, or to a folder that many nights fit into.
+
+\b
+  harness export -o rows.csv                 one file; lists as JSON
+  harness export -o rows.parquet             one file, with types
+  harness export -o nights                   a folder: a Parquet file per machine, commit,
+                                             environment, effort and night
+  harness export -o nights --where night=2026-11-20
+                                             only what that night measured
+  harness export -o compile.csv --where stage=compile --where size=1024
+                                             some rows; an axis is a column too
+
+\b
+Read back with     harness.load("nights", where={"workload": "nn.Predict"})
+which opens only what the conditions leave, and gives the rows that the results tree gives. The
+folder is partitioned as machine=M/night=N/ (hive), so DuckDB, Polars and pandas read it as well.
+Its column `axes` holds the axes of each row as JSON.
+
+Exporting to a folder again replaces the files of what is exported and leaves the others alone:
+results that are no longer in the tree stay in the folder.
+
+\b
+Exit codes: 0 fine; 2 wrong usage; 4 nothing was found, or the output cannot be written.
+"""
+
+
+def export(
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="A .csv or .parquet file, or a folder (a name without ending)."
+        ),
+    ],
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="[RESULTS]", help="A results tree, one records file, or an earlier export."
+        ),
+    ] = Path("results"),
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Only rows with this value in this column; repeat a column for several of its "
+            "values, and name several columns to narrow further.",
+        ),
+    ] = None,
+    partition: Annotated[
+        bool, typer.Option("--partition", help="Write a folder, whatever the output is called.")
+    ] = False,
+) -> None:
+    """Write rows to files; :data:`HELP` is what the command says of itself."""
+    from harness.analysis import export as writer
+    from harness.analysis.load import load
+    from harness.analysis.where import typed
+
+    conditions = typed(where or [])
+    if writer.is_dataset(output, partition):
+        _refuse_parts(conditions, output)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = load(path, where=conditions)
+    for warning in caught:
+        print(f"harness: {warning.message}", file=sys.stderr)
+    if frame.empty:
+        raise typer.Exit(NOTHING_MEASURED)
+    files = writer.write(frame, output, partition=partition)
+    among = f" ({files} file{'s' * (files > 1)})" if output.is_dir() else ""
+    print(f"{len(frame)} rows written to {output}{among}")
+
+
+def _refuse_parts(conditions: dict[str, list[str]], output: Path) -> None:
+    """Raise where a part of a night would replace the whole of it."""
+    from harness.analysis.choose import ORIGIN
+
+    inner = [name for name in conditions if name not in ORIGIN]
+    if inner and output.exists() and any(output.iterdir() if output.is_dir() else ()):
+        raise UsageError(
+            f"--where {inner[0]}=… chooses some rows of a night, and they would replace the whole "
+            f"night in {output}. Choose a new folder, or one file; {', '.join(ORIGIN)} choose "
+            "whole nights."
+        )

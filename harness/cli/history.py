@@ -1,0 +1,214 @@
+"""`harness history`: where a series of commits or nights changed. Thin: parse, call, print."""
+
+from __future__ import annotations
+
+import enum
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOTHING_COMPARABLE = 4
+
+WIDE = 140
+"""Columns of a terminal from which on a change point is one row of a table."""
+
+
+HELP = """Where did a series of commits or nights change, and what else changed there?
+
+\b
+  harness history                              every change point, newest first
+  harness history -s Attention --stage compile of some workloads, one stage
+  harness history --since 2026-11-01           only since that night
+  harness history --format markdown -o week.md to paste into an issue
+  harness history --figure history.svg         the series, with the change points marked
+
+\b
+Reading a row:
+  change    slower; faster; environment: execute or dispatch changed though the program is the
+            same; incomparable (--cuts): the workload or the effort changed. `new`: one night
+            shows it so far, the next confirms it or it is gone.
+  ratio     level after / level before; above 1 is slower.
+  points    nights or commits that the levels before | after rest on.
+  commits   last that is not changed..first that is: the cause lies in between.
+
+A series is one case and stage on one machine. It needs three points: two before a change and one
+after. Steps smaller than what counts in a stage (compile, execute 5 %, dispatch 25 %; see
+docs/method.md) are not shown. Calibrated times are compared where there are any.
+
+\b
+Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series is long enough.
+"""
+
+
+class Format(enum.StrEnum):
+    """How the change points are printed."""
+
+    table = "table"
+    markdown = "markdown"
+    json = "json"
+    csv = "csv"
+
+
+def history(
+    path: Annotated[
+        Path, typer.Argument(metavar="[RESULTS]", help="A results tree, or one records file.")
+    ] = Path("results"),
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),
+    ] = None,
+    stage: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STAGE", help="Only this stage; repeat for several."),
+    ] = None,
+    since: Annotated[
+        str,
+        typer.Option(
+            metavar="NIGHT",
+            help="Only changes first seen in this night or later; a day where nights have no name.",
+        ),
+    ] = "",
+    cuts: Annotated[
+        bool,
+        typer.Option(
+            "--cuts", help="Also where a series was cut: the workload or the effort changed."
+        ),
+    ] = False,
+    format_: Annotated[
+        Format,
+        typer.Option("--format", help="table; markdown, to paste; csv or json, every column."),
+    ] = Format.table,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing."),
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw the series into a .svg, .png or .html file (extra 'figures').",
+        ),
+    ] = None,
+) -> None:
+    """Print change points; :data:`HELP` is what the command says of itself."""
+    from harness import environment, figures
+    from harness.analysis.choose import narrow
+    from harness.analysis.history import history as change_points
+    from harness.analysis.history import series, texts
+    from harness.analysis.load import load
+
+    if figure is not None:
+        figures.check(figure)
+    since = environment.night(since)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = load(path)
+    for warning in caught:
+        _say(str(warning.message))
+    frame = _of_stages(narrow(frame, select or [], latest=False), stage or [])
+    points = series(frame)
+    found = texts.since(change_points(frame, cuts=cuts), since)
+    lacking = texts.extent(points)
+    if lacking and found.empty:
+        _say(f"{path}: {lacking}")
+        raise typer.Exit(NOTHING_COMPARABLE)
+    _print(found, format_, output)
+    if figure is not None:
+        from harness.analysis.history import figure as drawing
+
+        drawn, there_are = drawing.chart(points, found)
+        figures.save(drawn, figure)
+        more = f", the first {drawing.PANELS} of {there_are} series; choose with --select"
+        _say(f"{figure} drawn{more if there_are > drawing.PANELS else ''}")
+
+
+def _of_stages(frame: pd.DataFrame, stages: list[str]) -> pd.DataFrame:
+    from harness.errors import UsageError
+
+    for stage in stages:
+        if stage not in set(frame["stage"]):
+            known = ", ".join(dict.fromkeys(frame["stage"])) or "none"
+            raise UsageError(f"No row is of stage {stage!r}. There are: {known}.")
+    return frame[frame["stage"].isin(stages)] if stages else frame
+
+
+def _print(found: pd.DataFrame, format_: Format, output: Path | None) -> None:
+    from harness.analysis.history import texts
+
+    if format_ is Format.table and output is None:
+        _print_table(found)
+        return
+    if format_ is Format.csv:
+        text = found.to_csv(index=False)
+    elif format_ is Format.json:
+        text = f"{texts.to_json(found)}\n"
+    elif format_ is Format.markdown:
+        text = f"{texts.markdown(found)}\n"
+    else:
+        text = f"{texts.table(found).to_string(index=False)}\n"
+    if output is None:
+        sys.stdout.write(text)
+        return
+    _write(text, output)
+    _say(f"{len(found)} change points written to {output}")
+
+
+def _write(text: str, output: Path) -> None:
+    from harness.errors import StoreError
+
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"{output} cannot be written: {error.strerror or error}. Choose another place with "
+            "--output."
+        ) from error
+
+
+def _print_table(found: pd.DataFrame) -> None:
+    from harness.analysis.history import texts
+    from harness.cli.terminal import console
+
+    if found.empty:
+        console.print("No change point: no step is as large as what counts in its stage.")
+        return
+    rows = texts.table(found)
+    if console.width < WIDE:
+        for row in rows.itertuples(index=False):
+            change, case, stage, levels, ratio, points, when, commits, beside = row
+            console.print(f"{case} · {stage}", markup=False, soft_wrap=True, style="bold")
+            for line in (
+                f"{change} {ratio}  {levels}  {when}",
+                f"points {points}, commits {commits}",
+                beside,
+            ):
+                console.print(f"  {line}", markup=False, soft_wrap=True)
+    else:
+        console.print(_rich_table(rows))
+    for line in texts.legend(found):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _rich_table(rows: pd.DataFrame) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    wrapped: dict[str, Any] = {"overflow": "fold", "ratio": 1}
+    for position, heading in enumerate(rows.columns):
+        wide = position in (1, len(rows.columns) - 1)
+        table.add_column(heading, **wrapped if wide else {"no_wrap": True})
+    for row in rows.itertuples(index=False):
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _say(text: str) -> None:
+    print(f"harness: {text}", file=sys.stderr)

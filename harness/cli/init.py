@@ -1,0 +1,149 @@
+"""`harness init`: scaffold for a user's own project."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.scaffold import File, Project
+
+HELP = """Set a project of your own up for measuring: asv.conf.json, a workload, two workflows.
+
+\b
+  harness init                     the files, with an example that runs as it is
+  harness init --function mypackage.models:predict \\
+      --arg "float32[784,256]" --arg "float32[64,784]"
+                                   a workload for that function, with these arguments
+  harness init --dry-run           what would be written, and where
+  harness init packages/mine       a project in a subfolder of its repository
+
+\b
+Written are, unless they are there:
+  asv.conf.json                              what asv measures, and in which environments
+  benchmarks/__init__.py                     makes workloads benchmarks
+  benchmarks/example.py, or predict.py       the first workload
+  .github/workflows/benchmarks.yml           every workload once on each pull request
+  .github/workflows/benchmarks-nightly.yml   harness nightly; results on the branch `results`
+  .gitignore                                 gets the line .asv/
+
+A file that is there is kept, and what it lacks is told; --force replaces it. Run it again with
+another --function to get one more workload. The function is imported and traced first, by the
+interpreter that runs this command, so install your project there: python -m pip install -e .
+Where it traces with one size four times as large, the workload sweeps that size.
+
+\b
+Exit codes: 0 fine; 2 wrong usage, a function that does not import or trace, a place that cannot
+be written. docs/getting-started.md goes on from here.
+"""
+
+
+def init(
+    directory: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="The folder of your project.")
+    ] = Path("."),
+    function: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PACKAGE.MODULE:NAME", help="Write a workload for this function; needs --arg."
+        ),
+    ] = None,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DTYPE[SIZES]",
+            help="One argument of the function, an array: float32[64,784], int32[8], float32[] "
+            "for a scalar, key[] for a PRNG key. Repeat it in the function's order.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace these files where they are there.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be written, and write nothing.")
+    ] = False,
+) -> None:
+    """Write the files; the text that users see is HELP."""
+    from harness import scaffold
+
+    if len(function or ()) > 1:
+        raise UsageError(
+            "--function is given more than once, and --arg would not say which one it is for. Run "
+            "harness init once per function; it adds to what is there."
+        )
+    if arg and not function:
+        raise UsageError("--arg needs the function that it is an argument of: --function.")
+    subject = scaffold.parse(function[0], arg or []) if function else None
+    project = scaffold.look(directory)
+    checked = scaffold.check(subject, project.folder) if subject else None
+    files = scaffold.plan(project, checked, force)
+    if not dry_run:
+        scaffold.write(files)
+    _print_files(files, dry_run)
+    if checked and checked.size is not None:
+        print(f"{checked.subject.place} traces; sweep: size = {checked.size}, {4 * checked.size}.")
+    elif checked:
+        print(f"{checked.subject.place} traces; no size of it could be swept.")
+    if checked and checked.wakes_backend:
+        print(
+            f"Importing {checked.subject.module} starts JAX (an array at the top of a module does "
+            "that), so asv must start a process per number instead of forking, which takes "
+            "minutes: better make that array in a function."
+        )
+    _print_notes(project)
+    if not dry_run:
+        _print_next(directory, project)
+
+
+def _print_files(files: Sequence[File], dry_run: bool) -> None:
+    words = {
+        "new": "would write" if dry_run else "wrote",
+        "replaced": "would replace" if dry_run else "replaced",
+        "added to": "would add to" if dry_run else "added to",
+        "kept": "kept",
+        "unchanged": "unchanged",
+    }
+    for file in files:
+        kept = ": is there, left as it is" if file.fate == "kept" else ""
+        kept += "; it needs these lines:" if file.lacks else ""
+        print(f"{words[file.fate]:<13} {os.path.relpath(file.path)}{kept}")
+        for line in file.lacks:
+            print(f"{'':<17} {line}")
+        if dry_run and file.is_written:
+            print("".join(f"    | {line}\n" for line in file.text.splitlines()), end="")
+
+
+def _print_notes(project: Project) -> None:
+    if project.git_root is None:
+        print(
+            "There is no git repository here: harness run works, but asv files results under "
+            "commits. Start one with: git init"
+        )
+    elif not project.has_commits:
+        print("There is no commit yet, and asv files results under commits: commit first.")
+    if (project.folder / "harness").is_dir() and not (
+        project.folder / "harness" / "asv_environment.py"
+    ).is_file():
+        print(
+            "The folder harness/ here hides the installed harness from asv, which looks in the "
+            "current folder first: rename it."
+        )
+
+
+def _print_next(directory: Path, project: Project) -> None:
+    go = f"cd {shlex.quote(str(directory))} && " if directory.resolve() != Path.cwd() else ""
+    print("\nNext:")
+    print(f"  {go}harness run --effort quick    # every workload once, and the table of stages")
+    print("  asv machine --yes && asv run -E existing --set-commit-hash HEAD    # 8 processes each")
+    print("  asv publish && asv preview    # graphs over commits")
+    if project.has_commits:
+        print("Commit the new files before asv run: it files results under HEAD.")
+    sys.stdout.flush()

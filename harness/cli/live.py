@@ -1,0 +1,66 @@
+"""The `--live` part of `harness compare`: both arms are measured now."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INTERRUPTED = 130
+
+
+def measure(
+    a: str,
+    b: str,
+    *,
+    select: Sequence[str] = (),
+    cases: Sequence[str] = (),
+    effort: str = "default",
+    seed: int | None = None,
+    benchmarks: Path = Path("benchmarks"),
+    results: Path = Path("results"),
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...], Path]:
+    """Measure two arms in turns, showing progress and warnings.
+
+    Returns:
+        Both frames, the columns in which the arms differ by intention (what
+        `compare_arms(a, b, interleaved=True, on=...)` takes), and where the records stay: in
+        `RESULTS/MACHINE/live/`, where :func:`harness.load` does not look.
+    """
+    from harness import environment, live, sampling
+    from harness.cli import terminal
+
+    first, second = (live.parse(text, sys.executable) for text in (a, b))
+    if seed is None:
+        seed = random.SystemRandom().getrandbits(31)
+    machine = environment.machine_name()
+    name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{seed}"
+    folder = results / machine / "live" / name
+    options = live.LiveOptions(
+        sampling.effort(effort), benchmarks, select, cases, seed, folder, machine
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with terminal.progress() as on_progress:
+                frames = live.run_live(a, b, options, on_progress)
+        except KeyboardInterrupt:
+            _say("interrupted before both arms had finished a round: nothing to compare.")
+            raise typer.Exit(INTERRUPTED) from None
+    for warning in caught:
+        _say(str(warning.message))
+    _say(f"records: {folder}")
+    return *frames, live.differing_columns(first, second), folder
+
+
+def _say(text: str) -> None:
+    print(f"harness: {text}", file=sys.stderr)

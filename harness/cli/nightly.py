@@ -1,0 +1,162 @@
+"""`harness nightly`: a whole night on one machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+HELP = """A whole night on one machine: build environments, measure, judge, report; restartable.
+
+\b
+  harness nightly                        today's night, or the unfinished one of the last 24 h
+  harness nightly --jax newest,0.11.2    the newest JAX release, and one more
+  harness nightly --jax installed --effort quick -b Gelu --without probe
+                                         what is installed here, one workload, once
+  harness nightly --dry-run              what would be done, and what is done already
+
+\b
+Steps: environments (pip, into --environments) · A/A probe (a noisy night raises no alarm) ·
+asv run in each environment · rows counted against what the suite declares · verdicts against the
+last good night, and of the newest release against the previous one · change points · report ·
+summary. Each finished step is kept in RESULTS/MACHINE/nights/NIGHT.json, and measuring resumes
+through its records: killed at any moment, the same command goes on from there.
+
+\b
+A night is good for others to be compared with, environment by environment, if it is finished and
+every declared case has a record. RESULTS is what asv.conf.json names. In RESULTS/MACHINE/nights/
+NIGHT/ are summary.md, verdicts, freeze-*.txt (versions of all packages), logs and report.html.
+
+\b
+Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed or are missing;
+4 results cannot be read or written; 5 an environment measured nothing; 6 measured, but an
+environment, the probe, verdicts, history or report failed; 130 interrupted. The gravest is told:
+5, 3, 1, 6. docs/nightly.md has the set-up for CI.
+"""
+
+INTERRUPTED = 130
+
+
+def nightly(
+    night: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Such as 2026-11-20. Without it: the newest unfinished night of this commit that "
+            "is younger than 24 h, else today (UTC).",
+        ),
+    ] = None,
+    jax: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            envvar="HARNESS_NIGHTLY_JAX",
+            help="Environments, with commas: installed (this Python), newest, nightly, or releases "
+            "such as 0.11.2. Without it: installed, newest if a package index answers, and nightly "
+            "with --nightly-index.",
+        ),
+    ] = None,
+    effort: Annotated[
+        str,
+        typer.Option(envvar="HARNESS_EFFORT", help="quick, default, thorough, or such as 6x1."),
+    ] = "default",
+    bench: Annotated[
+        list[str] | None,
+        typer.Option("--bench", "-b", metavar="REGEX", help="Only these benchmarks, as in asv."),
+    ] = None,
+    probe: Annotated[
+        str,
+        typer.Option(
+            metavar="REGEX", help="Workloads of the A/A probe; without it, the first by name."
+        ),
+    ] = "",
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STEP", help="Leave out probe, verdicts, history or report; repeatable."
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(help="Name of this machine in the results.")
+    ] = None,
+    environments: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where environments are built: .asv/nightly."),
+    ] = None,
+    install: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="REQUIREMENT",
+            help="Installed into every environment that is built, such as 'jax[cuda13]'.",
+        ),
+    ] = None,
+    nightly_index: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar="HARNESS_NIGHTLY_INDEX",
+            help="The package index with JAX's nightly builds; JAX's installation guide names it.",
+        ),
+    ] = "",
+    config: Annotated[
+        Path, typer.Option(metavar="FILE", help="The asv project's configuration.")
+    ] = Path("asv.conf.json"),
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Copy the night's folder there, for an artifact."
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan only.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the night as JSON instead of the summary.")
+    ] = False,
+) -> None:
+    """Do a night; the text that users see is HELP."""
+    from harness.environment import machine_name
+    from harness.nightly import state
+    from harness.nightly.environments import parse
+    from harness.nightly.night import Wanted, Work, recipe_for
+    from harness.nightly.project import Project
+
+    project = Project.read(config)
+    wanted = Wanted(
+        machine or machine_name(),
+        night or None,
+        tuple(parse(jax)) if jax is not None else (),
+        effort,
+        tuple(bench or ()),
+        probe,
+        tuple(without or ()),
+    )
+    recipe = recipe_for(project, environments, tuple(filter(None, install or ())), nightly_index)
+    work = Work(project, wanted, recipe, _say)
+    if dry_run:
+        print(
+            f"Night {work.name} on {work.night.machine}, commit {work.night.commit[:8]}, effort "
+            f"{work.night.effort}"
+        )
+        for name, _ in work.steps():
+            outcome = work.night.steps.get(name)
+            print(f"  {name}" + (f": {outcome.status}" if outcome else ""))
+        return
+    try:
+        ended = work.run()
+    except KeyboardInterrupt:
+        _say("harness: interrupted. Finished steps and records are kept; the same command resumes.")
+        raise typer.Exit(INTERRUPTED) from None
+    if output is not None:
+        shutil.copytree(work.own, output, dirs_exist_ok=True)
+    if as_json:
+        print(json.dumps(state.plain(ended), indent=1))
+    else:
+        print((work.own / "summary.md").read_text(encoding="utf-8"), end="")
+    raise typer.Exit(ended.exit_code or 0)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

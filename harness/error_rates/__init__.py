@@ -1,0 +1,1 @@
+"""What `harness aa` does: measure how often this machine's verdicts are wrong."""

@@ -1,0 +1,1 @@
+"""A whole night on one machine: environments, measuring, verdicts, summary; restartable."""

@@ -1,0 +1,183 @@
+"""The environments of a night: the interpreter at hand, and others built with pip."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from harness import __version__
+from harness.environment import existing_env_name
+from harness.errors import HarnessError, UsageError
+from harness.nightly.commands import Runner, last_line
+from harness.nightly.state import Environment, replace
+
+INSTALLED, NEWEST, NIGHTLY = "installed", "newest", "nightly"
+
+_RELEASE = re.compile(r"\d+(\.\d+)+([a-z0-9.]+)?")
+
+_PROBE = """
+import importlib.util, json, platform
+from importlib import metadata
+found = {d.metadata["Name"]: d.version for d in metadata.distributions() if d.metadata["Name"]}
+names = {name.lower().replace("_", "-"): version for name, version in found.items()}
+print(json.dumps({
+    "python": platform.python_version(),
+    "jax": names.get("jax", ""),
+    "jaxlib": names.get("jaxlib", ""),
+    "lacking": [m for m in ("asv_runner", "harness", "jax") if not importlib.util.find_spec(m)],
+    "packages": sorted(f"{name}=={version}" for name, version in found.items()),
+}))
+"""
+
+
+class EnvironmentFailed(HarnessError):
+    """An environment could not be made; the night goes on without it."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How environments are built."""
+
+    folder: Path
+    """Each is built in `folder/NAME`."""
+    repository: Path
+    """What is measured; it is installed as well, where it is a package."""
+    requirements: tuple[str, ...] = ()
+    """Installed besides, such as `jax[cuda13]`."""
+    nightly_index: str = ""
+    """The package index that holds JAX's nightly builds."""
+
+    def python(self, name: str) -> Path:
+        """Return the interpreter of an environment, built or not."""
+        return Path(sys.executable) if name == INSTALLED else self.folder / name / "bin" / "python"
+
+
+def parse(text: str) -> list[str]:
+    """Return the environments that a comma-separated list names, each once.
+
+    Raises:
+        UsageError: one is no release and none of the three words.
+    """
+    names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    for name in names:
+        if name not in (INSTALLED, NEWEST, NIGHTLY) and not _RELEASE.fullmatch(name):
+            raise UsageError(
+                f"{name!r} is no environment: expected installed, newest, nightly, or a release of "
+                "JAX such as 0.11.2; separate several with commas."
+            )
+    if not names:
+        raise UsageError("--jax names no environment: expected a list such as installed,newest.")
+    return names
+
+
+def by_default(recipe: Recipe) -> list[str]:
+    """Return what a night measures without being told: what the machine can have."""
+    asked = [INSTALLED]
+    answer = subprocess.run(
+        [sys.executable, "-m", "pip", "index", "versions", "jax"],
+        capture_output=True,
+        check=False,
+    )
+    if answer.returncode == 0:
+        asked.append(NEWEST)
+    if recipe.nightly_index:
+        asked.append(NIGHTLY)
+    return asked
+
+
+def make(found: Environment, recipe: Recipe, runner: Runner, own: Path) -> str:
+    """Build an environment unless it stands, and fill in what it holds; return a note.
+
+    A version that was found earlier in the night is built again if it is gone: a night measures
+    one release under one name from its beginning to its end.
+
+    Raises:
+        EnvironmentFailed: with what pip said last.
+    """
+    held = _probe(recipe.python(found.name))
+    built = found.name == INSTALLED
+    if not built and (found.env == "" or not held or held["jax"] != found.versions["jax"]):
+        _build(found, recipe, runner, own / f"environment-{found.name}.log")
+        held = _probe(recipe.python(found.name))
+    if not held or held["lacking"]:
+        lacking = ", ".join(held["lacking"]) if held else "a Python that starts"
+        raise EnvironmentFailed(f"The environment {found.name} lacks {lacking}.")
+    found.versions = {name: held[name] for name in ("python", "jax", "jaxlib")}
+    found.env = existing_env_name(".".join(held["python"].split(".")[:2]), held["jax"])
+    freeze = "\n".join([f"# Python {held['python']}", *held["packages"]]) + "\n"
+    own.mkdir(parents=True, exist_ok=True)
+    replace(own / f"freeze-{found.name}.txt", freeze.encode())
+    if found.name == NIGHTLY and "dev" not in held["jax"]:
+        return f"the index had nothing newer than jax {held['jax']}"
+    return f"Python {held['python']}, jax {held['jax']}, jaxlib {held['jaxlib']}"
+
+
+def _build(found: Environment, recipe: Recipe, runner: Runner, log: Path) -> None:
+    if found.name == NIGHTLY and not recipe.nightly_index:
+        raise EnvironmentFailed(
+            "No package index with nightly builds of JAX is known: name it with --nightly-index."
+        )
+    exact = found.versions.get("jax") or (found.name if _RELEASE.fullmatch(found.name) else "")
+    jax = [f"jax=={exact}"] if exact else ["jax", "jaxlib"]
+    pip = [str(recipe.python(found.name)), "-m", "pip", "install", "--upgrade"]
+    pip += ["--disable-pip-version-check", "--no-input"]
+    commands = [[sys.executable, "-m", "venv", "--clear", str(recipe.folder / found.name)]]
+    if found.name == NIGHTLY:
+        # In two steps, so that pre-releases of other packages stay out.
+        pre = ["--pre", "--extra-index-url", recipe.nightly_index]
+        commands += [[*pip, *_packages(recipe), "jax"], [*pip, *pre, *jax]]
+    else:
+        commands += [[*pip, *_packages(recipe), *jax]]
+    for command in commands:
+        code = runner.run(command, log)
+        if code:
+            raise EnvironmentFailed(
+                f"The environment {found.name} could not be built (exit code {code}): "
+                f"{last_line(log)}"
+            )
+
+
+def _packages(recipe: Recipe) -> list[str]:
+    pinned = [f"{name}=={metadata.version(name)}" for name in ("asv", "asv_runner")]
+    here = [_harness(recipe.repository)]
+    if any((recipe.repository / name).is_file() for name in ("pyproject.toml", "setup.py")):
+        here.append(str(recipe.repository))
+    return [*dict.fromkeys(here), *pinned, *recipe.requirements]
+
+
+def _harness(repository: Path) -> str:
+    """Return what pip is to install for this harness: the repository, or what is installed here."""
+    if (repository / "harness" / "nightly").is_dir():
+        return str(repository)
+    source = Path(__file__).parents[2]
+    if (source / "pyproject.toml").is_file():  # installed for editing
+        return str(source)
+    try:
+        about = metadata.distribution("jax-harness").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        about = None
+    origin = json.loads(about) if about else {}
+    if "vcs_info" in origin:
+        how = origin["vcs_info"]
+        return f"jax-harness @ {how['vcs']}+{origin['url']}@{how['commit_id']}"
+    if origin.get("url"):
+        return f"jax-harness @ {origin['url']}"
+    return f"jax-harness=={__version__}"
+
+
+def _probe(python: Path) -> dict[str, Any]:
+    """Return what an interpreter holds; {} if it does not start."""
+    command: Sequence[str] = [str(python), "-c", _PROBE]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found

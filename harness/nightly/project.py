@@ -1,0 +1,68 @@
+"""The asv project that a night measures: what its asv.conf.json says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.environment import commit_of
+from harness.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Project:
+    """Where an asv project keeps its parts; absolute paths."""
+
+    folder: Path
+    config: str
+    results: Path
+    benchmarks: Path
+    repo: Path
+
+    @property
+    def commit(self) -> str:
+        """The full hash of HEAD; "" outside a repository."""
+        return commit_of(self.repo).hash
+
+    @classmethod
+    def read(cls, config: Path) -> Project:
+        """Read a configuration of asv.
+
+        Raises:
+            UsageError: there is none, or asv cannot read it.
+        """
+        from asv.config import Config
+        from asv.util import UserError
+
+        if not config.is_file():
+            raise UsageError(
+                f"There is no asv project here: {config} does not exist. `harness init` writes "
+                "one, or name yours with --config."
+            )
+        try:
+            conf = Config.load(str(config))
+        except UserError as error:
+            raise UsageError(f"asv cannot read {config}: {error}") from error
+        folder = config.resolve().parent
+        repo = folder / conf.repo  # a remote repository is no folder: then the project's own
+        return cls(
+            folder,
+            config.name,
+            folder / conf.results_dir,
+            folder / conf.benchmark_dir,
+            repo if repo.is_dir() else folder,
+        )
+
+
+def know_machine(name: str) -> None:
+    """Tell asv about a machine that it does not know, for it asks questions otherwise.
+
+    `asv machine --yes --machine NAME` is no way to do it: asv 0.6.6 then stores no other field.
+    """
+    from asv.machine import Machine, MachineCollection
+    from asv.util import UserError
+
+    try:
+        MachineCollection.load(name)
+    except UserError:
+        MachineCollection.save(name, {**Machine.get_defaults(), "machine": name})

@@ -1,0 +1,89 @@
+"""Count what a night measured, and hold it against what its suite declares."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from pathlib import Path
+
+from harness.asv_call import AsvCall
+from harness.nightly.project import Project
+from harness.nightly.state import Environment, Night, Rows
+from harness.records import plain_axes
+from harness.store import Store, store_path
+from harness.workload import Case, name_of
+
+LISTED = 20
+"""So many reasons of failed cases are kept with the night; the records hold all of them."""
+
+
+def records_of(results: Path, night: Night, env: str) -> Path:
+    """Return the file of one night's records of one environment."""
+    return store_path(results, night.machine, night.commit, env, night.night)
+
+
+def declared(project: Project, night: Night) -> set[tuple[str, str, str]]:
+    """Return the cases that the suite declares for this machine: workload, case and scenario.
+
+    Modules that cannot be imported declare none; asv then has failed, and says why.
+    """
+    from harness import discovery, sampling, sweeping
+    from harness.plan import Plan
+
+    call = AsvCall(bench=tuple(night.bench))
+    context = sweeping.local_context(
+        project.results, project.benchmarks, night.machine, night.night
+    )
+    found = set()
+    for workload in discovery.discover(project.benchmarks).workloads:
+        keep = functools.partial(call.selects, workload)
+        plan = Plan([workload], context, sweeping.Options(sampling.effort(night.effort), keep=keep))
+        for share in plan.shares:
+            found |= {(name_of(workload), ref.id, share.scenario) for ref in share.refs}
+        for share, ref, _, _ in plan.skipped:
+            found.add((name_of(workload), ref.id, share.scenario))
+    return found
+
+
+def count(
+    found: Environment, wanted: set[tuple[str, str, str]], night: Night, results: Path
+) -> Rows:
+    """Count the rows of one environment."""
+    from harness.analysis.choose import INSTRUMENTS
+    from harness.analysis.load import frame_of
+
+    rows = Rows(len(wanted), [], 0, 0, 0, 0, {}, {})
+    file = records_of(results, night, found.env)
+    records = [r for r in Store(file).read() if r.workload not in INSTRUMENTS]
+    known = {
+        (
+            record.workload,
+            Case(plain_axes(record.axes), record.transform, record.target, record.precision).id,
+            record.scenario,
+        )
+        for record in records
+    }
+    rows.missing = [" ".join(case) for case in sorted(wanted - known)]
+    if not records:
+        return rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # damaged lines are named by every command that loads
+        frame = frame_of(records)
+    for status, number in frame["status"].value_counts().items():
+        setattr(rows, str(status), int(number))
+    ok = frame[frame["status"] == "ok"]
+    rows.ok_by_workload = {str(k): int(v) for k, v in ok["workload"].value_counts().items()}
+    bad = frame[frame["status"].isin(["failed", "refused"])]
+    for _, row in bad.iterrows():
+        if len(rows.reasons) < LISTED:
+            rows.reasons.setdefault(f"{row['workload']} {row['stage']}", str(row["reason"])[:300])
+    return rows
+
+
+def shortfall(now: Rows, before: Rows) -> list[str]:
+    """Name the workloads that had more ok rows before."""
+    return [
+        f"{workload}: {now.ok_by_workload.get(workload, 0)} ok rows, {number} before"
+        for workload, number in sorted(before.ok_by_workload.items())
+        if now.ok_by_workload.get(workload, 0) < number
+    ]

@@ -1,0 +1,263 @@
+"""What a night has done so far: one JSON file, replaced whole after every step."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness import environment
+from harness.errors import HarnessError, StoreError, UsageError
+
+SCHEMA = 1
+"""Version of the layout of :class:`Night`."""
+
+YOUNG_S = 24 * 3600
+"""A night that is not finished is continued for so long without being named."""
+
+IGNORED = "*.log\n*.html\n.lock\n.*.part\n"
+"""What of the nights stays out of git: large, or of this machine only."""
+
+
+class Outcome(msgspec.Struct):
+    """How one step ended; a step that has one is not done again."""
+
+    status: str
+    """`ok`, `failed`, `skipped`, or `noisy` (the A/A probe)."""
+    note: str = ""
+    exit_code: int | None = None
+    """Of the command that the step started."""
+    seconds: float = 0.0
+
+
+class Rows(msgspec.Struct):
+    """What one environment measured: rows of the frame, a row per case and stage."""
+
+    declared_cases: int
+    missing: list[str]
+    """Declared cases without any record."""
+    ok: int
+    failed: int
+    refused: int
+    skipped: int
+    ok_by_workload: dict[str, int]
+    reasons: dict[str, str]
+    """Of what failed: case to reason, the first twenty."""
+
+
+class Environment(msgspec.Struct):
+    """One environment of the night."""
+
+    name: str
+    """As it was asked for: `installed`, `newest`, `nightly`, or a release."""
+    env: str = ""
+    """Its name in the results; "" as long as it could not be made."""
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
+    rows: Rows | None = None
+
+
+class Verdicts(msgspec.Struct):
+    """One comparison."""
+
+    environment: str
+    against: str
+    """The night before it, or the environment of the previous release."""
+    kind: str
+    """`night`, or `release`."""
+    noisy: bool
+    """The night compared with was noisy."""
+    difference: str
+    """What differs between the two environments."""
+    commits: tuple[str, str]
+    counts: dict[str, int]
+    file: str
+    """The rows, in the night's folder."""
+
+
+class Night(msgspec.Struct):
+    """A night: what was asked, what is done, what came of it."""
+
+    schema: int
+    night: str
+    machine: str
+    commit: str
+    effort: str
+    bench: list[str]
+    asked: list[str]
+    """The environments that were asked for, by name."""
+    without: list[str]
+    """Steps that were left out."""
+    started_at_ms: int
+    harness: str
+    """The version of the harness."""
+    environments: list[Environment]
+    steps: dict[str, Outcome] = msgspec.field(default_factory=dict)
+    verdicts: list[Verdicts] = msgspec.field(default_factory=list)
+    finished_at_ms: int | None = None
+    exit_code: int | None = None
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the A/A probe called too many identical rows different."""
+        return "probe" in self.steps and self.steps["probe"].status == "noisy"
+
+    def good(self, environment: str) -> bool:
+        """Tell whether later nights may be compared with one environment of this one.
+
+        The night is finished, and every case that was declared has a record: also one that failed,
+        for a case that fails every night must not end all comparing.
+        """
+        return self.exit_code is not None and any(
+            found.name == environment and found.rows is not None and not found.rows.missing
+            for found in self.measured()
+        )
+
+    def slower(self) -> int:
+        """Return how many rows are slower than on the last good night, in a night to be trusted."""
+        if self.noisy:
+            return 0
+        return sum(v.counts.get("slower", 0) for v in self.verdicts if v.kind == "night")
+
+    def measured(self) -> Iterator[Environment]:
+        """Yield the environments that have ok rows."""
+        for found in self.environments:
+            if found.rows is not None and found.rows.ok:
+                yield found
+
+
+def folder_of(results: Path, machine: str) -> Path:
+    """Return where the nights of a machine are kept."""
+    return results / machine / "nights"
+
+
+class Book:
+    """The nights of one machine in a results tree."""
+
+    def __init__(self, results: Path, machine: str) -> None:
+        self.folder = folder_of(results, machine)
+
+    def own(self, night: str) -> Path:
+        """Return the folder of one night, for its logs, tables and summary."""
+        return self.folder / night
+
+    def read(self, night: str) -> Night | None:
+        """Return a night, or None if there is none of that name.
+
+        Raises:
+            StoreError: its file cannot be read, or is of another version of the harness.
+        """
+        file = self.folder / f"{night}.json"
+        try:
+            found = msgspec.json.decode(file.read_bytes(), type=Night)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.MsgspecError) as error:
+            raise StoreError(
+                f"The night {file} cannot be read: {error}. Its records are intact. Remove "
+                "it and run again: what is measured stays, and the other steps are done anew."
+            ) from error
+        if found.schema != SCHEMA:
+            raise StoreError(
+                f"The night {file} has schema {found.schema}, and this harness reads {SCHEMA}. "
+                "Name another night with --night, or remove the file."
+            )
+        return found
+
+    def save(self, night: Night) -> None:
+        """Replace a night's file, whole or not at all."""
+        text = msgspec.json.format(msgspec.json.encode(night), indent=1) + b"\n"
+        try:
+            self.own(night.night).mkdir(parents=True, exist_ok=True)
+            ignored = self.folder / ".gitignore"
+            if not ignored.exists():
+                replace(ignored, IGNORED.encode())
+            replace(self.folder / f"{night.night}.json", text)
+        except OSError as error:
+            raise StoreError(
+                f"The night cannot be written to {self.folder}: {error.strerror or error}. Free "
+                "space or permissions there, and run again: it resumes."
+            ) from error
+
+    def all(self) -> list[Night]:
+        """Return every readable night, oldest first."""
+        found = []
+        for file in self.folder.glob("*.json"):
+            with contextlib.suppress(HarnessError):
+                night = self.read(file.stem)
+                if night is not None:
+                    found.append(night)
+        return sorted(found, key=lambda night: (night.started_at_ms, night.night))
+
+    def choose(self, name: str | None, commit: str) -> str:
+        """Return the name of the night to do: `name`, the newest unfinished one, or today.
+
+        Raises:
+            UsageError: the night was begun at another commit.
+        """
+        now_s = time.time()
+        if name is None:
+            for night in reversed(self.all()):
+                young = now_s - night.started_at_ms / 1000 < YOUNG_S
+                if night.exit_code is None and young and night.commit == commit:
+                    return night.night
+            name = datetime.now(UTC).strftime("%Y-%m-%d")
+        if not environment.night(name):
+            raise UsageError("A night needs a name, such as 2026-11-20.")
+        begun = self.read(name)
+        if begun is not None and begun.commit != commit:
+            raise UsageError(
+                f"The night {name} was begun at commit {begun.commit[:8]}, and HEAD is "
+                f"{commit[:8]}. Check that commit out to go on, or name another night: "
+                f"--night {name}.2"
+            )
+        return name
+
+    def last_good(self, before: Night, environment: str) -> Night | None:
+        """Return the night to compare an environment with: good, of equal effort, and not noisy.
+
+        Where all of them are noisy, the newest of those.
+        """
+        candidates = [
+            night
+            for night in self.all()
+            if night.night != before.night
+            and night.started_at_ms < before.started_at_ms
+            and night.effort == before.effort
+            and night.good(environment)
+        ]
+        quiet = [night for night in candidates if not night.noisy]
+        chosen = quiet or candidates
+        return chosen[-1] if chosen else None
+
+
+def replace(file: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, finds the old content or the new one."""
+    fd, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=file.parent)
+    try:
+        with os.fdopen(fd, "wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.chmod(part, 0o644)
+        os.replace(part, file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def plain(value: Any) -> Any:
+    """Return a night as plain dictionaries, for printing."""
+    return msgspec.to_builtins(value)

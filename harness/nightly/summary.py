@@ -1,0 +1,207 @@
+"""The summary of a night in Markdown: for the results tree, a job's page, and an issue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.nightly.judging import read_rows
+from harness.nightly.rows import shortfall
+from harness.nightly.state import Book, Environment, Night, Verdicts
+
+MOST = 50
+"""So many rows of a table are shown; all of them are in the files beside the summary."""
+
+CODES = {
+    0: "fine",
+    1: "something is slower than on the last good night",
+    3: "some cases failed, or were not measured",
+    5: "an environment measured nothing",
+    6: "measured, but another step failed",
+}
+
+_ROW = {
+    *("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage"),
+    *("a_s", "b_s", "ratio", "low", "high", "verdict", "reason", "cause", "basis", "n_a", "n_b"),
+    *("p", "p_adjusted", "effect", "fingerprint_a", "fingerprint_b"),
+    *("night_before", "night_after", "commit_before", "commit_after", "before_s", "after_s"),
+    *("n_before", "n_after", "same_program", "environment", "facts", "started_at"),
+}
+"""Columns that every comparison or history has; the others are the workloads' axes."""
+
+
+_MARKS = frozenset("&<>|*[]`@#")
+"""What Markdown, HTML or an issue tracker would read as more than text."""
+
+
+def render(night: Night, book: Book) -> str:
+    """Return the summary of a night."""
+    own = book.own(night.night)
+    parts = [
+        f"# Night {night.night} on {cell(night.machine)}",
+        f"**{CODES[night.exit_code or 0]}** (exit code {night.exit_code}) · commit "
+        f"`{night.commit[:8]}` · effort {cell(night.effort)} · harness {night.harness}",
+    ]
+    if night.noisy:
+        parts.append(
+            "**Noisy**: identical arms were called different too often tonight, so that no verdict "
+            f"below counts. {cell(night.steps['probe'].note)}"
+        )
+    parts += ["## Environments", _environments(night)]
+    for verdicts in night.verdicts:
+        parts += [_heading(verdicts), *_judged(verdicts, own)]
+    parts += _changes(night, own)
+    parts += _failures(night, book)
+    if night.steps.get("probe") and not night.noisy:
+        parts.append(f"A/A probe: {cell(night.steps['probe'].note)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def issue(night: Night, book: Book) -> str:
+    """Return what an issue about a slower night says: the tables with slower rows; "" without."""
+    if not night.slower():
+        return ""
+    own = book.own(night.night)
+    parts = [f"## Night {night.night} on {cell(night.machine)}", _environments(night)]
+    for verdicts in night.verdicts:
+        if verdicts.kind == "night" and verdicts.counts.get("slower"):
+            parts += [_heading(verdicts), *_judged(verdicts, own)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _environments(night: Night) -> str:
+    def lines() -> Iterator[Sequence[str]]:
+        for found in night.environments:
+            versions = ", ".join(f"{k} {v}" for k, v in found.versions.items()) or "not made"
+            yield found.name, versions, found.env, *_counts(found)
+
+    head = ("environment", "versions", "name", "ok rows", "failed", "skipped", "cases")
+    return table(head, lines())
+
+
+def _counts(found: Environment) -> tuple[str, str, str, str]:
+    rows = found.rows
+    if rows is None:
+        return ("", "", "", "")
+    cases = rows.declared_cases - len(rows.missing)
+    return (
+        str(rows.ok),
+        str(rows.failed + rows.refused),
+        str(rows.skipped),
+        f"{cases} of {rows.declared_cases}",
+    )
+
+
+def _heading(verdicts: Verdicts) -> str:
+    what = "night" if verdicts.kind == "night" else "release in"
+    return f"## {cell(verdicts.environment)} against the {what} {cell(verdicts.against)}"
+
+
+def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
+    before, after = (commit[:8] for commit in verdicts.commits)
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.counts.items())
+    commits = f"commit `{before}`" if before == after else f"commits `{before}` → `{after}`"
+    noisy = " The earlier night was noisy." if verdicts.noisy else ""
+    yield (
+        f"{counts or 'nothing comparable'} · {commits} · environment: "
+        f"{cell(verdicts.difference) or 'equal'}.{noisy}"
+    )
+    rows = [row for row in read_rows(own / verdicts.file) if row["verdict"] in ("slower", "faster")]
+    if not rows:
+        return
+    rows.sort(key=lambda row: (row["verdict"] != "slower", -abs((row.get("ratio") or 1) - 1)))
+    head = ("case", "stage", "before", "now", "ratio", "interval", "verdict", "why")
+    yield table(head, map(_verdict_line, rows[:MOST]))
+    if len(rows) > MOST:
+        yield f"{len(rows) - MOST} more rows are in `{verdicts.file}`."
+
+
+def _verdict_line(row: Mapping[str, Any]) -> Sequence[str]:
+    cause = f"{row['cause']}: " if row.get("cause") else ""
+    return (
+        *(_case(row), str(row["stage"]), _seconds(row.get("a_s")), _seconds(row.get("b_s"))),
+        *(_number(row.get("ratio")), f"{_number(row.get('low'))} to {_number(row.get('high'))}"),
+        *(str(row["verdict"]), f"{cause}{row.get('reason') or ''}"),
+    )
+
+
+def _changes(night: Night, own: Path) -> Iterator[str]:
+    rows = [row for row in read_rows(own / "history.json") if row.get("machine") == night.machine]
+    if not rows:
+        return
+    rows.sort(key=lambda row: str(row.get("started_at") or ""), reverse=True)
+    yield "## Change points, the newest first"
+    head = ("since", "case", "stage", "before", "after", "ratio", "environment", "program")
+    yield table(head, map(_change_line, rows[:MOST]))
+    if len(rows) > MOST:
+        yield f"{len(rows) - MOST} earlier ones are in `history.json`."
+
+
+def _change_line(row: Mapping[str, Any]) -> Sequence[str]:
+    since = row.get("night_after") or str(row.get("commit_after") or "")[:8]
+    same = row.get("same_program")
+    program = "" if same is None else "equal" if same else row.get("facts") or "changed"
+    return (
+        *(str(since), _case(row), str(row["stage"]), _seconds(row.get("before_s"))),
+        *(_seconds(row.get("after_s")), _number(row.get("ratio"))),
+        *(str(row.get("environment") or ""), str(program)),
+    )
+
+
+def _failures(night: Night, book: Book) -> Iterator[str]:
+    found = [
+        f"- {cell(step)}: {cell(outcome.note)}"
+        for step, outcome in night.steps.items()
+        if outcome.status == "failed"
+    ]
+    for one in night.environments:
+        if one.rows is None:
+            continue
+        name = cell(one.name)
+        found += [f"- {name}, {cell(case)}: {cell(why)}" for case, why in one.rows.reasons.items()]
+        found += [f"- {name}, not measured: {cell(case)}" for case in one.rows.missing[:MOST]]
+        before = book.last_good(night, one.name)
+        old = before and next((e.rows for e in before.measured() if e.name == one.name), None)
+        if before and old:
+            less = shortfall(one.rows, old)
+            found += [f"- {name}, less than in the night {before.night}: {cell(x)}" for x in less]
+    if found:
+        yield "## Failures"
+        yield "\n".join(found)
+
+
+def _case(row: Mapping[str, Any]) -> str:
+    from harness.analysis.tables import case_text
+
+    axes = {k: v for k, v in row.items() if k not in _ROW and v is not None}
+    about = case_text(
+        axes,
+        str(row.get("transform") or ""),
+        str(row.get("target") or ""),
+        str(row.get("precision") or ""),
+    )
+    scenario = row.get("scenario") or "off"
+    return f"{row['workload']} {about}" + (f" {scenario}" if scenario != "off" else "")
+
+
+def _seconds(value: Any) -> str:
+    from harness.analysis.tables import seconds_text
+
+    return "" if value is None else seconds_text(float(value))
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{float(value):.3f}"
+
+
+def cell(text: object) -> str:
+    """Return a text that stays text in a Markdown table: no bar, tag, link, mention or new line."""
+    plain = " ".join(str(text).split())
+    return "".join(f"&#{ord(mark)};" if mark in _MARKS else mark for mark in plain)
+
+
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; the cells are escaped."""
+    body = ["| " + " | ".join(map(cell, line)) + " |" for line in lines]
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *body])

@@ -1,0 +1,126 @@
+"""From the frame to the report: every section, and the answers at the top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.analysis.tables import seconds_text
+from harness.analysis.verdicts import stored_rates
+from harness.analysis.verdicts.error_rates import ErrorRates
+from harness.report.content import Report, Section
+from harness.report.rows import newest, with_cases
+from harness.report.sections import (
+    against,
+    cache,
+    facts,
+    history,
+    limits,
+    scaling,
+    stages,
+    verdicts,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def assemble(
+    frame: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    rates: Sequence[ErrorRates] = (),
+    links: Sequence[tuple[str, str]] = (),
+) -> Report:
+    """Return what the report says.
+
+    Args:
+        frame: of :func:`harness.load`.
+        comparisons: of :func:`harness.against_baseline`.
+        rates: of :func:`error_rates`.
+        links: text and address of other pages.
+    """
+    cases = with_cases(frame)
+    last = newest(cases)
+    changed, compared = verdicts.latest(frame, cases, rates)
+    problems = _problems(frame)
+    doubts = (*limits.doubts(last, comparisons, rates), *([problems] if problems else []))
+    sections = (
+        stages.section(last),
+        verdicts.section(changed, compared),
+        history.section(frame),
+        scaling.section(last),
+        cache.section(last),
+        against.section(comparisons),
+        facts.section(last),
+        limits.environment(cases),
+        limits.limits(frame, doubts, rates),
+    )
+    answers = (
+        ("What was measured", _measured(last), "environment"),
+        ("What takes longest", _longest(last), "stages"),
+        ("What changed", _changed(changed, sections[2]), "verdicts"),
+        ("What cannot be trusted", doubts or ("Nothing stands out.",), "limits"),
+    )
+    machines = ", ".join(dict.fromkeys(cases["machine"]))
+    return Report(f"Benchmarks of {machines or 'no machine'}", answers, sections, tuple(links))
+
+
+def error_rates(results: Path, machines: Iterable[str]) -> list[ErrorRates]:
+    """Return the newest error rates of each machine that a results tree holds; none is fine."""
+    found = (stored_rates.newest(results, machine) for machine in machines)
+    return [rates for rates in found if rates is not None]
+
+
+def _problems(frame: pd.DataFrame) -> str:
+    found: dict[str, Any] = frame.attrs.get("problems") or {}
+    words = {
+        "torn": "torn by a crash",
+        "corrupt": "corrupt",
+        "other_schema": "of another schema version",
+        "unreadable": "in files that cannot be read",
+    }
+    parts = [f"{found[name]} {text}" for name, text in words.items() if found.get(name)]
+    return f"Lines that could not be read: {', '.join(parts)}." if parts else ""
+
+
+def _measured(last: pd.DataFrame) -> tuple[str, ...]:
+    if last.empty:
+        return ("Nothing but comparisons with baselines.",)
+    days = last["started_at"].dropna().dt.strftime("%Y-%m-%d")
+    span = " to ".join(dict.fromkeys([days.min(), days.max()])) if len(days) else "unknown days"
+    on = ", ".join(dict.fromkeys(last["machine"]))
+    targets = ", ".join(sorted(set(last["target"])))
+    versions = ", ".join(sorted(set(last["jax"])))
+    cases = last["case_number"].nunique()
+    return (
+        f"{cases} cases of {last['workload'].nunique()} workloads, for {targets}.",
+        f"{span}, on {on}, with jax {versions}.",
+        f"Up to {last['n_processes'].max()} processes per case.",
+    )
+
+
+def _longest(last: pd.DataFrame, most: int = 3) -> tuple[str, ...]:
+    ok = last[(last["status"] == "ok") & ~last["stage"].isin(["first_call", "start"])]
+    rows = ok.nlargest(most, "value")
+    return tuple(
+        f"{seconds_text(value)}: {stage} of {f'{workload} {case}'.strip()}"
+        for workload, case, stage, value in zip(
+            rows["workload"], rows["case"], rows["stage"], rows["value"], strict=True
+        )
+    ) or ("Nothing was measured with success.",)
+
+
+def _changed(changed: pd.DataFrame, past: Section) -> tuple[str, ...]:
+    if changed.empty:
+        return ("Nothing to compare with yet.",)
+    worse = changed[changed["verdict"] == "slower"].head(2)
+    lines = [
+        f"{ratio:.2f} × the time: {stage} of {f'{workload} {case}'.strip()}"
+        for workload, case, stage, ratio in zip(
+            worse["workload"], worse["case"], worse["stage"], worse["ratio"], strict=True
+        )
+    ]
+    points = {table.name: len(table.data) for table in past.tables}.get("changes", 0)
+    steps = f"{points} change {'point' if points == 1 else 'points'} in the history."
+    return (f"{verdicts.counts_text(changed)}.", *lines, *([steps] if past.tables else []))

@@ -1,0 +1,90 @@
+"""The report's figures as images, from the same specifications."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from harness.errors import StoreError
+from harness.report.charts import CONFIG
+from harness.report.content import LIST, Figure, Report, Table
+from harness.report.encoding import rounded
+from harness.report.page import specification
+
+INK = "#1a1a1a"
+"""What stands for the page's colour of text in an image."""
+
+WIDTH = 640
+"""Pixels of the drawing itself, without the labels."""
+
+
+def write(report: Report, folder: Path, png: bool = False) -> list[Path]:
+    """Write each figure as `FIGURE.svg`, and as `FIGURE.png` if `png`; return the files.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
+    import vl_convert
+
+    tables = {table.name: table for section in report.sections for table in section.tables}
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for section in report.sections:
+            for figure in section.figures:
+                spec = complete(figure, tables)
+                path = folder / f"{figure.name}.svg"
+                path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+                written.append(path)
+                if png:
+                    path = path.with_suffix(".png")
+                    path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
+                    written.append(path)
+    except OSError as error:
+        raise StoreError(
+            f"{folder} cannot be written: {error.strerror or error}. Choose another place with "
+            "--figures."
+        ) from error
+    return written
+
+
+def complete(figure: Figure, tables: dict[str, Table]) -> dict[str, Any]:
+    """Return a figure's specification with its data, title and colours inside."""
+    spec = specification(figure.chart)
+    subtitle = " · ".join(f"{label}: {start}" for _, label, start in figure.picks)
+    title: dict[str, Any] = {"text": figure.title, "anchor": "start", "color": INK}
+    return spec | {
+        "title": title | ({"subtitle": subtitle, "subtitleColor": INK} if subtitle else {}),
+        "width": WIDTH,
+        "config": _with_ink(CONFIG) | {"background": "white"},
+        "datasets": {name: rows(figure, tables[name]) for name in figure.tables},
+    }
+
+
+def _with_ink(config: Any) -> Any:
+    if isinstance(config, dict):
+        return {name: _with_ink(value) for name, value in config.items()}
+    return INK if config == "currentColor" else config
+
+
+def rows(figure: Figure, table: Table) -> list[dict[str, Any]]:
+    """Return the rows of a table that a figure begins with, lists as a row per element."""
+    names = [column.name for column in table.columns]
+    data = table.data[names]
+    for name, _, start in figure.picks:
+        if name in names:
+            data = data[data[name].astype(str) == start]
+    lists = [name for name in figure.explode if name in names and _is_list(table, name)]
+    if lists:
+        data = data.explode(lists)
+    return [
+        {str(name): _plain(value) for name, value in row.items()} for row in data.to_dict("records")
+    ]
+
+
+def _is_list(table: Table, name: str) -> bool:
+    return any(column.name == name and column.kind == LIST for column in table.columns)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str) else rounded(value)

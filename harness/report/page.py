@@ -1,0 +1,109 @@
+"""From the report to a page: one HTML file that loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import resources
+from typing import Any
+
+from harness.report.charts import CONFIG
+from harness.report.content import Report
+from harness.report.encoding import encode, to_script
+
+
+def render(report: Report) -> str:
+    """Return the page: style, scripts and data inside, and a policy that forbids any other.
+
+    The policy names the two scripts by their hash and allows no evaluation of text: Vega
+    interprets its expressions instead of compiling them.
+    """
+    import jinja2
+    import vl_convert
+
+    templates = resources.files("harness.report") / "templates"
+    scripts = [
+        _inline(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")),
+        _inline(_read(templates, "page.js")),
+    ]
+    hashes = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    policy = (
+        f"default-src 'none'; script-src {allowed}; "
+        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.from_string(_read(templates, "page.html"))
+    tables = {table.name: table for section in report.sections for table in section.tables}
+    return template.render(
+        report=report,
+        policy=policy,
+        filters=_filters(report),
+        tables=tables,
+        style=_trusted(_read(templates, "page.css")),
+        data=_trusted(to_script(_data(report))),
+        scripts=[_trusted(script) for script in scripts],
+    )
+
+
+def _read(folder: Any, name: str) -> str:
+    return str((folder / name).read_text(encoding="utf-8"))
+
+
+def _trusted(text: str) -> Any:
+    """Return text that stands in the page as it is: our own files, and JSON without tags."""
+    import markupsafe
+
+    return markupsafe.Markup(text)
+
+
+def _inline(script: str) -> str:
+    """Return a script that can stand in a page: HTML would end it at its end tag."""
+    script = script.replace("\r\n", "\n").replace("\r", "\n")
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _data(report: Report) -> dict[str, Any]:
+    return {
+        "config": CONFIG,
+        "tables": {
+            table.name: encode(table) for section in report.sections for table in section.tables
+        },
+        "figures": {
+            figure.name: {
+                "title": figure.title,
+                "summary": figure.summary,
+                "tables": figure.tables,
+                "picks": figure.picks,
+                "explode": figure.explode,
+                "spec": specification(figure.chart),
+            }
+            for section in report.sections
+            for figure in section.figures
+        },
+    }
+
+
+def specification(chart: Any) -> dict[str, Any]:
+    """Return an altair chart as a Vega-Lite specification without a configuration of its own."""
+    spec: dict[str, Any] = chart.to_dict()
+    del spec["config"]
+    return spec
+
+
+def _filters(report: Report) -> dict[str, list[str]]:
+    """Return the values that the filters offer: `target`, `stage`, `machine`."""
+    found: dict[str, dict[str, None]] = {"target": {}, "stage": {}, "machine": {}}
+    for section in report.sections:
+        for table in section.tables:
+            names = {column.name for column in table.columns}
+            for name, values in found.items():
+                if name in names:
+                    values |= dict.fromkeys(map(str, table.data[name].unique()))
+            found["stage"] |= {column.stage: None for column in table.columns if column.stage}
+    return {name: list(values) for name, values in found.items()}

@@ -1,0 +1,1 @@
+"""The sections of the report, a module each; every one answers one question."""

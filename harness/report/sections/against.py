@@ -1,0 +1,228 @@
+"""XLA against the baselines: ratios, and both sides under the roofline."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from harness.analysis.against_figure import corners
+from harness.analysis.against_tables import LEGEND, axis_columns, row_text, rows_of
+from harness.comparison import BACKENDS
+from harness.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.report import charts
+from harness.report.content import (
+    COUNT,
+    NUMBER,
+    RATIO,
+    SECONDS,
+    SHARE,
+    Column,
+    Figure,
+    Section,
+    Table,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_VERDICTS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
+_SIDES = dict(zip(BACKENDS, (GREEN, ORANGE, VERMILLION, ORANGE, VERMILLION, SKY), strict=True))
+
+
+def section(comparisons: pd.DataFrame) -> Section:
+    """Return the section; `comparisons` is of :func:`harness.against_baseline`."""
+    about: dict[str, Any] = {
+        "name": "against",
+        "title": "XLA against NumPy and CuPy",
+        "intro": "The same computation by XLA and by a baseline, checked against float64 and "
+        "timed by one rule. Losses stand beside wins.",
+    }
+    if comparisons.empty:
+        return Section(
+            **about,
+            missing="Nothing was compared with a baseline.",
+            command="harness run --with-baselines",
+        )
+    data = _ratios(comparisons)
+    points, roofs = _roofline(data)
+    figures = [_ratio_figure(data)] if data["ratio"].notna().any() else []
+    tables = [_table(data)]
+    if not points.empty:
+        figures.append(_roofline_figure(points))
+        tables += _roofline_tables(points, roofs)
+    return Section(
+        **about,
+        figures=tuple(figures),
+        tables=tuple(tables),
+        shown=("against",),
+        notes=LEGEND,
+    )
+
+
+def _ratios(comparisons: pd.DataFrame) -> pd.DataFrame:
+    axes = axis_columns(comparisons)
+    several = comparisons["machine"].nunique() > 1
+    texts = []
+    for row in rows_of(comparisons):
+        threads = f"{row['threads']} thread" + ("s" if row["threads"] == "all" else "")
+        where = f"on {row['machine']}" if several else ""
+        texts.append(", ".join(filter(None, [row_text(row, axes), threads, where])))
+    reasons = comparisons["reasons"].where(comparisons["reasons"] != "", comparisons["labels"])
+    return comparisons.assign(
+        case=texts, verdict=comparisons["verdict"].str.partition(":")[0], reasons=reasons
+    )
+
+
+def _ratio_figure(data: pd.DataFrame) -> Figure:
+    import altair as alt
+
+    scale = charts.log_scale()
+    axis = alt.Axis(format="~g", tickCount=5, labelOverlap=True)
+    cases = (
+        charts.rows("against")
+        .transform_filter("isValid(datum.ratio)")
+        .transform_calculate(
+            row="datum.workload + ' ' + datum.case + ' · ' + datum.baseline",
+            away="abs(log(datum.ratio))",
+        )
+        .transform_window(
+            rank="row_number()",
+            sort=[alt.SortField("away", order="descending")],
+        )
+        .transform_filter(f"datum.rank <= {2 * charts.MOST_ROWS}")
+    )
+    y = alt.Y(
+        "row:N",
+        title=None,
+        sort=alt.EncodingSortField("ratio", op="max", order="descending"),
+        axis=alt.Axis(grid=False, ticks=False, domain=False, labelPadding=6),
+    )
+    colour = charts.colours("verdict:N", _VERDICTS, list(_VERDICTS))
+    x = alt.X(
+        "ratio:Q",
+        scale=scale,
+        axis=axis,
+        title="time of the baseline / time of XLA: right of 1, XLA is faster",
+    )
+    numbers = ("ratio", "ratio_low", "ratio_high")
+    shown = [alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers]
+    points = cases.mark_point(filled=True, size=60, opacity=1).encode(
+        x=x,
+        y=y,
+        color=colour,
+        tooltip=["workload:N", "case:N", "baseline:N", "verdict:N", *shown],
+    )
+    spans = (
+        cases.transform_filter("isValid(datum.ratio_low)")
+        .mark_rule(strokeWidth=2)
+        .encode(x=alt.X("ratio_low:Q", scale=scale), x2="ratio_high:Q", y=y, color=colour)
+    )
+    one = cases.mark_rule(strokeDash=[4, 3], opacity=0.6).encode(
+        x=alt.datum(1, type="quantitative")
+    )
+    counts = data["verdict"].value_counts()
+    won = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
+    return Figure(
+        "ratios",
+        "Ratio of the times, with its 95 % interval",
+        f"Of {len(data)} comparisons, {won}. Drawn are those farthest from 1.",
+        (one + spans + points).properties(height=alt.Step(18)),
+        ("against",),
+        picks=(("baseline", "baseline", data["baseline"].iloc[0]),),
+    )
+
+
+def _roofline(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    import pandas as pd
+
+    points: list[dict[str, Any]] = []
+    roofs: dict[tuple[float, float], list[float]] = {}
+    for row in rows_of(data):
+        intensity = row["flops"] / row["least_bytes"] if row["least_bytes"] else math.nan
+        if not intensity > 0 or row["verdict"].startswith("no ratio"):
+            continue
+        for side, name in (("xla", "xla"), ("baseline", row["baseline"])):
+            if not math.isnan(row[f"{side}_fraction"]):
+                rate = row["flops"] / row[f"{side}_s"]
+                about = {key: row[key] for key in ("workload", "case", "target", "machine")}
+                about |= {"by": name, "intensity": intensity, "rate": rate}
+                points.append(about | {"fraction": row[f"{side}_fraction"]})
+                roof = (row["ceiling_bandwidth"], row["ceiling_flop_rate"])
+                roofs.setdefault(roof, []).append(intensity)
+    every = [at for places in roofs.values() for at in places]
+    lines = [
+        {"roof": float(number), "intensity": at, "rate": rate}
+        for number, roof in enumerate(roofs)
+        for at, rate in corners(*roof, min(every), max(every))
+    ]
+    return pd.DataFrame(points).drop_duplicates(), pd.DataFrame(lines)
+
+
+def _roofline_figure(points: pd.DataFrame) -> Figure:
+    import altair as alt
+
+    log = charts.log_scale()
+    axis = alt.Axis(format="~s", tickCount=5, labelOverlap=True)
+    x = alt.X("intensity:Q", scale=log, axis=axis, title="flop / least byte")
+    y = alt.Y("rate:Q", scale=log, axis=axis, title="flop/s")
+    roof = charts.rows("roofs").mark_line(opacity=0.5, color=GREY).encode(x=x, y=y, detail="roof:N")
+    sides = [side for side in _SIDES if side in set(points["by"])]
+    scatter = (
+        charts.rows("roofline")
+        .mark_point(filled=True, size=60)
+        .encode(
+            x=x,
+            y=y,
+            color=charts.colours("by:N", _SIDES, sides),
+            shape=alt.Shape("by:N", title=None, scale=alt.Scale(domain=sides)),
+            tooltip=[
+                *("workload:N", "case:N", "by:N", alt.Tooltip("rate:Q", format=".3s")),
+                alt.Tooltip("fraction:Q", format=".0%"),
+            ],
+        )
+    )
+    xla = points[points["by"] == "xla"]["fraction"].median()
+    return Figure(
+        "roofline",
+        "Under the ceilings that the same sweep measured",
+        f"{len(points)} points; XLA reaches {xla:.0%} of the roofline (the median).",
+        (roof + scatter).properties(height=340),
+        ("roofline", "roofs"),
+    )
+
+
+def _table(data: pd.DataFrame) -> Table:
+    columns = (
+        *(Column(name, name) for name in ("workload", "case")),
+        *(Column(name, name, hidden=True) for name in ("target", "machine")),
+        Column("baseline", "baseline"),
+        Column("verdict", "verdict"),
+        Column("ratio", "ratio", RATIO),
+        Column("ratio_low", "low", RATIO),
+        Column("ratio_high", "high", RATIO),
+        Column("xla_s", "XLA", SECONDS),
+        Column("baseline_s", "baseline's", SECONDS),
+        Column("xla_launches", "launches, XLA", COUNT),
+        Column("baseline_launches", "launches, baseline", COUNT),
+        Column("xla_fraction", "roofline, XLA", SHARE),
+        Column("baseline_fraction", "roofline, baseline", SHARE),
+        Column("n_xla", "processes", COUNT),
+        Column("reasons", "notes"),
+    )
+    return Table("against", "XLA beside each baseline", columns, data)
+
+
+def _roofline_tables(points: pd.DataFrame, roofs: pd.DataFrame) -> list[Table]:
+    columns = (
+        *(Column(name, name) for name in ("workload", "case")),
+        *(Column(name, name, hidden=True) for name in ("target", "machine")),
+        Column("by", "by"),
+        Column("intensity", "flop / byte", NUMBER),
+        Column("rate", "flop/s", NUMBER),
+        Column("fraction", "of the roofline", SHARE),
+    )
+    corner = tuple(Column(name, name, NUMBER) for name in ("roof", "intensity", "rate"))
+    return [
+        Table("roofline", "Operations per byte and per second", columns, points),
+        Table("roofs", "Ceilings", corner, roofs),
+    ]

@@ -1,0 +1,89 @@
+"""What the persistent cache saves: cold against warm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harness.analysis.effectiveness import cache_effectiveness
+from harness.analysis.tables import case_texts
+from harness.figures import GREEN, VERMILLION
+from harness.report import charts
+from harness.report.content import BYTES, RATIO, SECONDS, Column, Figure, Section, Table
+from harness.report.rows import axes_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TIMES = {
+    "first_call_cold_s": "first call, cold",
+    "first_call_warm_s": "first call, warm",
+    "compile_s": "compile, cold",
+    "load_s": "load, warm",
+    "start_cold_s": "start, cold",
+    "start_warm_s": "start, warm",
+    "saved_s": "saved",
+}
+
+
+def section(newest: pd.DataFrame) -> Section:
+    """Return the section; `newest` is of :func:`harness.report.rows.newest`."""
+    about: dict[str, Any] = {
+        "name": "cache",
+        "title": "Cold against warm start",
+        "intro": "The first call of a program with an empty persistent cache, and with one that "
+        "another process has filled: tracing, lowering, compiling or loading, and running.",
+    }
+    data = cache_effectiveness(newest.drop(columns=["case", "case_number"]))
+    if data.empty:
+        return Section(
+            **about,
+            missing="No case was measured with both an empty and a filled persistent cache.",
+            command="harness run --scenario cold --scenario warm",
+        )
+    axes = [axis for axis in axes_of(newest) if axis in data]
+    data = data.assign(case=case_texts(data[["precision", "transform", "target", *axes]]))
+    wanted = [*_TIMES, "entry_bytes"]
+    data = data.reindex(columns=[*data.columns, *(c for c in wanted if c not in data)])
+    return Section(**about, figures=(_figure(data),), tables=(_table(data),))
+
+
+def _figure(data: pd.DataFrame) -> Figure:
+    import altair as alt
+
+    cases = charts.top("cache", "datum.first_call_cold_s - datum.first_call_warm_s")
+    line = cases.mark_rule(opacity=0.4, strokeWidth=2).encode(
+        x=charts.seconds("first_call_warm_s:Q", "time of the first call"),
+        x2="first_call_cold_s:Q",
+        y=charts.by_case(),
+    )
+    points = (
+        cases.transform_fold(["first_call_cold_s", "first_call_warm_s"], ["of", "time"])
+        .transform_calculate(cache="datum.of == 'first_call_cold_s' ? 'cold' : 'warm'")
+        .mark_point(filled=True, size=90, opacity=1)
+        .encode(
+            x=charts.seconds("time:Q", "time of the first call"),
+            y=charts.by_case(),
+            color=charts.colours("cache:N", {"cold": VERMILLION, "warm": GREEN}, ["cold", "warm"]),
+            tooltip=["workload:N", "case:N", "cache:N", alt.Tooltip("time:Q", format=".3s")],
+        )
+    )
+    share = data["relative_warm"].median()
+    return Figure(
+        "cache",
+        "First call, cold and warm: the cases that save most",
+        f"With a filled cache the first call takes {share:.0%} of its cold time (the median of "
+        f"{len(data)} {'case' if len(data) == 1 else 'cases'}).",
+        (line + points).properties(height=alt.Step(24)),
+        ("cache",),
+    )
+
+
+def _table(data: pd.DataFrame) -> Table:
+    columns = (
+        *(Column(name, name) for name in ("workload", "case")),
+        *(Column(name, name, hidden=True) for name in ("target", "machine")),
+        *(Column(name, label, SECONDS) for name, label in _TIMES.items()),
+        Column("relative_warm", "warm / cold", RATIO),
+        Column("entry_bytes", "entry", BYTES),
+    )
+    return Table("cache", "Cold against warm", columns, data)

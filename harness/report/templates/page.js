@@ -1,0 +1,320 @@
+"use strict";
+// Text of users reaches the page as text only: textContent, attributes, and values in Vega's data.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const MOST = 20;
+  const NUMBERS = new Set(["count", "seconds", "bytes", "number", "ratio", "share"]);
+  const form = document.getElementById("filters");
+  const element = (name, attributes = {}, text) => {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+
+  // Tables: columns of values; a row is a number.
+  const tables = {};
+  for (const [name, table] of Object.entries(data.tables)) {
+    const readers = {};
+    for (const column of table.columns) {
+      const values = table.values[column.name];
+      if (column.kind === "text") readers[column.name] = (row) => values.d[values.i[row]];
+      else if (column.kind === "list") {
+        const parsed = new Map();
+        readers[column.name] = (row) => {
+          const place = values.i[row];
+          if (!parsed.has(place)) parsed.set(place, JSON.parse(values.d[place]));
+          return parsed.get(place);
+        };
+      } else readers[column.name] = (row) => values[row];
+    }
+    tables[name] = { ...table, name, readers };
+  }
+
+  const filters = () => {
+    const chosen = new FormData(form);
+    const text = (chosen.get("workload") || "").trim().toLowerCase();
+    const exact = ["target", "stage", "machine"]
+      .map((name) => [name, chosen.get(name) || ""])
+      .filter(([, value]) => value);
+    return { text, exact };
+  };
+
+  const matching = (table, { text, exact }, picks = {}) => {
+    const tests = [];
+    const read = table.readers;
+    if (text && read.workload) tests.push((row) => read.workload(row).toLowerCase().includes(text));
+    for (const [name, value] of [...exact, ...Object.entries(picks)]) {
+      if (read[name]) tests.push((row) => read[name](row) === value);
+    }
+    const rows = [];
+    for (let row = 0; row < table.length; row += 1) if (tests.every((test) => test(row))) rows.push(row);
+    return rows;
+  };
+
+  const objects = (table, rows, explode) => {
+    const names = table.columns.map((column) => column.name);
+    const lists = table.columns.filter((c) => c.kind === "list" && explode.includes(c.name)).map((c) => c.name);
+    const found = [];
+    for (const row of rows) {
+      const whole = Object.fromEntries(names.map((name) => [name, table.readers[name](row)]));
+      if (!lists.length) found.push(whole);
+      else whole[lists[0]].forEach((_, place) => {
+        found.push({ ...whole, ...Object.fromEntries(lists.map((name) => [name, whole[name][place]])) });
+      });
+    }
+    return found;
+  };
+
+  // Numbers as text.
+  const short = (value) => (Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-3)
+    ? value.toExponential(2) : String(Number(value.toPrecision(4))));
+  const scaled = (value, steps) => {
+    const size = Math.abs(value);
+    const [scale, unit] = steps.find(([least]) => size >= least * 0.9995) || steps[steps.length - 1];
+    return `${Number((value / scale).toPrecision(3))} ${unit}`;
+  };
+  const WORDS = {
+    count: (value) => (Number.isInteger(value) && Math.abs(value) < 1e6 ? String(value) : short(value)),
+    seconds: (value) => scaled(value, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]),
+    bytes: (value) => scaled(value, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]),
+    number: short,
+    ratio: (value) => `${short(value)} ×`,
+    share: (value) => `${Number((value * 100).toPrecision(3))} %`,
+  };
+  const cellText = (value, kind) => {
+    if (value === null || value === undefined) return "–";
+    return WORDS[kind] ? WORDS[kind](value) : String(value);
+  };
+
+  // A table that can be read aloud and sorted with the keyboard.
+  const drawTable = (place, caption, columns, rows, state) => {
+    const numeric = (column) => NUMBERS.has(column.kind) || column.kind === "list";
+    const redraw = () => drawTable(place, caption, columns, rows, state);
+    let shown = rows;
+    const sorted = columns.find((column) => column.name === state.by);
+    if (sorted) {
+      const way = state.descending ? -1 : 1;
+      shown = [...rows].sort((a, b) => {
+        const [left, right] = [a[sorted.name], b[sorted.name]];
+        const missing = [left, right].map((value) => value === null || value === "");
+        if (missing[0] || missing[1]) return missing[0] - missing[1];
+        if (numeric(sorted)) return way * (left - right);
+        return way * left.localeCompare(right, undefined, { numeric: true });
+      });
+    }
+    const total = shown.length;
+    if (!state.all) shown = shown.slice(0, MOST);
+    const title = element("caption", { id: `${state.id}-caption` }, `${caption} (${total})`);
+    const table = element("table");
+    const head = element("tr");
+    for (const column of columns) {
+      const direction = state.by !== column.name ? "none" : state.descending ? "descending" : "ascending";
+      const cell = element("th", { scope: "col", "aria-sort": direction, class: numeric(column) ? "number" : "" });
+      const button = element("button", { type: "button", "data-column": column.name }, column.label);
+      button.addEventListener("click", () => {
+        state.descending = state.by === column.name ? !state.descending : numeric(column);
+        state.by = column.name;
+        redraw();
+        [...place.querySelectorAll("thead button")].find((b) => b.dataset.column === column.name).focus();
+      });
+      cell.append(button);
+      head.append(cell);
+    }
+    const body = element("tbody");
+    for (const row of shown) {
+      const line = element("tr");
+      columns.forEach((column, number) => {
+        const text = cellText(row[column.name], column.kind);
+        const cell = number === 0 ? element("th", { scope: "row" }, text) : element("td", {}, text);
+        if (numeric(column)) cell.className = "number";
+        else {
+          cell.dir = "auto";
+          if (text.length > 40) cell.className = "wide";
+        }
+        line.append(cell);
+      });
+      body.append(line);
+    }
+    const header = element("thead");
+    header.append(head);
+    table.append(title, header, body);
+    const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": title.id });
+    scroll.append(table);
+    place.replaceChildren(scroll);
+    if (total > MOST) {
+      const text = state.all ? `Show the first ${MOST}` : `Show all ${total} rows`;
+      const more = element("button", { type: "button", class: "more" }, text);
+      more.addEventListener("click", () => { state.all = !state.all; redraw(); });
+      place.append(more);
+    }
+  };
+
+  const visible = (table, { exact }) => {
+    const stage = (exact.find(([name]) => name === "stage") || [])[1];
+    return table.columns.filter((c) => !c.hidden && !(stage && c.stage && c.stage !== stage));
+  };
+
+  // Where there is little room, the label of a row is broken after its first word, the workload.
+  const broken = (spec) => {
+    const first = "indexof(datum.label, ' ')";
+    const layers = (spec.layer || [spec]).map((layer) => (layer.encoding?.y?.field !== "row" ? layer : {
+      ...layer, encoding: { ...layer.encoding, y: { ...layer.encoding.y, axis: {
+        ...layer.encoding.y.axis, labelFontSize: 10,
+        labelExpr: `${first} < 1 ? datum.label : [slice(datum.label, 0, ${first}), slice(datum.label, ${first} + 1)]`,
+      } } },
+    }));
+    if (spec.layer) spec.layer = layers;
+    else Object.assign(spec, layers[0]);
+    if (spec.height?.step) spec.height = { step: 32 };
+  };
+
+  // What is on the page: drawn when it comes into view, and again when a filter changes.
+  const parts = [];
+  const part = (node, draw) => parts.push({ node, draw, stale: true });
+  let number = 0;
+
+  for (const node of document.querySelectorAll("[data-table]")) {
+    const table = tables[node.dataset.table];
+    const state = { id: `table-${number += 1}` };
+    part(node, async () => {
+      const chosen = filters();
+      drawTable(node, table.caption, visible(table, chosen), objects(table, matching(table, chosen), []), state);
+    });
+  }
+
+  for (const node of document.querySelectorAll("[data-figure]")) {
+    const figure = data.figures[node.dataset.figure];
+    const main = tables[figure.tables[0]];
+    const details = node.querySelector("details");
+    const chart = node.querySelector(".chart");
+    const selects = [...node.querySelectorAll("[data-pick]")];
+    const state = { id: `table-${number += 1}` };
+    const picks = Object.fromEntries(figure.picks.map(([name, , start]) => [name, start]));
+    let drawn = null;
+
+    const current = () => {
+      const chosen = filters();
+      let before = {};
+      for (const select of selects) {
+        const name = select.dataset.pick;
+        const read = main.readers[name];
+        const offered = [...new Set(matching(main, chosen, before).map(read))];
+        if (!offered.includes(picks[name])) picks[name] = offered[0];
+        select.replaceChildren(...offered.map((value) => element("option", { value, dir: "auto" }, value)));
+        select.value = picks[name];
+        select.disabled = !offered.length;
+        before = { ...before, [name]: picks[name] };
+      }
+      return Object.fromEntries(figure.tables.map((name) => [
+        name, objects(tables[name], matching(tables[name], chosen, picks), figure.explode)]));
+    };
+    const tabulate = (rows) => {
+      if (!details.open) return;
+      const columns = visible(main, { exact: [] }).map((c) => (c.kind === "list"
+        ? { ...c, kind: c.name === "at" ? "count" : "seconds" } : c));
+      drawTable(details.querySelector(".table"), main.caption, columns, rows, state);
+    };
+    const draw = async () => {
+      const datasets = current();
+      const rows = datasets[figure.tables[0]];
+      tabulate(rows);
+      if (drawn) { drawn.finalize(); drawn = null; }
+      if (!rows.length) {
+        chart.replaceChildren(element("p", { class: "empty" }, "Nothing fits the filters."));
+        return;
+      }
+      const width = chart.clientWidth;
+      const spec = {
+        ...figure.spec, datasets, width: "container", description: `${figure.title}. ${figure.summary}`,
+        autosize: { type: "fit-x", contains: "padding" },
+      };
+      const config = {
+        ...data.config,
+        legend: { ...data.config.legend, columns: width < 500 ? 3 : 8 },
+        axis: { ...data.config.axis, labelLimit: Math.max(130, width * 0.42) },
+      };
+      if (width < 500) broken(spec);
+      chart.style.minHeight = "0";
+      drawn = await window.vegaEmbed(chart, spec, {
+        ast: true, config, renderer: "svg", actions: false, mode: "vega-lite",
+        tooltip: { theme: dark() ? "dark" : "light" },
+      });
+      performance.mark("figure");
+    };
+    for (const select of selects) {
+      select.addEventListener("change", () => { picks[select.dataset.pick] = select.value; draw(); });
+    }
+    details.addEventListener("toggle", () => tabulate(current()[figure.tables[0]]));
+    part(node, draw);
+  }
+
+  const refresh = async (one) => {
+    if (!one.stale) return;
+    one.stale = false;
+    try {
+      await one.draw();
+      one.node.dataset.drawn = "yes";
+    } catch (error) {
+      console.error(error);
+      one.node.append(element("p", { class: "empty" }, `This could not be drawn: ${error.message}`));
+    }
+  };
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const one = parts.find((candidate) => candidate.node === entry.target);
+      one.near = entry.isIntersecting;
+      if (one.near) refresh(one);
+    }
+  }, { rootMargin: "300px" });
+  for (const one of parts) watcher.observe(one.node);
+  // Whatever was not looked at yet is drawn in idle time, so that printing finds all of it.
+  const idle = window.requestIdleCallback || ((call) => setTimeout(call, 50));
+  const next = () => {
+    const one = parts.find((candidate) => candidate.stale);
+    if (one) refresh(one).then(() => idle(next));
+    else document.documentElement.dataset.complete = "yes";
+  };
+  window.addEventListener("load", () => idle(next));
+  window.addEventListener("beforeprint", () => parts.forEach(refresh));
+
+  const status = document.getElementById("status");
+  const count = () => {
+    const table = tables.stages || Object.values(tables)[0];
+    if (!table) return;
+    const chosen = filters();
+    const narrowed = chosen.text || chosen.exact.length;
+    const found = narrowed ? matching(table, chosen).length : table.length;
+    status.textContent = narrowed ? `${found} of ${table.length} measurements` : "";
+  };
+  const changed = () => {
+    count();
+    delete document.documentElement.dataset.complete;
+    for (const one of parts) {
+      one.stale = true;
+      if (one.near) refresh(one);
+    }
+    idle(next);
+  };
+  let waiting = 0;
+  form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(changed, 150); });
+  form.addEventListener("reset", () => setTimeout(changed));
+  form.addEventListener("submit", (event) => event.preventDefault());
+
+  // Light or dark: as the system says, until the reader says otherwise.
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  function dark() { return root.dataset.theme ? root.dataset.theme === "dark" : system.matches; }
+  const say = () => button.setAttribute("aria-pressed", String(dark()));
+  button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; say(); });
+  system.addEventListener("change", say);
+  say();
+  let broad = window.innerWidth;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth === broad) return;
+    broad = window.innerWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(changed, 200);
+  });
+})();

@@ -1,0 +1,78 @@
+"""Import a user's function and trace it, in a process of its own; run as a script, by its path.
+
+Reads a question as JSON from standard input and answers with one line of JSON on standard output.
+It imports JAX and what it is asked for, and nothing of the harness.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import os
+import sys
+from typing import Any
+
+
+def answer(question: dict[str, Any]) -> dict[str, Any]:
+    """Return what was found: `error` and the `stage` it happened at, or which `tries` trace.
+
+    `question` has `module`, `name` (dotted), `x64`, and `tries`: lists of (shape, dtype), of which
+    the first must trace. `backend` tells whether the import alone woke one of JAX's backends.
+    """
+    import jax
+    from jax._src import xla_bridge  # nothing public tells whether a backend was started
+
+    if question["x64"]:
+        jax.config.update("jax_enable_x64", True)
+    try:
+        found: Any = importlib.import_module(question["module"])
+    except BaseException as error:  # a user's module may even exit
+        return {"stage": "import", "error": _text(error)}
+    backend = bool(xla_bridge.backends_are_initialized())
+    try:
+        found = functools.reduce(getattr, question["name"].split("."), found)
+    except AttributeError as error:
+        return {"stage": "attribute", "error": _text(error)}
+    if not callable(found):
+        return {"stage": "callable", "error": f"it is of type {type(found).__name__}"}
+    first, *others = question["tries"]
+    try:
+        specs = [_abstract(jax, *one) for one in first]
+    except TypeError as error:
+        return {"stage": "dtype", "error": _text(error)}
+    try:
+        jax.eval_shape(found, *specs)
+    except Exception as error:  # whatever the function, or JAX, raises
+        return {"stage": "trace", "error": _text(error)}
+    traced = []
+    for number, other in enumerate(others, start=1):
+        try:
+            jax.eval_shape(found, *[_abstract(jax, *one) for one in other])
+        except Exception:  # a size that cannot be changed is no fault
+            continue
+        traced.append(number)
+    return {"traced": traced, "backend": backend}
+
+
+def _abstract(jax: Any, shape: list[int], dtype: str) -> Any:
+    if dtype == "key":
+        kind = jax.eval_shape(lambda: jax.random.key(0)).dtype
+    else:
+        kind = jax.numpy.dtype(dtype)
+    return jax.ShapeDtypeStruct(tuple(shape), kind)
+
+
+def _text(error: BaseException) -> str:
+    """Return the type and the first paragraph of an error, on one line."""
+    paragraph = str(error).strip().split("\n\n")[0]
+    return f"{type(error).__name__}: {' '.join(paragraph.split())}".rstrip(": ")
+
+
+if __name__ == "__main__":
+    # What the imported modules print must not get into the answer.
+    answering = os.dup(1)
+    os.dup2(2, 1)
+    line = json.dumps(answer(json.load(sys.stdin)))
+    os.write(answering, line.encode())
+    os._exit(0)  # threads of the user's must not hold it up

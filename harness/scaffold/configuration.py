@@ -1,0 +1,115 @@
+"""asv's configuration: the text of a new one, and what an existing one lacks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from harness.errors import UsageError
+from harness.scaffold.project import Project
+from harness.scaffold.templates import render
+
+PLUGIN = ".harness.asv_environment"
+
+FORKSERVER = """\
+    // The benchmarks only read what setup_cache measured and wake no JAX backend, so forking is
+    // safe, and much faster than asv's default (spawn).
+    "launch_method": "forkserver",
+"""
+SPAWN = """\
+    // Importing the function that is measured starts a JAX backend, which does not survive forking.
+    "launch_method": "spawn",
+"""
+WHEEL = """\
+    // asv's default collects the wheels of the dependencies as well and cannot decide between them.
+    "build_command": ["python -m pip wheel --no-deps -w {build_cache_dir} {build_dir}"],
+"""
+NOTHING_TO_BUILD = """\
+    // Nothing here that pip could build: no pyproject.toml with a project, no setup.py.
+    "build_command": [],
+    "install_command": [],
+    "uninstall_command": [],
+"""
+
+
+@dataclass(frozen=True)
+class Existing:
+    """What an asv.conf.json that is there says."""
+
+    benchmarks: str
+    results: str
+    lacks: tuple[str, ...]
+    """The lines that it needs for workloads to be measured, and does not have."""
+
+
+def new(project: Project, wakes_backend: bool) -> str:
+    """Return a configuration for a project, with this interpreter's Python and JAX."""
+    depth = len(project.subfolder.split("/")) if project.subfolder else 0
+    subfolder = f'    "repo_subdir": {_text(project.subfolder)},\n' if depth else ""
+    return render(
+        "asv.conf.json",
+        project=_text(project.name),
+        repo=_text("/".join([".."] * depth) or "."),
+        subfolder=subfolder,
+        python=_text(python()),
+        jax=_text(_version("jax")),
+        asv_runner=_text(_version("asv_runner")),
+        build=WHEEL if project.builds else NOTHING_TO_BUILD,
+        launch=(SPAWN if wakes_backend else FORKSERVER).rstrip("\n"),
+        benchmarks=_text(project.benchmarks),
+    )
+
+
+def read(project: Project, wakes_backend: bool) -> Existing | None:
+    """Read the configuration that is there; None without one.
+
+    Raises:
+        UsageError: asv could not read it either.
+    """
+    if project.configuration is None:
+        return None
+    from asv.config import Config
+    from asv.util import UserError
+
+    try:
+        conf: Any = Config.load(str(project.configuration))
+    except (UserError, ValueError, OSError) as error:
+        raise UsageError(
+            f"{project.configuration} cannot be read: {error} Mend it, or replace it with --force."
+        ) from None
+    lacks = []
+    if not any(str(plugin).lstrip(".") == PLUGIN.lstrip(".") for plugin in conf.plugins):
+        lacks.append(f'"plugins": ["{PLUGIN}"],')
+    if wakes_backend and conf.launch_method == "forkserver":
+        lacks.append('"launch_method": "spawn",')
+    if not wakes_backend and conf.launch_method in (None, "auto"):
+        lacks.append('"launch_method": "forkserver",')
+    requirements = [key for part in ("req", "") for key in _required(conf.matrix, part)]
+    if conf.environment_type != "existing" and "jax-harness" not in requirements:
+        lacks.append('"matrix": {"req": {"jax-harness": [""]}},')
+    return Existing(str(conf.benchmark_dir), str(conf.results_dir), tuple(lacks))
+
+
+def python() -> str:
+    """Return this interpreter's version, in two numbers."""
+    return ".".join(map(str, sys.version_info[:2]))
+
+
+def _required(matrix: Any, part: str) -> list[str]:
+    """Return the packages that a matrix names, in `req` or, as in old files, at its top."""
+    found = matrix.get(part, {}) if part else matrix
+    return [str(key).removeprefix("pip+") for key in found]
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)

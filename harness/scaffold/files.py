@@ -1,0 +1,183 @@
+"""What is to be written where, and writing it; an existing file is never replaced unasked."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness.errors import UsageError
+from harness.scaffold import configuration, module
+from harness.scaffold.function import Checked
+from harness.scaffold.project import Project
+from harness.scaffold.templates import render
+
+Fate = Literal["new", "replaced", "added to", "kept", "unchanged"]
+
+IGNORED = ".asv/"
+"""asv's environments and pages."""
+
+SUITE = ("from harness import suite", "suite.install()")
+"""What makes a folder of benchmarks an asv suite of workloads."""
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a project, and what becomes of it."""
+
+    path: Path
+    text: str
+    """All of the file as it will be; of a kept one, what would have been written."""
+    fate: Fate
+    lacks: tuple[str, ...] = ()
+    """Lines that a file which is kept needs, for the user to add."""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether writing changes anything."""
+        return self.fate in ("new", "replaced", "added to")
+
+
+def plan(project: Project, checked: Checked | None = None, force: bool = False) -> list[File]:
+    """Return the files of a project that can be measured; nothing is written.
+
+    Args:
+        project: what there is.
+        checked: the function to measure; without one, a first workload is an example, unless
+            there are other modules in the folder of benchmarks.
+        force: whether files that are there are replaced.
+
+    Raises:
+        UsageError: a file that is there cannot be read.
+    """
+    wakes = checked is not None and checked.wakes_backend
+    existing = None if force else configuration.read(project, wakes)
+    results = existing.results if existing else "results"
+    if existing:
+        project = dataclasses.replace(project, benchmarks=existing.benchmarks)
+    benchmarks = project.folder / project.benchmarks
+    conf = project.configuration or project.folder / "asv.conf.json"
+    lacks = existing.lacks if existing else ()
+    files = [_file(conf, configuration.new(project, wakes), force, lacks)]
+
+    init = benchmarks / "__init__.py"
+    told = _read(init) or ""
+    installed = "suite.install()" in told or "suite import install" in told
+    files.append(_file(init, render("benchmarks.py"), force, () if installed else SUITE))
+    if checked is not None:
+        name = module.module_name(checked.subject)
+        there = _read(benchmarks / f"{name}.py")
+        if there is not None and not module.measures(there, checked.subject):
+            name = module.module_name(checked.subject, long=True)  # another function's
+        text = module.workload(checked, name)
+        files.append(_file(benchmarks / f"{name}.py", text, force))
+    else:
+        example = benchmarks / "example.py"
+        if example.exists() or not _has_modules(benchmarks):
+            files.append(_file(example, module.example(project.package), force))
+
+    workflows = project.root / ".github" / "workflows"
+    files += [
+        _file(workflows / "benchmarks.yml", _workflow("ci.yml", project), force),
+        _file(
+            workflows / "benchmarks-nightly.yml",
+            _workflow("nightly.yml", project, results=results),
+            force,
+        ),
+        _ignoring(project),
+    ]
+    return files
+
+
+def write(files: Sequence[File]) -> None:
+    """Write what is to be written, all of it or, where a place cannot be written to, nothing.
+
+    Raises:
+        UsageError: a folder or file cannot be written.
+    """
+    written = [file for file in files if file.is_written]
+    for file in written:
+        _check_place(file.path)
+    for file in written:
+        try:
+            file.path.parent.mkdir(parents=True, exist_ok=True)
+            file.path.write_text(file.text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise UsageError(f"{file.path} cannot be written: {error.strerror}.") from None
+
+
+def _file(path: Path, text: str, force: bool, lacks: Sequence[str] = ()) -> File:
+    there = _read(path)
+    if there is None:
+        return File(path, text, "new")
+    if there == text:
+        return File(path, text, "unchanged")
+    return File(path, text, "replaced") if force else File(path, text, "kept", tuple(lacks))
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is there and cannot be read: {error}.") from None
+
+
+def _has_modules(folder: Path) -> bool:
+    return any(not file.name.startswith(("_", ".")) for file in folder.rglob("*.py"))
+
+
+def _workflow(template: str, project: Project, **values: str) -> str:
+    at = project.subfolder
+    defaults = f"    defaults:\n      run:\n        working-directory: {json.dumps(at)}\n"
+    figures = "[figures]" if template == "nightly.yml" else ""
+    return render(
+        template,
+        defaults=defaults if at else "",
+        python=json.dumps(configuration.python()),
+        packages=f'{"." if project.builds else "jax"} "jax-harness{figures}"',
+        **values,
+    )
+
+
+def _ignoring(project: Project) -> File:
+    path = project.folder / ".gitignore"
+    there = _read(path)
+    lines = (there or "").splitlines()
+    if any(line.strip().strip("/") == IGNORED.strip("/") for line in lines) or _git_ignores(
+        project
+    ):
+        return File(path, there or "", "unchanged")
+    text = there or ""
+    text += "\n" if text and not text.endswith("\n") else ""
+    return File(path, f"{text}{IGNORED}\n", "new" if there is None else "added to")
+
+
+def _git_ignores(project: Project) -> bool:
+    if project.git_root is None:
+        return False
+    command = ["git", "-C", str(project.folder), "check-ignore", "--quiet", IGNORED]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _check_place(path: Path) -> None:
+    if path.exists():
+        if not path.is_file() or not os.access(path, os.W_OK):
+            raise UsageError(f"{path} cannot be written. Nothing has been written.")
+        return
+    folder = next(parent for parent in path.parents if parent.exists())
+    if not folder.is_dir():
+        raise UsageError(
+            f"{path} cannot be written: {folder} is a file, not a folder. Nothing has been written."
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(
+            f"{path} cannot be written: the folder {folder} is read-only for you. Nothing has been "
+            "written."
+        )

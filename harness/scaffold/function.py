@@ -1,0 +1,190 @@
+"""The user's function to measure: what was asked for, and whether it imports and traces."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UsageError
+
+Argument = tuple[tuple[int, ...], str]
+"""Shape and dtype of one array."""
+
+FUNCTION_SYNTAX = "package.module:function"
+ARG_SYNTAX = '--arg "float32[64,784]" (dtype[sizes], and float32[] for a scalar), once per argument'
+CHECK_LIMIT_S = 300.0
+"""How long importing and tracing a user's function may take."""
+
+LARGEST_ELEMENTS = 2**26
+"""A sweep stops here: an argument of 256 MiB in float32."""
+
+_WIDE = frozenset({"float64", "int64", "uint64", "complex128"})
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A function to measure, and its arguments."""
+
+    module: str
+    name: str
+    """Dotted where it is an attribute of something in the module, such as a static method."""
+    arguments: tuple[Argument, ...]
+
+    @property
+    def place(self) -> str:
+        """As the user wrote it: `package.module:function`."""
+        return f"{self.module}:{self.name}"
+
+    @property
+    def dotted(self) -> str:
+        """As Python writes it, once the module is imported."""
+        return f"{self.module}.{self.name}"
+
+    @property
+    def x64(self) -> bool:
+        """Whether an argument has a 64-bit type."""
+        return any(dtype in _WIDE for _, dtype in self.arguments)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A function that imports and traces."""
+
+    subject: Subject
+    size: int | None
+    """The size, among those of the arguments, that can be swept; None if there is none."""
+    wakes_backend: bool
+    """Whether importing its module starts a backend of JAX's, which does not survive forking."""
+
+
+def parse(function: str, arguments: Sequence[str]) -> Subject:
+    """Read `--function` and its `--arg`s; nothing is imported.
+
+    Raises:
+        UsageError: one of them is not written as expected, or there is no argument.
+    """
+    module, colon, name = function.partition(":")
+    parts = [*module.split("."), *name.split(".")]
+    if not colon or not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
+        raise UsageError(
+            f"--function {function!r}: expected {FUNCTION_SYNTAX}, such as "
+            "mypackage.models:predict."
+        )
+    if not arguments:
+        raise UsageError(
+            f"--function {function} needs the shapes and dtypes of its arguments: {ARG_SYNTAX}, in "
+            "the function's order."
+        )
+    return Subject(module, name, tuple(map(_argument, arguments)))
+
+
+def _argument(text: str) -> Argument:
+    matched = re.fullmatch(r"\s*([a-z]\w*)\s*\[([\d\s,]*)\]\s*", text)
+    sizes = [size.strip() for size in matched[2].split(",")] if matched and matched[2] else []
+    if sizes == [""]:
+        sizes = []
+    if not matched or not all(re.fullmatch(r"\d+", size) for size in sizes):
+        raise UsageError(f"--arg {text!r}: expected {ARG_SYNTAX}.")
+    return tuple(map(int, sizes)), matched[1]
+
+
+def check(subject: Subject, folder: Path) -> Checked:
+    """Import the function and trace it with its arguments, in a process of this interpreter.
+
+    It sees what asv's processes see: what is installed, and ASV_PYTHONPATH, not PYTHONPATH and not
+    the current folder (asv 0.6.6).
+
+    Raises:
+        UsageError: it cannot be imported, is no function, or does not trace; with JAX's error.
+    """
+    sizes = _sizes(subject)
+    tries = [subject.arguments, *(larger(subject.arguments, size) for size in sizes)]
+    question = {
+        "module": subject.module,
+        "name": subject.name,
+        "x64": subject.x64,
+        "tries": tries,
+    }
+    there = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    if "ASV_PYTHONPATH" in there:
+        there["PYTHONPATH"] = there["ASV_PYTHONPATH"]
+    try:
+        done = subprocess.run(
+            # -P: neither the current folder nor the script's is on the path; -B writes no bytecode.
+            [sys.executable, "-P", "-B", str(Path(__file__).with_name("child.py"))],
+            input=json.dumps(question),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+            env=there,
+            timeout=CHECK_LIMIT_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise UsageError(
+            f"--function {subject.place}: importing and tracing it took longer than "
+            f"{CHECK_LIMIT_S:.0f} s. Name a function whose module does no work when it is imported."
+        ) from None
+    if done.returncode != 0 or not done.stdout:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise UsageError(
+            f"--function {subject.place}: the process that imports and traces it ended with exit "
+            f"code {done.returncode}: {last}"
+        )
+    found = json.loads(done.stdout)
+    if "error" in found:
+        raise UsageError(_explain(subject, found["stage"], found["error"].rstrip(".")))
+    traced = [sizes[number - 1] for number in found["traced"]]
+    return Checked(subject, traced[0] if traced else None, found["backend"])
+
+
+def larger(arguments: Sequence[Argument], size: int, times: int = 4) -> tuple[Argument, ...]:
+    """Return the arguments with every size that equals `size` multiplied."""
+    return tuple(
+        (tuple(times * one if one == size else one for one in shape), dtype)
+        for shape, dtype in arguments
+    )
+
+
+def _sizes(subject: Subject) -> list[int]:
+    """Return the sizes to try as an axis: first those that only lead, such as a batch."""
+    shapes = [shape for shape, _ in subject.arguments]
+    sizes = list(dict.fromkeys(size for shape in shapes for size in shape if size > 1))
+    inner = {size for shape in shapes for size in shape[1:]}
+    sizes.sort(key=lambda size: size in inner)
+    return [
+        size
+        for size in sizes
+        if max(math.prod(shape) for shape, _ in larger(subject.arguments, size)) <= LARGEST_ELEMENTS
+    ]
+
+
+def _explain(subject: Subject, stage: str, error: str) -> str:
+    here = f"--function {subject.place}"
+    if stage == "import":
+        text = (
+            f"{here}: {subject.module} cannot be imported by {sys.executable}: {error}. Install "
+            "your project into this environment first: python -m pip install -e ."
+        )
+        if os.environ.get("PYTHONPATH") and "ASV_PYTHONPATH" not in os.environ:
+            text += " (asv 0.6.6 does not pass PYTHONPATH on; ASV_PYTHONPATH it does.)"
+        return text
+    if stage == "attribute":
+        return f"{here}: {subject.module} has no {subject.name}: {error}."
+    if stage == "callable":
+        return f"{here}: expected a function; {error}."
+    if stage == "dtype":
+        return f"{here}: {error}. Expected a dtype such as float32, bfloat16, int32, bool or key."
+    shown = ", ".join(f"{dtype}[{','.join(map(str, shape))}]" for shape, dtype in subject.arguments)
+    return (
+        f"{here} cannot be traced with ({shown}): {error}. Every --arg is one array. A function "
+        "that takes anything else is measured by a workload of your own, see docs/cookbook.md."
+    )

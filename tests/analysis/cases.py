@@ -1,0 +1,30 @@
+"""Frames with known answers for the tests of the functions on frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.analysis.load import frame_of
+from harness.records import digest
+from tests.analysis.trees import record
+
+_TELLING = ("workload", "axes", "target", "transform", "precision", "scenario", "env", "night")
+
+HOSTILE = "<script>alert(1)</script>.\n\x00شكل"
+
+
+def case(stages: dict[str, Any], n: int = 6, **fields: Any) -> list[Any]:
+    """Return the records of one case from `n` processes; seconds by stage, or a list of them."""
+    told = digest(*(repr(fields.get(name)) for name in _TELLING))
+    found = []
+    for process in range(n):
+        ns = {
+            stage: [1e9 * (value[process] if isinstance(value, list) else value)]
+            for stage, value in stages.items()
+        }
+        found.append(record(process, ns, **{"key": told, "fingerprint": told, **fields}))
+    return found
+
+
+def frame(*cases: list[Any]) -> Any:
+    return frame_of(one for records in cases for one in records)

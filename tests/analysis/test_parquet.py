@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import math
+import warnings
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from harness.analysis import axes_text
+from harness.analysis.export import write
+from harness.analysis.frame import COLUMNS
+from harness.analysis.load import load
+from harness.analysis.parquet_layout import MARK
+from harness.analysis.parquet_write import GROUP_ROWS
+from harness.analysis.where import LISTS
+from harness.errors import HarnessWarning, StoreError, UsageError
+from harness.records import to_raw
+from tests.analysis import trees
+
+BY = ["machine", "night", "effort", "workload", "stage"]
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Two machines, two nights, three workloads, with all that a frame may hold."""
+    folder = tmp_path / "results"
+    for machine in ("box", "جهاز"):
+        for night in ("2026-11-19", "2026-11-20"):
+            at = {"machine": machine, "night": night}
+            about = to_raw({"device": "cpu", "night": night})
+            for process in range(6):
+                trees.write(
+                    folder,
+                    record(process, "nn.Predict", at, {"size": 8}, environment=about),
+                    record(process, "nn.Predict", at, {"size": "8"}, environment=about),
+                    record(process, "nn.Wide", at, {"shape": (8, (2, "x"))}, reference_ns={}),
+                )
+            trees.write(
+                folder,
+                record(0, "<script>'\"", at, {"größe": True, "rate": 1.5, "none": None}),
+                trees.failed(0, "ValueError: no", workload="nn.Fails", key=str(at), **at),
+            )
+    return folder
+
+
+def record(process, workload, at, axes, **fields):
+    stages = {"trace": [1e6 + process], "compile": [2e6 + process]}
+    key = repr((workload, at, axes))
+    return trees.record(process, stages, workload=workload, axes=axes, key=key, **at, **fields)
+
+
+def assert_same(one, two):
+    """Equal rows, columns and types, whatever the order of rows and of axes."""
+    assert set(one.columns) == set(two.columns)
+    one, two = (
+        frame.assign(text=list(map(repr, frame.to_dict("records"))))
+        .sort_values([*BY, "text"])
+        .reset_index(drop=True)
+        for frame in (one, two[one.columns])
+    )
+    # Lists with NaN are not equal, not even to themselves.
+    one, two = (
+        frame.assign(**{name: frame[name].map(repr) for name in LISTS}) for frame in (one, two)
+    )
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
+    for name in set(one.columns) - set(COLUMNS):
+        assert list(map(type, one[name])) == list(map(type, two[name]))
+
+
+@pytest.mark.parametrize("name", ["nights", "rows.parquet"])
+def test_an_export_gives_back_the_rows_of_the_records(results, tmp_path, name):
+    frame = load(results)
+    assert {int, str, tuple, bool, type(None)} <= {
+        type(value) for name in ("size", "shape", "größe", "none") for value in frame[name]
+    }
+    write(frame, tmp_path / name)
+    assert_same(frame, load(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["nights", "rows.parquet"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"workload": "nn.Predict"},
+        {"workload": ["nn.Wide", "<script>'\""], "stage": ("compile",)},
+        {"machine": "جهاز", "night": "2026-11-20"},
+        {"size": [8]},
+        {"size": "8", "stage": "trace"},
+        {"shape": (8, (2, "x"))},
+        {"größe": True, "rate": 1.5},
+        {"status": "failed"},
+        {"n_processes": 6, "commit_date": "2023-11-14T22:13:20Z"},
+        {"environment": '{"device":"cpu","night":"2026-11-19"}'},
+        {"workload": []},
+    ],
+)
+def test_a_condition_gives_the_same_rows_of_records_and_of_parquet(results, tmp_path, name, where):
+    write(load(results), tmp_path / name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected, found = load(results, where=where), load(tmp_path / name, where=where)
+    assert_same(expected, found)
+    assert found.empty == (where == {"workload": []})
+
+
+def test_columns_are_those_that_were_asked_for_in_that_order(results, tmp_path):
+    write(load(results), tmp_path / "nights")
+    for path in (results, tmp_path / "nights"):
+        frame = load(path, where={"size": 8, "status": "ok"}, columns=["value", "size", "night"])
+        assert list(frame.columns) == ["value", "size", "night"]
+        assert len(frame) == 8
+    with pytest.raises(UsageError, match=r"expected a list of names, such as \['value'\]"):
+        load(results, columns="value")
+
+
+def test_only_files_that_a_condition_leaves_are_opened(results, tmp_path):
+    write(load(results), tmp_path / "nights")
+    for path in tmp_path.rglob("*.parquet"):
+        if "machine=box" not in str(path) or "night=2026-11-20" not in str(path):
+            path.write_bytes(b"rubbish")
+    where = {"machine": "box", "night": "2026-11-20"}
+    assert_same(load(results, where=where), load(tmp_path / "nights", where=where))
+    with pytest.raises(StoreError, match=r"is no whole Parquet file.*Delete it, and export again"):
+        load(tmp_path / "nights")
+
+
+def test_only_row_groups_that_a_condition_leaves_are_read(results, tmp_path):
+    frame = load(results, where={"machine": "box", "night": "2026-11-20"})
+    many = pd.concat([frame] * (GROUP_ROWS // 2), ignore_index=True)
+    write(many, tmp_path / "nights")
+    [path] = tmp_path.rglob("*.parquet")
+    groups = pq.ParquetFile(path).metadata
+    names = [
+        (statistics.min, statistics.max)
+        for number in range(groups.num_row_groups)
+        for statistics in [groups.row_group(number).column(8).statistics]
+    ]
+    assert groups.row_group(0).column(8).path_in_schema == "workload"
+    assert names == [(name, name) for name in sorted(set(frame["workload"]))]
+    # What cannot be decoded is not noticed as long as nobody reads it.
+    spoil(path, groups.row_group(names.index(("nn.Wide", "nn.Wide"))))
+    found = load(tmp_path / "nights", where={"workload": "nn.Predict"})
+    assert len(found) == (many["workload"] == "nn.Predict").sum()
+    with pytest.raises(StoreError, match=r"nights cannot be read: .*Export it again\."):
+        load(tmp_path / "nights", where={"workload": "nn.Wide"})
+
+
+def spoil(path, group):
+    content = bytearray(path.read_bytes())
+    for number in range(group.num_columns):
+        column = group.column(number)
+        begin = column.dictionary_page_offset or column.data_page_offset
+        content[begin : begin + column.total_compressed_size] = b"\xff" * (
+            column.total_compressed_size
+        )
+    path.write_bytes(content)
+
+
+def test_a_new_night_leaves_other_files_alone_and_an_old_one_replaces_its_own(results, tmp_path):
+    folder = tmp_path / "nights"
+    assert write(load(results, where={"night": "2026-11-19"}), folder) == 2
+    before = {path: path.stat().st_ino for path in folder.rglob("*.parquet")}
+    assert write(load(results, where={"night": "2026-11-20"}), folder) == 2
+    assert len(list(folder.rglob("*.parquet"))) == 4
+    assert {path: path.stat().st_ino for path in before} == before
+    trees.write(results, record(9, "nn.New", {"machine": "box", "night": "2026-11-20"}, {}))
+    write(load(results, where={"night": "2026-11-20"}), folder)
+    assert_same(load(results), load(folder))
+    assert {path: path.stat().st_ino for path in before} == before
+    assert not [path for path in folder.rglob(".*") if path.is_file()], "no scratch file stays"
+
+
+@pytest.mark.parametrize("machine", ["../up", "a/b=c%41 d", ".hidden", "_x", "C:\\*?|", "ع" * 60])
+def test_a_hostile_name_is_a_folder_and_comes_back(results, tmp_path, machine):
+    frame = load(results, where={"machine": "box"}).assign(machine=machine, night="")
+    folder = tmp_path / "deep" / "nights"
+    write(frame, folder)
+    assert {path.name for path in tmp_path.iterdir()} == {"results", "deep"}
+    assert {path.relative_to(folder).parts[0][:8] for path in folder.iterdir()} == {"machine="}
+    assert len(list(folder.iterdir())) == 1
+    found = load(folder, where={"machine": machine, "night": ""})
+    assert len(found) == len(frame)
+    assert set(found["machine"]) == {machine}
+
+
+@pytest.mark.parametrize(
+    "value", [8, "8", 8.0, True, None, (1, ("a", None)), math.inf, b"x", 2**70, 1j, "", (), "NaN"]
+)
+def test_an_axis_comes_back_with_its_type(value):
+    back = axes_text.decode(axes_text.encode({"a": value, "lacking": math.nan}))
+    assert back == {"a": value}
+    assert type(back["a"]) is type(value)
+
+
+def test_a_case_without_a_number_has_nan_again(results, tmp_path):
+    frame = load(results, where={"workload": "nn.Wide"})
+    assert frame["calibrated"].isna().all()
+    assert all(map(math.isnan, frame["calibrated_samples"][0]))
+    write(frame, tmp_path / "rows.parquet")
+    assert_same(frame, load(tmp_path / "rows.parquet"))
+
+
+def test_rows_of_one_environment_share_its_text(results, tmp_path):
+    write(load(results), tmp_path / "nights")
+    for path in (results, tmp_path / "nights"):
+        texts = load(path)["environment"]
+        assert texts.dtype == object
+        assert len({id(text) for text in texts}) == texts.nunique()
+
+
+def test_what_asv_measured_beside_the_records_stays_out_whatever_the_condition(tmp_path):
+    trees.write(tmp_path, trees.record())
+    trees.write_asv(tmp_path, {"family.Work.track_trace": [[1.0], [], "1.aaaa", 1, 1]})
+    with pytest.warns(HarnessWarning, match="No row in"):
+        assert load(tmp_path, where={"target": "tpu"}).empty
+    assert len(load(tmp_path, where={"stage": "trace"})) == 1
+
+
+@pytest.mark.parametrize("name", ["nights", "rows.parquet"])
+def test_no_row_warns_and_leaves_a_frame_with_its_columns(results, tmp_path, name):
+    write(load(results), tmp_path / name)
+    for path in (results, tmp_path / name):
+        with pytest.warns(HarnessWarning, match="No row in .* has workload = 'nn.Gone'."):
+            frame = load(path, where={"workload": "nn.Gone"})
+        pd.testing.assert_series_equal(frame.dtypes, load(results).dtypes[list(COLUMNS)])
+        with pytest.warns(HarnessWarning, match="No row"):
+            frame = load(path, where={"workload": "nn.Gone", "size": 8}, columns=["size"])
+        assert list(frame.columns) == ["size"]
+
+
+@pytest.mark.parametrize("name", ["nights", "rows.parquet"])
+@pytest.mark.parametrize("given", [{"where": {"workloud": "x"}}, {"columns": ["workloud"]}])
+def test_a_column_that_there_is_not_is_named_with_those_that_there_are(
+    results, tmp_path, name, given
+):
+    write(load(results), tmp_path / name)
+    for path in (results, tmp_path / name):
+        with pytest.raises(UsageError, match=r"no column 'workloud'.*machine, commit.*axes .*size"):
+            load(path, **given)
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"workload": 5}, "workload = 5: workload holds text; expected text."),
+        ({"samples": [1.0]}, "samples holds lists, which no condition can be put on."),
+        ({"value": "fast"}, "value = 'fast': value holds numbers; expected a finite one."),
+        ({"value": math.nan}, "expected a finite one."),
+        ({"started_at": "yesterday evening"}, "expected a time, such as 2026-11-20T03:00:00Z."),
+    ],
+)
+def test_a_value_that_no_row_could_have_is_wrong_usage(results, where, said):
+    with pytest.raises(UsageError) as caught:
+        load(results, where=where)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ({MARK: b"2"}, "is of version 2 of the layout; this harness reads 1"),
+        (None, "holds no frame that `harness export` wrote"),
+    ],
+)
+def test_a_file_of_another_version_or_maker_is_named(results, tmp_path, metadata, said):
+    write(load(results), tmp_path / "nights")
+    path = next(tmp_path.rglob("*.parquet"))
+    pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
+    with pytest.raises(StoreError) as caught:
+        load(tmp_path / "nights")
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_was_cut_off_is_named(results, tmp_path):
+    write(load(results), tmp_path / "rows.parquet")
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(StoreError, match=r"rows\.parquet is no whole Parquet file"):
+        load(path)
+
+
+def test_a_folder_of_results_is_no_place_for_a_dataset_and_stays_one_beside_a_file(results):
+    frame = load(results)
+    with pytest.raises(UsageError, match=r"is a results tree\. Choose another folder"):
+        write(frame, results)
+    write(frame, results / "rows.parquet")
+    assert_same(frame, load(results))
+    with pytest.raises(UsageError, match="is a file; a dataset is a folder"):
+        write(frame, results / "rows.parquet", partition=True)
+
+
+def test_other_programs_find_a_column_per_axis_of_one_type(tmp_path):
+    where = {"commit_date_ms": None}
+    trees.write(
+        tmp_path,
+        trees.record(axes={"size": 8, "mixed": 1, "axes": "a"}, key="1", **where),
+        trees.record(axes={"size": 2**70, "mixed": "1", "shape": (1, 2)}, key="2", **where),
+    )
+    write(load(tmp_path), tmp_path / "rows.parquet")
+    table = pq.read_table(tmp_path / "rows.parquet")
+    assert set(table["mixed"].to_pylist()) == {"1"}
+    assert set(table["shape"].to_pylist()) == {None, "(1, 2)"}
+    assert set(table["size"].to_pylist()) == {"8", str(2**70)}
+    assert table.column_names[-1] == "axes"
+    assert "axis_axes" in table.column_names
+    assert_same(load(tmp_path), load(tmp_path / "rows.parquet"))

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+import harness
+from harness.analysis.phases import PHASES
+from harness.errors import UsageError
+from harness.records import to_raw
+from tests.analysis.cases import HOSTILE, case, frame
+
+ONCE = {"import": 0.3, "backend": 0.1, "first_lower": 0.02, "first_compile": 0.03, "ready": 0.5}
+BUILT = {"trace": 0.01, "lower": 0.02, "compile": 0.2}
+
+
+def process(stages=ONCE, **fields):
+    return case(stages, workload="process", axes={}, version="1", **fields)
+
+
+def test_the_phases_of_a_case_and_their_shares_sum_to_its_total():
+    found = harness.phases(frame(process(), case({**BUILT, "execute": 0.001})))
+    assert len(found) == 1
+    row = found.iloc[0]
+    assert row["workload"] == "family.Work"
+    assert row["size"] == 8
+    expected = {"python": 0.1, **{k: v for k, v in ONCE.items() if k != "ready"}, **BUILT}
+    for phase, seconds in {**expected, "execute": 0.001}.items():
+        assert row[f"{phase}_s"] == pytest.approx(seconds)
+    assert math.isnan(row["load_s"])
+    assert row["total_s"] == pytest.approx(0.5 + 0.05 + 0.23 + 0.001)
+    assert sum(row[f"{phase}_share"] for phase in PHASES if phase != "load") == pytest.approx(1)
+    assert row["compile_share"] == pytest.approx(0.2 / row["total_s"])
+    assert row["missing"] == ""
+
+
+def test_a_warm_cache_has_load_for_compile_and_the_rest_of_the_first_call():
+    warm = {"trace": 0.01, "lower": 0.02, "load": 0.005, "first_call": 0.04}
+    found = harness.phases(frame(process(scenario="warm"), case(warm, scenario="warm"))).iloc[0]
+    assert math.isnan(found["compile_s"])
+    assert found["load_s"] == pytest.approx(0.005)
+    assert found["execute_s"] == pytest.approx(0.005)
+    assert found["missing"] == ""
+
+
+def test_what_is_compiled_for_and_not_run_names_the_missing_execute():
+    found = harness.phases(frame(process(target="gpu:h200"), case(BUILT, target="gpu:h200")))
+    assert found["missing"].tolist() == ["execute"]
+    assert found["total_s"].tolist() == pytest.approx([0.55 + 0.23])
+
+
+def test_without_a_record_of_the_process_what_it_pays_is_missing():
+    found = harness.phases(frame(case({**BUILT, "execute": 0.001})))
+    assert found["missing"].tolist() == ["python, import, backend, first_lower, first_compile"]
+    assert found["total_s"].tolist() == pytest.approx([0.231])
+
+
+def test_a_case_takes_the_processes_of_its_own_environment():
+    two, one = (to_raw({"devices": n}) for n in (2, 1))
+    found = harness.phases(
+        frame(
+            process(environment=one, key="one"),
+            process({**ONCE, "import": 9.0, "ready": 9.5}, n=2, environment=two, key="two"),
+            case({**BUILT, "execute": 0.001}, environment=two),
+        )
+    )
+    assert found["import_s"].tolist() == [9.0]
+
+
+def test_cases_that_failed_have_no_row_and_hostile_names_stay_text():
+    found = harness.phases(
+        frame(
+            process(),
+            case({}, status="failed", reason="no", axes={"size": 1}),
+            case(BUILT, workload=HOSTILE, axes={"total_s": "x", "size": [1, "a"]}),
+        )
+    )
+    assert found["workload"].tolist() == [HOSTILE]
+    assert found["axis_total_s"].tolist() == ["x"]
+    assert found["size"].tolist() == [(1, "a")]
+
+
+def test_an_empty_frame_gives_the_same_columns():
+    whole = frame(process(), case(BUILT))
+    found = harness.phases(whole.head(0))
+    assert found.empty
+    assert list(found.columns) == list(harness.phases(whole).columns)
+
+
+def test_something_else_than_a_frame_of_results_is_refused():
+    with pytest.raises(UsageError, match=r"harness\.phases got a list, expected a frame"):
+        harness.phases([])
+    with pytest.raises(UsageError, match=r"without the column\(s\) stage, threads\."):
+        harness.phases(frame(case(BUILT)).drop(columns=["stage", "threads"]))
+
+
+def test_the_committed_results_have_every_phase_where_the_machine_ran_them():
+    found = harness.phases(harness.load("results"))
+    assert len(found) > 50
+    assert set(found[found["target"] == "cpu"]["missing"]) <= {"", "trace"}
+    assert set(found[found["target"] != "cpu"]["missing"]) == {"execute"}
+    shares = found[[f"{phase}_share" for phase in PHASES]].sum(axis=1)
+    assert shares.tolist() == pytest.approx([1] * len(found))
+
+
+def test_frames_that_were_put_together_give_what_each_gives():
+    one, two = (
+        frame(process(night=night), case({**BUILT, "execute": s}, night=night))
+        for night, s in (("a", 0.1), ("b", 0.2))
+    )
+    found = harness.phases(pd.concat([one, two]))
+    assert found["night"].tolist() == ["a", "b"]
+    assert found["execute_s"].tolist() == pytest.approx([0.1, 0.2])
+    assert found["missing"].tolist() == ["", ""]

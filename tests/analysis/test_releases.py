@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+import harness
+from harness.errors import UsageError
+from tests.analysis.cases import HOSTILE, case, frame
+
+RELEASES = ("0.9.2", "0.10.2", "0.12.0.1")
+
+
+def measured(jax, seconds, **fields):
+    scattered = [seconds * (1 + 0.001 * process) for process in range(8)]
+    return case({"compile": scattered}, 8, **{"jax": jax, "env": f"jax{jax}", **fields})
+
+
+def test_each_release_stands_beside_the_one_before_it():
+    found = harness.releases(
+        frame(*(measured(jax, s) for jax, s in zip(RELEASES, (0.1, 0.2, 0.1), strict=True)))
+    )
+    assert found["jax_a"].tolist() == ["0.9.2", "0.10.2"]  # by version, not by text
+    assert found["jax_b"].tolist() == ["0.10.2", "0.12.0.1"]
+    assert found["b_s"].tolist() == pytest.approx([0.2, 0.1], rel=0.01)
+    assert found["ratio"].tolist() == pytest.approx([2, 0.5], rel=0.01)
+    assert {"verdict", "reason", "low", "high"} <= set(found.columns)
+
+
+def test_machines_are_compared_with_themselves_only():
+    found = harness.releases(
+        frame(
+            measured("0.9.2", 0.1, machine="one", key="1"),
+            measured("0.10.2", 0.1, machine="one", key="2", workload=HOSTILE),
+            measured("0.10.2", 0.1, machine="two", key="3"),
+        )
+    )
+    assert set(found["machine"]) == {"one"}
+    assert HOSTILE in set(found["workload"])
+
+
+def test_one_release_and_an_empty_frame_give_no_row_and_the_same_columns():
+    two = frame(measured("0.9.2", 0.1), measured("0.10.2", 0.1))
+    expected = [name for name in harness.releases(two).columns if name != "size"]
+    one = frame(measured("0.9.2", 0.1))
+    for found in (harness.releases(one), harness.releases(one.head(0))):
+        assert found.empty
+        assert [name for name in found.columns if name != "size"] == expected
+
+
+def test_something_else_than_a_frame_of_results_is_refused():
+    with pytest.raises(UsageError, match=r"harness\.releases got a dict, expected a frame"):
+        harness.releases({})

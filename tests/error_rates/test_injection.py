@@ -1,0 +1,126 @@
+"""Slow-downs that are put in on purpose lengthen the stage that they name, and nothing else."""
+
+from __future__ import annotations
+
+import jax
+import pytest
+
+from harness import injection, sampling, stages
+from harness.injection import Injected, Work, lengthened, measure_work
+from harness.records import values_ns
+from harness.workload import Case, Workload, enumerate_cases, name_of, spec
+from tests.sweeps import sweep, workload
+
+STAGES = ("trace", "lower", "compile", "dispatch", "execute")
+SHORT_S = 0.0005
+
+
+class Tiny(Workload):
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((16,))
+
+    @staticmethod
+    def function(x):
+        return jax.numpy.sin(x) * 2
+
+
+def values(proof, turns):
+    """Return the least of a few passes by stage, in nanoseconds."""
+    prepared = stages.prepare(Tiny, Case())
+    prepared.turns = turns
+    passes = [stages.cold_pass(prepared, proof, effort_s=SHORT_S) for _ in range(2)]
+    assert all(taken.refused == {} for taken in passes)
+    return {stage: min(min(taken.samples_ns[stage]) for taken in passes) for stage in STAGES}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_slow_down_lengthens_the_stage_that_it_names_and_no_other(stage, proof):
+    extra_ns = 100e6 if stage == "dispatch" else 300e6  # eight calls of that
+    before = values(proof, {})
+    after = values(proof, measure_work().turns({stage: extra_ns}))
+    lengthened = {other: after[other] - before[other] > extra_ns / 2 for other in STAGES}
+    assert lengthened == {other: other == stage for other in STAGES}
+    assert after[stage] > 2 * before[stage]
+
+
+def test_without_a_slow_down_the_step_itself_is_what_is_called():
+    def step():
+        return 7
+
+    assert lengthened(step, 0) is step
+    assert lengthened(step, 5) is not step
+    assert lengthened(step, 5)() == 7
+
+
+def test_an_ordinary_pass_times_the_jitted_function_itself(proof, monkeypatch):
+    called = []
+    real = sampling.time_blocks
+
+    def time_blocks(call, *rest):
+        called.append(call)
+        return real(call, *rest)
+
+    monkeypatch.setattr(sampling, "time_blocks", time_blocks)
+    prepared = stages.prepare(Tiny, Case())
+    stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    assert [type(call.func).__name__ for call in called] == ["PjitFunction"] * 2
+    called.clear()
+    prepared.turns = {"execute": 9}
+    stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    assert called[0].func is not called[1].func
+
+
+def test_the_number_of_turns_leaves_the_cost_of_the_call_out():
+    assert Work(call_ns=100, turn_ns=20).turns({"execute": 500, "compile": 60}) == {
+        "execute": 20,
+        "compile": 1,
+    }
+
+
+def test_the_work_is_measured():
+    work = measure_work()
+    assert 0 <= work.call_ns < 100_000
+    assert 1 < work.turn_ns < 10_000
+
+
+@pytest.mark.parametrize("effects", [{"load": 0.2}, {"compile": 0.0}, {"compile": -1.0}])
+def test_a_slow_down_of_no_stage_or_no_size_is_refused(effects):
+    with pytest.raises(ValueError, match="expected one of"):
+        Injected(effects, {})
+
+
+def test_a_program_with_extra_work_is_another_program():
+    assert injection.fingerprint("abc", {}) == "abc"
+    assert injection.fingerprint("", {"compile": 1.0}) == ""
+    known = {
+        injection.fingerprint("abc", extra)
+        for extra in ({}, {"compile": 1.0}, {"compile": 2.0}, {"lower": 1.0})
+    }
+    assert len(known) == 4
+
+
+def test_records_with_extra_work_do_not_mix_with_ordinary_ones(tmp_path):
+    scale = workload("small", "Scale")
+    case = next(enumerate_cases(scale, ["cpu"]))
+    name = injection.name(name_of(scale), case.id)
+    slow = Injected({"compile": 9.0}, {name: {"compile": 20e6}})
+    ordinary = sweep([scale], tmp_path, scenarios=("off",))
+    lengthy = sweep([scale], tmp_path, scenarios=("off",), injected=slow)
+    assert lengthy.reused == 0
+    assert not {r.key for r in ordinary.records} & {r.key for r in lengthy.records}
+    assert {r.protocol for r in lengthy.records} == {
+        f"{ordinary.records[0].protocol} with {slow.mark}"
+    }
+    before, after = (
+        {r.axes["size"]: r for r in outcome.records if r.workload == name_of(scale)}
+        for outcome in (ordinary, lengthy)
+    )
+    assert after[8].fingerprint != before[8].fingerprint
+    assert after[16].fingerprint == before[16].fingerprint  # its median is not known: left alone
+    assert values_ns(after[8].stages)["compile"] > 100e6
+    assert values_ns(after[16].stages)["compile"] < 100e6
+    again = sweep([scale], tmp_path, scenarios=("off",), injected=slow)
+    assert again.measured == 0
+    assert again.reused == lengthy.measured

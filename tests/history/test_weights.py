@@ -1,0 +1,44 @@
+"""What a point counts: less, the wider its interval; never more than twice the usual."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.history.weights import weights
+
+
+def points(widths, samples=None, basis="raw"):
+    count = len(widths)
+    return pd.DataFrame(
+        {
+            "series": [0] * count,
+            "piece": [0] * count,
+            "low": [1.0] * count,
+            "high": [1.0 + width for width in widths],
+            "basis": [basis] * count,
+            "calibrated_samples": samples or [[]] * count,
+        }
+    )
+
+
+def test_a_wider_interval_counts_less_and_a_narrow_one_at_most_twice():
+    found = weights(points([1.0, 1.0, 3.0, 1e-9]))
+    assert found / found[0] == pytest.approx([1, 1, 0.5, 2])
+
+
+def test_without_an_interval_there_is_no_weight():
+    found = weights(points([1.0, np.nan, 1.0]))
+    assert np.isnan(found[1])
+    assert found[0] == found[2]
+
+
+def test_equal_samples_have_no_weight_and_do_not_divide_by_nothing():
+    assert np.isnan(weights(points([0.0, 0.0]))).all()
+
+
+def test_where_values_are_calibrated_their_samples_count():
+    wide, narrow, few = [1.0, *[2.0] * 6, 5.0], [2.0, *[3.0] * 6, 4.0], [1.0, 2.0]
+    found = weights(points([1.0] * 3, [wide, narrow, few], "calibrated"))
+    assert found[1] / found[0] == pytest.approx((4 + 3) / (2 + 3))
+    assert np.isnan(found[2])
+    assert np.isnan(weights(points([1.0], [None], "calibrated"))).all()

@@ -1,0 +1,140 @@
+"""Two arms are measured in turns, each in its own folder, interpreter and variables."""
+
+from __future__ import annotations
+
+import subprocess
+import warnings
+from pathlib import Path
+
+import pytest
+
+from harness.cli import live as cli
+from harness.errors import HarnessError, UsageError
+from harness.live import LiveOptions, run_live
+from harness.sampling import effort
+
+BENCHMARK = """
+import jax.numpy as jnp
+from ours import FACTOR
+from harness import Workload, spec
+
+class Scale(Workload):
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        return jnp.{function}(x) * FACTOR
+"""
+
+
+def git(folder: Path, *arguments: str) -> None:
+    """Run git in a folder."""
+    about = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", folder, *about, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A repository with a package, a folder of benchmarks and two commits that differ."""
+    top = tmp_path / "project"
+    benchmarks = top / "benchmarks"
+    benchmarks.mkdir(parents=True)
+    (top / "src").mkdir()
+    git(top, "init", "-q", "-b", "main")
+    (top / "harness").mkdir()  # not what measures: the folder of the arm holds one of its own
+    (top / "harness" / "__init__.py").write_text("raise ImportError('the wrong harness')")
+    for function, factor in (("sin", 2), ("cos", 3)):
+        (benchmarks / "scale.py").write_text(BENCHMARK.format(function=function))
+        (top / "src" / "ours.py").write_text(f"FACTOR = {factor}\n")
+        git(top, "add", "-A")
+        git(top, "commit", "-q", "-m", function)
+    monkeypatch.chdir(top)
+    return top
+
+
+def options(**fields) -> LiveOptions:
+    """Return how to measure a project's workloads in as few processes as can be."""
+    return LiveOptions(effort(fields.pop("effort", "1x1")), machine="box", seed=1, **fields)
+
+
+def only(frame, stage="compile"):
+    """Return the one row of a stage of the workload."""
+    rows = frame[(frame["workload"] == "scale.Scale") & (frame["stage"] == stage)]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+def interrupted_at(message_number, told):
+    """Return what is told of progress, and presses Ctrl-C at one message."""
+
+    def on_progress(message):
+        told.append(message)
+        if len(told) == message_number:
+            raise KeyboardInterrupt
+
+    return on_progress
+
+
+def test_two_commits_are_measured_in_turns_until_it_is_stopped(project, tmp_path):
+    told = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        a, b = run_live(
+            "HEAD~1",
+            "HEAD",
+            options(effort="8x1", folder=tmp_path / "kept"),
+            interrupted_at(7, told),
+        )
+    assert [str(w.message) for w in caught] == ["stopped: 2 of 8 rounds are compared"]
+    first, second = only(a), only(b)
+    assert first["commit"] != second["commit"]
+    assert first["fingerprint"] != second["fingerprint"]  # own benchmarks, own packages
+    assert first["n_processes"] == second["n_processes"] == 2
+    assert len(first["samples"]) == 2
+    assert [m.done for m in told] == [0, 1, 2, 2, 3, 4, 4]
+    assert {m.case for m in told} == {"A", "B", ""}
+    assert sorted(p.name for p in (tmp_path / "kept").iterdir()) == ["round-1", "round-2"]
+    done = subprocess.run(["git", "worktree", "list"], capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 1
+    assert not (project / "results").exists()
+
+
+def test_a_comparison_that_is_stopped_in_its_first_round_has_nothing(project):
+    with pytest.raises(KeyboardInterrupt):
+        run_live("HEAD~1", "HEAD", options(), interrupted_at(1, []))
+
+
+def test_the_command_sets_flags_of_one_arm_keeps_records_and_says_where(project, capsys):
+    b_text = "set:XLA_FLAGS=--xla_cpu_enable_fast_math=true"
+    a, b, on, records = cli.measure(".", b_text, select=["Scale"], effort="1x1", seed=1)
+    assert on == ()
+    assert "fast_math" not in only(a)["environment"]
+    assert "--xla_cpu_enable_fast_math=true" in only(b)["environment"]
+    (folder,) = project.glob("results/*/live/*-1")
+    assert project / records == folder
+    assert sorted(p.name for p in (folder / "round-1").iterdir()) == ["a", "b"]
+    said = capsys.readouterr().err
+    assert f"records: {folder.relative_to(project)}" in said
+    assert "the arms' flags differ, but XLA built the same program for every case" in said
+
+
+def test_identical_arms_and_a_variable_that_does_not_reach_jax_are_told(project):
+    # The scenario decides on the persistent cache, whatever the environment says.
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run_live(".", "HEAD,set:JAX_ENABLE_COMPILATION_CACHE=1", options())
+    unreached, identical = (str(w.message) for w in caught)
+    assert "=1 did not reach JAX in arm B: it found '0'" in unreached
+    assert "both arms are identical" in identical
+
+
+def test_an_arm_that_cannot_be_measured_ends_the_comparison(project):
+    with pytest.raises(HarnessError, match=r"Arm [AB] \(set:XLA_FLAGS=--no_such_flag\) cannot"):
+        run_live("set:XLA_FLAGS=--no_such_flag", "set:XLA_FLAGS=--no_such_flag", options())
+    with pytest.raises(UsageError, match="has no commit 'none'"):
+        run_live("none", ".", options())
+    with pytest.raises(HarnessError, match="No workload matches 'Nothing'"):
+        run_live(".", "HEAD", options(select=["Nothing"]))

@@ -1,0 +1,223 @@
+"""Whole nights on a suite of one workload, in the environment that the tests run in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness.nightly.state import Book
+from tests.asv.project import ENV, JAX, MACHINE, Project, kill, wait_for
+from tests.nightly.nights import TINY, command, nightly, outcome, state
+
+FIRST, SECOND, KILLED = "2026-11-20", "2026-11-21", "2026-11-22"
+LAST = ("--without", "probe", "--without", "verdicts", "--without", "history")
+LAST = (*LAST, "--without", "report")
+
+FAILING = """
+
+class Broken(Workload):
+    targets = ("cpu",)
+    process_stages = False
+
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        raise ValueError("broken | on <purpose>")
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A project after its first night; what was said and printed is kept with it."""
+    project = Project(tmp_path_factory.mktemp("nights"), {"tiny": TINY})
+    project.printed, project.said = nightly(project, "-o", "copied", night=FIRST)
+    return project
+
+
+@pytest.fixture
+def copy(project, tmp_path):
+    """The same project, which a test may spoil."""
+    other = Project(tmp_path, {"tiny": TINY})
+    shutil.rmtree(other.folder)
+    shutil.copytree(project.folder, other.folder)
+    return other
+
+
+def test_a_night_counts_its_rows_and_keeps_every_step(project):
+    found = state(project, FIRST)
+    assert found.exit_code == 0
+    assert found.finished_at_ms is not None
+    assert {name: step.status for name, step in found.steps.items()} == {
+        "environment installed": "ok",
+        "measure installed": "ok",
+        "rows": "ok",
+        "verdicts": "skipped",
+    }
+    (one,) = found.environments
+    assert (one.env, one.versions["jax"]) == (ENV, JAX)
+    assert (one.rows.ok, one.rows.failed, one.rows.missing) == (5, 0, [])
+    assert {record.night for record in project.records()} == {FIRST}
+
+
+def test_asv_has_the_results_of_the_night(project):
+    assert project.result("tiny.Scale.track_compile")["result"][0] > 0
+
+
+def test_the_summary_is_printed_kept_and_copied(project):
+    own = project.results / MACHINE / "nights" / FIRST
+    assert project.printed == (own / "summary.md").read_text()
+    assert project.printed == (project.folder / "copied" / "summary.md").read_text()
+    assert f"# Night {FIRST} on {MACHINE}" in project.printed
+    assert "| installed | python 3." in project.printed
+    assert "**fine** (exit code 0)" in project.printed
+    assert not (own / "issue.md").exists()
+
+
+def test_what_is_kept_names_no_path_of_this_machine(project):
+    nights = project.results / MACHINE / "nights"
+    ignored = (nights / ".gitignore").read_text().split()
+    assert {"*.log", "*.html", ".lock"} <= set(ignored)
+    for file in [nights / f"{FIRST}.json", *(nights / FIRST).iterdir()]:
+        if file.suffix != ".log":
+            assert "/" not in file.read_text().replace("and/or", ""), file
+    assert f"jax=={JAX}" in (nights / FIRST / "freeze-installed.txt").read_text()
+
+
+def test_a_finished_night_does_nothing_again(project):
+    before = state(project, FIRST)
+    printed, said = nightly(project, night=FIRST)
+    assert said == f"The night {FIRST} is finished.\n"
+    assert printed == project.printed
+    assert state(project, FIRST) == before
+
+
+def test_a_night_killed_while_measuring_ends_as_one_that_ran_through(project, copy):
+    # `python -m tests.nightly_kills` kills one at twenty random moments.
+    whole = outcome(project, FIRST)
+    records, nights = (copy.results / MACHINE / name for name in ("records", "nights"))
+    shutil.rmtree(records)
+    shutil.rmtree(nights)
+    running = subprocess.Popen(
+        command(night=FIRST), cwd=copy.folder, env=copy.environment, stderr=subprocess.DEVNULL
+    )
+    wait_for(lambda: records.is_dir() and any(records.iterdir()))
+    kill(running)
+    assert json.loads((nights / f"{FIRST}.json").read_text())["exit_code"] is None
+    nightly(copy, night=FIRST)
+    assert outcome(copy, FIRST) == whole
+
+
+def test_a_second_night_is_compared_with_the_first(copy):
+    printed, _ = nightly(copy, night=SECOND)
+    (verdicts,) = state(copy, SECOND).verdicts
+    assert (verdicts.kind, verdicts.against, verdicts.difference) == ("night", FIRST, "")
+    assert sum(verdicts.counts.values()) == 5
+    assert f"## installed against the night {FIRST}" in printed
+    assert len({record.night for record in copy.records()}) == 2
+
+
+def test_what_a_killed_night_started_ends_with_it(copy):
+    running = subprocess.Popen(
+        command(night=KILLED, effort="500x1"), cwd=copy.folder, env=copy.environment
+    )
+    folder = copy.results / MACHINE / "records"
+    wait_for(lambda: any(KILLED in file.name for file in folder.iterdir()))
+    kill(running)
+    (records,) = [file for file in folder.iterdir() if KILLED in file.name]
+    time.sleep(2.5)  # a unit of 500 processes would go on for minutes
+    size = records.stat().st_size
+    time.sleep(1.0)
+    assert records.stat().st_size == size
+
+
+def test_an_interrupted_night_says_that_it_resumes(copy):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+    try:
+        running = subprocess.Popen(
+            command(night=KILLED, effort="500x1"),
+            cwd=copy.folder,
+            env=copy.environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    wait_for(lambda: (copy.results / MACHINE / "nights" / KILLED / "asv-installed.log").exists())
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=20)[1]
+    assert running.returncode == 130, said
+    assert "the same command resumes" in said
+
+
+def test_a_night_that_measured_nothing_has_its_own_exit_code(copy):
+    printed, _ = nightly(copy, "-b", "NoSuchBenchmark", night=SECOND, code=5)
+    assert "**an environment measured nothing** (exit code 5)" in printed
+    assert "nothing was measured in installed" in printed
+    assert Book(copy.results, MACHINE).last_good(state(copy, FIRST), "installed") is None
+
+
+def test_a_failing_case_is_named_and_the_others_are_measured(copy):
+    copy.write("benchmarks/tiny.py", TINY + FAILING)
+    copy.commit()
+    printed, _ = nightly(copy, night=SECOND, code=3, bare=LAST)
+    assert "**some cases failed, or were not measured** (exit code 3)" in printed
+    assert "tiny.Broken trace" in printed
+    assert "broken &#124; on &#60;purpose&#62;" in printed
+    rows = state(copy, SECOND).environments[0].rows
+    assert rows.ok_by_workload == {"tiny.Scale": 5}
+    assert rows.failed > 0
+    # A case that fails every night does not end all comparing.
+    assert state(copy, SECOND).good("installed")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--jax", "latest"], "'latest' is no environment: expected installed, newest, nightly"),
+        (["--jax", ","], "--jax names no environment"),
+        (["--night", "a/b"], "'a/b' is no name for a night"),
+        (["--machine", "../up"], "'../up' is no name for a machine"),
+        (["--without", "rows"], "'rows' is no step that can be left out"),
+        (["--effort", "much"], "'much'"),
+        (["--config", "none.json"], "`harness init` writes one"),
+    ],
+)
+def test_wrong_names_are_told(project, arguments, text):
+    _, said = nightly(project, *arguments, night=SECOND, code=2)
+    assert text in said
+    assert not (project.results / MACHINE / "nights" / f"{SECOND}.json").exists()
+
+
+def test_a_dry_run_tells_what_is_done_and_what_is_left(project):
+    done, _ = nightly(project, "--dry-run", night=FIRST)
+    assert "  measure installed: ok\n" in done
+    left, _ = nightly(project, "--dry-run", night=SECOND, bare=())
+    assert [line.strip() for line in left.splitlines()[1:]] == [
+        *("environment installed", "probe", "measure installed", "rows", "verdicts"),
+        *("history", "report"),
+    ]
+    assert not (project.results / MACHINE / "nights" / f"{SECOND}.json").exists()
+
+
+def test_a_night_goes_on_at_its_own_commit_only(copy):
+    file = copy.results / MACHINE / "nights" / f"{FIRST}.json"
+    begun = json.loads(file.read_text())
+    file.write_text(json.dumps({**begun, "exit_code": None}))
+    copy.commit()
+    _, said = nightly(copy, night=FIRST, code=2)
+    assert f"The night {FIRST} was begun at commit {begun['commit'][:8]}, and HEAD is" in said
+
+
+def test_a_damaged_night_is_told_and_not_overwritten(copy):
+    file = copy.results / MACHINE / "nights" / f"{FIRST}.json"
+    file.write_text("{")
+    _, said = nightly(copy, night=FIRST, code=4)
+    assert "cannot be read" in said
+    assert file.read_text() == "{"

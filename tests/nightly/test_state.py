@@ -1,0 +1,141 @@
+"""Which night is done, which one it is compared with, and what it ends with."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from harness.errors import StoreError, UsageError
+from harness.nightly import environments
+from harness.nightly.ending import exit_code, without_places
+from harness.nightly.state import SCHEMA, Book, Environment, Night, Outcome, Rows, Verdicts
+
+COMMIT = "a" * 40
+HOUR_MS = 3_600_000
+
+
+def rows(ok=5, failed=0, missing=()):
+    return Rows(1, list(missing), ok, failed, 0, 0, {"tiny.Scale": ok}, {})
+
+
+def night(name, hours_ago=0.0, code=0, counted=None, **fields):
+    """A night, as it is kept."""
+    one = Environment("installed", "existing-py3.11-jax0.10.2", {"jax": "0.10.2"})
+    one.rows = counted or rows()
+    return Night(
+        **{
+            "schema": SCHEMA,
+            "night": name,
+            "machine": "m",
+            "commit": COMMIT,
+            "effort": "1x1",
+            "bench": [],
+            "asked": ["installed"],
+            "without": [],
+            "started_at_ms": int(time.time() * 1000 - hours_ago * HOUR_MS),
+            "harness": "0",
+            "environments": [one],
+            "exit_code": code,
+            **fields,
+        }
+    )
+
+
+def verdicts(kind="night", **counts):
+    return Verdicts("installed", "before", kind, False, "", (COMMIT, COMMIT), counts, "v.json")
+
+
+@pytest.fixture
+def book(tmp_path):
+    return Book(tmp_path, "m")
+
+
+def test_a_night_begun_before_midnight_is_continued(book):
+    book.save(night("2026-11-19", hours_ago=5, code=None))
+    assert book.choose(None, COMMIT) == "2026-11-19"
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        {"hours_ago": 25, "code": None},
+        {"hours_ago": 5, "code": 0},
+        {"hours_ago": 5, "code": None, "commit": "b" * 40},
+    ],
+    ids=["too old", "finished", "of another commit"],
+)
+def test_otherwise_it_is_the_night_of_today(book, begun):
+    book.save(night("2026-11-19", **begun))
+    assert book.choose(None, COMMIT) == datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+def test_a_night_of_another_commit_is_not_mixed_with_this_one(book):
+    book.save(night("2026-11-19", code=None))
+    with pytest.raises(UsageError, match=r"was begun at commit aaaaaaaa, and HEAD is bbbbbbbb"):
+        book.choose("2026-11-19", "b" * 40)
+
+
+def test_a_night_of_another_schema_is_told(book):
+    book.save(night("n", schema=99))
+    with pytest.raises(StoreError, match=r"has schema 99, and this harness reads 1"):
+        book.read("n")
+    assert book.all() == []
+
+
+def test_a_night_is_compared_with_the_last_good_one(book):
+    noisy = {"probe": Outcome("noisy")}
+    book.save(night("quiet", hours_ago=90, code=1))
+    book.save(night("noisy", hours_ago=80, steps=noisy))
+    book.save(night("empty", hours_ago=70, code=5, counted=rows(ok=0)))
+    book.save(night("partly", hours_ago=60, code=3, counted=rows(missing=["tiny.Scale"])))
+    book.save(night("unfinished", hours_ago=50, code=None))
+    book.save(night("another effort", hours_ago=40, effort="8x3"))
+    now = night("now", code=None)
+    book.save(now)
+    book.save(night("later", hours_ago=-1))
+    found = book.last_good(now, "installed")
+    assert found is not None
+    assert found.night == "quiet"
+    assert book.last_good(now, "newest") is None
+
+
+def test_a_noisy_night_is_compared_with_where_there_is_no_other(book):
+    book.save(night("noisy", hours_ago=80, steps={"probe": Outcome("noisy")}))
+    found = book.last_good(night("now"), "installed")
+    assert found is not None
+    assert found.noisy
+
+
+@pytest.mark.parametrize(
+    ("code", "fields"),
+    [
+        (0, {}),
+        (0, {"verdicts": [verdicts(same=5)]}),
+        (0, {"verdicts": [verdicts("release", slower=5)]}),
+        (0, {"verdicts": [verdicts(slower=5)], "steps": {"probe": Outcome("noisy")}}),
+        (1, {"verdicts": [verdicts(slower=1)]}),
+        (1, {"verdicts": [verdicts(slower=1)], "steps": {"report": Outcome("failed")}}),
+        (3, {"counted": rows(failed=1), "verdicts": [verdicts(slower=1)]}),
+        (3, {"counted": rows(missing=["x"])}),
+        (3, {"steps": {"measure installed": Outcome("failed")}}),
+        (5, {"counted": rows(ok=0, failed=5)}),
+        (5, {"environments": [Environment("newest")]}),
+        (6, {"steps": {"environment newest": Outcome("failed")}}),
+        (6, {"steps": {"history": Outcome("failed")}}),
+    ],
+)
+def test_a_night_ends_with_the_gravest_that_holds(code, fields):
+    assert exit_code(night("n", **fields)) == code
+
+
+def test_a_note_names_no_folder_and_no_address():
+    said = "/home/me/a b: pip --index https://me:secret@example.com/simple '/x/y/report.html' 1/2"
+    assert without_places(said) == "a b: pip --index (an address) 'report.html' 1/2"
+
+
+def test_environments_are_named_once_and_in_order():
+    assert environments.parse("newest, installed,0.11.2,newest") == [
+        *("newest", "installed", "0.11.2")
+    ]

@@ -1,0 +1,48 @@
+"""How long a large report takes to build, how big it is, and when its first figure is there.
+
+    python -m tests.performance.report_scale [--cases 500] [--nights 30]
+
+The rows are made up, 8 stages a case. The figure is timed from the navigation's start, in Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from harness.analysis.against import against_baseline
+from harness.records import STAGES
+from harness.report.assembling import assemble
+from harness.report.page import render
+from tests.report.conftest import start_browser, wait_until
+from tests.report.synthetic import CACHED, SIZES, frame
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=500)
+    parser.add_argument("--nights", type=int, default=30)
+    given = parser.parse_args()
+    workloads = [f"family{n % 9}.Workload{n}" for n in range(given.cases // len(SIZES))]
+    rows = frame(workloads, nights=given.nights, stages=(*STAGES, *CACHED))
+    began = time.perf_counter()
+    page = render(assemble(rows, against_baseline([]))).encode()
+    print(f"{len(rows)} rows: built in {time.perf_counter() - began:.1f} s, {len(page)} bytes")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "report.html")
+        file.write_bytes(page)
+        browser = start_browser(Path(folder, "profile"))
+        try:
+            for _ in range(3):
+                browser.get(file.as_uri())
+                # Marked by the page itself; polling from outside would add its own time.
+                first = wait_until(browser, "performance.getEntriesByName('figure')[0]?.startTime")
+                print(f"first figure after {first / 1000:.2f} s")
+        finally:
+            browser.quit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+
+import pytest
+
+from tests.report.conftest import wait_until
+from tests.report.synthetic import HOSTILE
+
+COMPLETE = "document.documentElement.dataset.complete === 'yes'"
+FIGURES = 8
+
+
+@pytest.fixture(scope="session")
+def file(hostile_page, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(hostile_page, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def page(chromium, file):
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    chromium.get_log("browser")
+    chromium.get(file.as_uri())
+    wait_until(chromium, COMPLETE)
+    yield chromium
+    # Vega-Lite warns of a height that follows the number of rows, which is meant.
+    said = chromium.get_log("browser")
+    assert [entry for entry in said if entry["level"] == "SEVERE"] == []
+
+
+def texts(page, selector):
+    return page.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector
+    )
+
+
+def test_every_figure_is_drawn(page):
+    marks = page.execute_script(
+        "return [...document.querySelectorAll('[data-figure]')].map(f => [f.dataset.figure,"
+        " f.querySelectorAll('.chart svg .role-mark path').length])"
+    )
+    assert len(marks) == FIGURES
+    assert all(count > 1 for _, count in marks), marks
+
+
+def test_hostile_names_stay_text(page):
+    assert page.execute_script("return document.querySelectorAll('main script').length") == 0
+    assert page.execute_script("return document.querySelectorAll('main b, main i').length") == 0
+    page.execute_script(
+        "[...document.querySelectorAll('button.more')].forEach(b => b.click())"
+        " || document.querySelectorAll('details').forEach(d => d.open = true)"
+    )
+    shown = set(texts(page, "[data-table=cases] tbody th"))
+    assert set(HOSTILE) <= shown
+    labels = " ".join(texts(page, "#figure-stages svg text"))
+    assert "<!-- size=" in labels
+    page.execute_script(
+        "const m = document.querySelector('#figure-stages svg .role-mark path');"
+        " m.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}))"
+    )
+    assert page.execute_script("return document.querySelectorAll('img, iframe').length") == 0
+
+
+def test_an_inline_handler_and_a_foreign_script_would_be_refused(chromium, file, hostile_page):
+    broken = file.with_name("broken.html")
+    attack = '<img src="https://example.invalid/x.png"><script>window.broken = 1</script></main>'
+    broken.write_text(hostile_page.replace("</main>", attack, 1), encoding="utf-8")
+    chromium.get_log("browser")
+    chromium.get(broken.as_uri())
+    wait_until(chromium, COMPLETE)
+    assert chromium.execute_script("return window.broken") is None
+    said = " ".join(entry["message"] for entry in chromium.get_log("browser"))
+    assert "script-src" in said
+    assert "img-src" in said
+
+
+def test_a_filter_acts_on_figures_and_tables(page):
+    page.find_element("name", "workload").send_keys("GOOD.work")
+    wait_until(page, "document.getElementById('status').textContent.startsWith('20 of')")
+    wait_until(page, COMPLETE)
+    assert set(texts(page, "[data-table=cases] tbody th")) == {"good.Work"}
+    labels = " ".join(texts(page, "#figure-stages svg text"))
+    assert "good.Work size=4096" in labels
+    assert "script" not in labels
+    assert texts(page, "#figure-history [data-pick=name] option")[0].startswith("good.Work")
+    page.execute_script("document.querySelector('[name=stage]').value = 'compile'")
+    page.execute_script("document.forms[0].dispatchEvent(new Event('input', {bubbles: true}))")
+    wait_until(page, "document.getElementById('status').textContent.startsWith('4 of')")
+    wait_until(page, COMPLETE)
+    heads = texts(page, "[data-table=cases] thead button")
+    assert "compile" in heads
+    assert "trace" not in heads
+
+
+def test_a_filter_that_nothing_fits_says_so(page):
+    page.find_element("name", "workload").send_keys("no such workload")
+    wait_until(page, "document.querySelector('#figure-stages .empty')")
+    wait_until(page, COMPLETE)
+
+
+def test_a_table_is_sorted_with_the_keyboard(page):
+    from selenium.webdriver.common.keys import Keys
+
+    def button():
+        return page.find_element("css selector", "[data-table=cases] [data-column=compile]")
+
+    def column():
+        cells = texts(page, "[data-table=cases] tbody td:nth-child(5)")
+        scale = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
+        return [float(t.split()[0]) * scale[t.split()[1]] for t in cells if t != "–"]
+
+    button().send_keys(Keys.ENTER)
+    assert column() == sorted(column(), reverse=True)
+    head = "document.querySelector('[data-table=cases] [aria-sort=descending]').textContent"
+    assert page.execute_script(f"return {head}") == "compile"
+    focused = page.execute_script("return document.activeElement.dataset.column")
+    assert focused == "compile"
+    page.switch_to.active_element.send_keys(Keys.SPACE)
+    assert column() == sorted(column())
+
+
+def test_each_figure_can_be_read_as_a_table(page):
+    page.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    for name in page.execute_script(
+        "return [...document.querySelectorAll('[data-figure]')].map(f => f.dataset.figure)"
+    ):
+        wait_until(page, f"document.querySelector('#figure-{name} details tbody tr')")
+    captions = page.execute_script(
+        "return [...document.querySelectorAll('table')].every(t => t.caption.textContent &&"
+        " t.querySelectorAll('thead th[scope=col][aria-sort]').length)"
+    )
+    assert captions
+    history = texts(page, "#figure-history details tbody tr")
+    assert len(history) == 6
+
+
+def test_dark_follows_the_system_and_the_button(page):
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    assert page.execute_script(colour) == "rgb(255, 255, 255)"
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": dark})
+    assert page.execute_script(colour) == "rgb(21, 24, 27)"
+    assert page.find_element("id", "theme").get_attribute("aria-pressed") == "true"
+    page.find_element("id", "theme").click()
+    assert page.execute_script(colour) == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_a_narrow_window_does_not_scroll_sideways(page, width):
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page.refresh()
+    wait_until(page, COMPLETE)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_headings_are_in_order_and_controls_are_labelled(page):
+    levels = page.execute_script(
+        "return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
+    unlabelled = page.execute_script(
+        "return [...document.querySelectorAll('input, select')].filter(e => !e.labels.length)"
+    )
+    assert unlabelled == []
+
+
+def test_it_prints(page):
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
+    hidden = page.execute_script(
+        "return getComputedStyle(document.getElementById('filters')).display"
+    )
+    assert hidden == "none"
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    printed = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert printed.startswith(b"%PDF")
+    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 3

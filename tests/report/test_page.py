@@ -1,0 +1,170 @@
+"""The page as text: what is in it, and what must never be."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.against import against_baseline
+from harness.analysis.load import load
+from harness.errors import UsageError
+from harness.report import asv_page, images, writing
+from harness.report.assembling import assemble
+from harness.report.content import Column, Table
+from harness.report.encoding import encode, rounded, to_script
+from harness.report.page import render
+from tests.report.conftest import RESULTS
+from tests.report.synthetic import HOSTILE, cached, frame
+
+NOTHING = against_baseline([])
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return assemble(load(RESULTS), against_baseline(RESULTS))
+
+
+def without_scripts(page):
+    return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def embedded(page):
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(data.group(1))
+
+
+def test_committed_results_make_a_small_page(committed):
+    page = render(committed)
+    assert len(page.encode()) < 2_000_000
+    for name in ("stages", "scaling", "cache", "ratios", "roofline", "facts"):
+        assert f'data-figure="{name}"' in page
+    assert "harness run --night NAME" in page  # one commit has no history yet
+
+
+def test_nothing_is_loaded_from_elsewhere(hostile_page):
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', hostile_page).group(1)
+    assert policy.startswith("default-src &#39;none&#39;")
+    assert "unsafe-eval" not in policy
+    assert "http" not in policy
+    markup = without_scripts(hostile_page)
+    assert not re.search(r"""(src|href|action)\s*=\s*["']?(https?:)?//""", markup)
+    assert not re.search(r"@import|url\(", markup)
+    assert not re.search(r"""<[^>]*\son\w+\s*=\s*["']""", markup)
+
+
+def test_hostile_names_are_data_only(hostile_page):
+    markup = without_scripts(hostile_page)
+    assert "alert(1)</script>" not in hostile_page
+    assert "<script>alert" not in hostile_page
+    assert "x' onmouseover" not in markup
+    workloads = embedded(hostile_page)["tables"]["stages"]["values"]["workload"]["d"]
+    assert set(HOSTILE) <= set(workloads)
+
+
+def test_the_data_of_a_page_can_close_nothing():
+    text = to_script({"a": "</script><!-- & \u2028", "b": "ضرب"})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"a": "</script><!-- & \u2028", "b": "ضرب"}
+
+
+def test_a_table_keeps_four_digits_and_says_what_is_unknown():
+    data = pd.DataFrame({"name": ["a", "b", "a"], "time": [1.23456, np.nan, np.inf]})
+    table = Table("t", "c", (Column("name", "n"), Column("time", "t", "seconds")), data)
+    assert encode(table)["values"] == {
+        "name": {"i": [0, 1, 0], "d": ["a", "b"]},
+        "time": [1.235, None, None],
+    }
+    assert rounded(123456.0) == 123500
+
+
+def test_a_changed_level_is_in_the_history_and_in_the_summary():
+    report = assemble(frame(["a.A", "b.B"], nights=8), NOTHING)
+    by_name = {section.name: section for section in report.sections}
+    changes = next(t for t in by_name["history"].tables if t.name == "changes").data
+    assert set(changes["workload"]) == {"a.A"}
+    assert set(changes["stage"]) == {"compile"}
+    assert any("change points" in line for line in dict_of(report)["What changed"])
+
+
+def test_a_slower_newest_night_is_named_at_the_top():
+    report = assemble(frame(["a.A", "b.B"], nights=2), NOTHING)
+    assert any("compile of a.A" in line for line in dict_of(report)["What changed"])
+
+
+def dict_of(report):
+    return {question: lines for question, lines, _ in report.answers}
+
+
+def test_what_is_not_ok_is_said_with_its_reason():
+    broken = frame(["a.A"])
+    broken.loc[0, ["status", "reason", "value"]] = ["refused", "2 compilations", np.nan]
+    broken.loc[1, ["status", "reason", "value"]] = ["failed", "ValueError: no", np.nan]
+    broken.attrs["problems"] = {"torn": 3}
+    report = assemble(broken, NOTHING)
+    doubts = " ".join(dict_of(report)["What cannot be trusted"])
+    assert "refused: 1" in doubts
+    assert "failed: 1" in doubts
+    assert "3 torn by a crash" in doubts
+    page = embedded(render(report))
+    assert "2 compilations" in page["tables"]["reasons"]["values"]["reason"]["d"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        frame(["a.A"]).assign(value=np.nan, status="failed", reason="no"),
+        frame(["a.A"], sizes=[8], n=1).assign(low=np.nan, high=np.nan),
+        frame(["a.A"], nights=3).assign(started_at=pd.NaT),
+        frame(["a.A"], nights=2).assign(environment=None, fingerprint=""),
+        frame(["a.A"]).rename(columns={"size": "case"}),
+        cached("a.A"),
+        frame(["a.A"]).iloc[:0],
+        frame(["process"], stages=["import"]),
+    ],
+    ids=["failed", "one", "no clock", "bare", "axis case", "cache", "empty", "instruments"],
+)
+def test_odd_frames_still_make_a_page(odd):
+    page = render(assemble(odd, NOTHING))
+    assert embedded(page)["figures"] is not None
+
+
+def test_figures_are_drawn_as_files_by_the_same_specifications(hostile_report, tmp_path):
+    written = images.write(hostile_report, tmp_path)
+    assert {path.stem for path in written} == {
+        *("stages", "verdicts", "history", "scaling", "cache", "ratios", "roofline", "facts"),
+    }
+    for path in written:
+        text = path.read_text()
+        assert text.startswith("<svg")
+        assert "currentColor" not in text
+        assert "<script>alert" not in text
+        assert text.count("<path") > 5, path
+
+
+def test_asvs_page_gets_one_link_however_often(tmp_path):
+    with pytest.raises(UsageError, match="asv publish"):
+        asv_page.check(tmp_path)
+    page = tmp_path / "index.html"
+    page.write_text('<ul><li id="nav-li-graphdisplay">x</li></ul><body></body>')
+    asv_page.check(tmp_path)
+    assert asv_page.link(tmp_path)
+    assert not asv_page.link(tmp_path)
+    assert page.read_text().count("report.html") == 1
+    assert page.read_text().index("report.html") < page.read_text().index("graphdisplay")
+
+
+def test_asvs_own_page_has_the_place_for_the_link():
+    from importlib import resources
+
+    own = (resources.files("asv") / "www" / "index.html").read_text()
+    assert asv_page.linked(own).index("report.html") < own.index("</nav>")
+
+
+def test_an_address_that_runs_a_script_is_refused():
+    assert writing.links("../html") == [("asv’s pages", "../html")]
+    with pytest.raises(UsageError, match="expected a path"):
+        writing.links("javascript:alert(1)")

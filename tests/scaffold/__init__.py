@@ -1,0 +1,1 @@
+"""Tests of `harness init`, on packages made for the purpose."""

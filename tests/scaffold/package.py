@@ -1,0 +1,124 @@
+"""A small project of a user's own, with the commands of an installed harness and asv at hand."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import harness
+
+MODELS = '''\
+import jax
+
+
+def predict(w, b, x):
+    """A dense layer with ReLU."""
+    return jax.nn.relu(x @ w + b)
+
+
+def total(x):
+    return x.sum()
+
+
+def repeated(x, times):
+    return x if times > 3 else 2 * x
+
+
+NUMBER = 3
+'''
+
+PREDICT = (
+    "--function mypackage.models:predict "
+    '--arg "float32[784,256]" --arg "float32[256]" --arg "float32[64,784]"'
+)
+
+
+class Package:
+    """A package in `folder`; git and home are those of a fresh user."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        name: str = "mypackage",
+        layout: str = "src",
+        at: str = "",
+        models: str = MODELS,
+        git: bool = True,
+    ) -> None:
+        self.top = folder / "repository"
+        self.folder = self.top / at
+        self.bin = folder / "bin"
+        self.home = folder / "home"
+        self.home.mkdir(parents=True)
+        self.bin.mkdir()
+        for command in ("harness", "asv"):  # as pip would install them
+            script = self.bin / command
+            script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {command} "$@"\n')
+            script.chmod(0o755)
+        place = self.folder / ("src" if layout == "src" else "")
+        package = name.replace("-", "_")
+        self.write(place / package / "__init__.py", "")
+        self.write(place / package / "models.py", models)
+        self.write(
+            self.folder / "pyproject.toml",
+            f'[project]\nname = "{name}"\nversion = "1"\ndependencies = ["jax"]\n',
+        )
+        self.path = os.pathsep.join([str(Path(harness.__file__).parents[1]), str(place)])
+        if git:
+            self.run("git init --quiet --initial-branch=trunk .", cwd=self.top)
+            self.run("git add . && git commit --quiet -m 'A package'", cwd=self.top)
+
+    @staticmethod
+    def write(file: Path, text: str) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def run(self, command: str, *, code: int = 0, cwd: Path | None = None, **variables: str) -> str:
+        """Run a line of shell and return what it said; its exit code must be `code`."""
+        steering = ("HARNESS_", "GIT_", "ASV_", "JAX_", "XLA_", "PYTHON")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(steering)}
+        done = subprocess.run(
+            ["bash", "-ec", command],
+            cwd=cwd or self.folder,
+            env={
+                **kept,
+                "HOME": str(self.home),
+                "PATH": f"{self.bin}{os.pathsep}{kept['PATH']}",
+                # Stands for `pip install -e .`, which would need an index.
+                "PYTHONPATH": self.path,
+                "ASV_PYTHONPATH": self.path,
+                "JAX_PLATFORMS": "cpu",
+                "GIT_CONFIG_GLOBAL": os.devnull,
+                **{
+                    f"GIT_{who}_{what}": value
+                    for who in ("AUTHOR", "COMMITTER")
+                    for what, value in (("NAME", "tester"), ("EMAIL", "tester@example.com"))
+                },
+                **variables,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, f"{command} ended with {done.returncode}:\n{done.stdout}"
+        return done.stdout
+
+    def init(self, arguments: str = "", **options: object) -> str:
+        return self.run(f"harness init {arguments}", **options)
+
+    def text(self, file: str) -> str:
+        return (self.folder / file).read_text(encoding="utf-8")
+
+    def files(self) -> dict[str, tuple[str, int]]:
+        """Return every file's text and time of change, but git's own."""
+        return {
+            str(file.relative_to(self.top)): (file.read_text(), file.stat().st_mtime_ns)
+            for file in sorted(self.top.rglob("*"))
+            if file.is_file() and ".git" not in file.relative_to(self.top).parts
+        }

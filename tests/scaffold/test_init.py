@@ -1,0 +1,273 @@
+"""What `harness init` writes, keeps and refuses."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.scaffold.package import PREDICT, Package
+
+WORKFLOWS = ".github/workflows"
+WRITTEN = {
+    "asv.conf.json",
+    "benchmarks/__init__.py",
+    "benchmarks/predict.py",
+    f"{WORKFLOWS}/benchmarks.yml",
+    f"{WORKFLOWS}/benchmarks-nightly.yml",
+    ".gitignore",
+}
+
+
+def tool(name):
+    found = shutil.which(name, path=os.pathsep.join([str(Path(sys.executable).parent), os.defpath]))
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def configuration(package):
+    """Return what asv reads, as it reads it."""
+    from asv.config import Config
+
+    return vars(Config.load(str(package.folder / "asv.conf.json")))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A package of a src layout, set up for its function."""
+    package = Package(tmp_path_factory.mktemp("measured"))
+    package.said = package.init(PREDICT)
+    return package
+
+
+def test_what_is_written_is_told_with_three_next_commands(measured):
+    lines = measured.said.splitlines()
+    assert {line.split()[1] for line in lines if line.startswith("wrote")} == WRITTEN
+    commands = lines[lines.index("Next:") + 1 :][:3]
+    assert [line.split()[0] for line in commands] == ["harness", "asv", "asv"]
+    assert "mypackage.models:predict traces; sweep: size = 64, 256." in lines
+
+
+def test_a_second_run_changes_nothing(measured):
+    before = measured.files()
+    said = measured.init(PREDICT)
+    assert measured.files() == before
+    assert {
+        line.split()[1] for line in said.splitlines() if line.startswith("unchanged")
+    } == WRITTEN
+
+
+def test_the_workload_names_the_function_and_sweeps_the_batch(measured):
+    text = measured.text("benchmarks/predict.py")
+    assert "function = staticmethod(mypackage.models.predict)" in text
+    assert 'sweep = {"size": [64, 256]}' in text
+    assert 'spec((784, 256), "float32")' in text
+    assert 'spec((256,), "float32")' in text
+    assert 'spec((size, 784), "float32")' in text
+
+
+def test_asv_gets_a_matrix_of_this_jax_and_the_harness(measured):
+    conf = configuration(measured)
+    assert conf["matrix"]["req"] == {
+        "jax": [version("jax")],
+        "jax-harness": [""],
+        "pip+asv_runner": [version("asv_runner")],
+    }
+    assert conf["pythons"] == [".".join(map(str, sys.version_info[:2]))]
+    assert (conf["project"], conf["repo"], conf["branches"]) == ("mypackage", ".", ["HEAD"])
+    assert conf["launch_method"] == "forkserver"
+
+
+def test_asv_makes_an_environment_of_the_matrix(measured):
+    script = (
+        "from asv import config, environment\n"
+        "from asv.plugin_manager import plugin_manager\n"
+        "conf = config.Config.load()\n"
+        "for plugin in conf.plugins: plugin_manager.import_plugin(plugin)\n"
+        "print([e.name for e in environment.get_environments(conf, [])])"
+    )
+    said = measured.run(f'"{sys.executable}" -c "{script}"')
+    python = ".".join(map(str, sys.version_info[:2]))
+    if "virtualenv-py" not in said:
+        pytest.skip(f"asv finds no python{python} on PATH: {said}")
+    assert f"virtualenv-py{python}-jax{version('jax')}-jax-harness" in said
+
+
+@pytest.mark.parametrize("name", ["benchmarks.yml", "benchmarks-nightly.yml"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check-jsonschema", "--builtin-schema", "vendor.github-workflows"],
+        ["zizmor", "-q", "--offline"],
+    ],
+)
+def test_the_workflows_are_valid_and_safe(measured, name, command):
+    program, *options = command
+    file = measured.folder / WORKFLOWS / name
+    done = subprocess.run(
+        [tool(program), *options, file], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_linter_of_workflows_finds_what_is_unsafe(measured, tmp_path):
+    text = measured.text(f"{WORKFLOWS}/benchmarks.yml").replace(
+        "pull_request:", "pull_request_target:"
+    )
+    file = tmp_path / "benchmarks.yml"
+    file.write_text(text.replace("persist-credentials: false", "persist-credentials: true"))
+    done = subprocess.run(
+        [tool("zizmor"), "-q", "--offline", file], capture_output=True, check=False
+    )
+    assert done.returncode != 0
+
+
+def test_a_dry_run_shows_the_files_and_writes_none(tmp_path):
+    package = Package(tmp_path)
+    before = package.files()
+    said = package.init(f"--dry-run {PREDICT}")
+    assert package.files() == before
+    assert said.count("would write") == len(WRITTEN)
+    assert "function = staticmethod(mypackage.models.predict)" in said
+
+
+def test_without_a_function_an_example_is_written_that_runs(tmp_path):
+    package = Package(tmp_path, name="my-package", layout="flat", git=False)
+    said = package.init()
+    assert "There is no git repository here" in said
+    text = package.text("benchmarks/example.py")
+    assert "function = staticmethod(my_package.mymodule.f)" in text
+    assert "2 measured" in package.run("harness run --effort quick")
+    assert json.loads(json.dumps(configuration(package)["project"])) == "my-package"
+
+
+def test_no_example_is_added_where_there_are_modules(tmp_path):
+    package = Package(tmp_path)
+    package.write(package.folder / "benchmarks" / "mine.py", "")
+    package.init()
+    assert not (package.folder / "benchmarks" / "example.py").exists()
+
+
+def test_files_that_are_there_are_kept_and_what_they_lack_is_told(tmp_path):
+    package = Package(tmp_path)
+    conf = '{"version": 1, "project": "p", "repo": ".", "benchmark_dir": "perf"} // mine\n'
+    package.write(package.folder / "asv.conf.json", conf)
+    package.write(package.folder / "perf" / "__init__.py", "# mine\n")
+    package.write(package.folder / ".gitignore", "build/")
+    said = package.init(PREDICT)
+    assert package.text("asv.conf.json") == conf
+    assert "asv.conf.json: is there, left as it is; it needs these lines:" in said
+    assert '"plugins": [".harness.asv_environment"],' in said
+    assert package.text("perf/__init__.py") == "# mine\n"
+    assert "suite.install()" in said
+    assert "predict" in package.text("perf/predict.py")
+    assert package.text(".gitignore") == "build/\n.asv/\n"
+
+
+def test_force_replaces_files_and_keeps_what_git_ignores(tmp_path):
+    package = Package(tmp_path)
+    package.write(package.folder / "asv.conf.json", "no JSON at all")
+    package.write(package.folder / ".gitignore", "build/\n.asv\n")
+    said = package.init(code=2)
+    assert "cannot be read" in said
+    assert "--force" in said
+    package.init("--force")
+    assert configuration(package)["benchmark_dir"] == "benchmarks"
+    assert package.text(".gitignore") == "build/\n.asv\n"
+
+
+def test_functions_of_one_name_get_modules_of_their_own(tmp_path):
+    package = Package(tmp_path)
+    package.write(
+        package.folder / "src" / "mypackage" / "others.py", "def total(x):\n    return x\n"
+    )
+    package.init('--function mypackage.models:total --arg "int32[8]"')
+    package.init('--function mypackage.others:total --arg "int32[8]"')
+    assert "(mypackage.models.total)" in package.text("benchmarks/total.py")
+    assert "(mypackage.others.total)" in package.text("benchmarks/others_total.py")
+
+
+def test_a_project_in_a_subfolder_names_the_repository_above_it(tmp_path):
+    package = Package(tmp_path, at="packages/mine")
+    said = package.init(f"packages/mine {PREDICT}", cwd=package.top)
+    assert "cd packages/mine && harness run" in said
+    conf = configuration(package)
+    assert (conf["repo"], conf["repo_subdir"]) == ("../..", "packages/mine")
+    workflow = (package.top / WORKFLOWS / "benchmarks.yml").read_text()
+    assert 'working-directory: "packages/mine"' in workflow
+    assert "Predict" in package.run("harness list")
+
+
+def test_a_module_that_starts_jax_is_not_forked(tmp_path):
+    models = "import jax.numpy as jnp\n\nW = jnp.ones(4)\n\n\ndef scaled(x):\n    return x * W\n"
+    package = Package(tmp_path, models=models)
+    said = package.init('--function mypackage.models:scaled --arg "float32[8,4]"')
+    assert "Importing mypackage.models starts JAX" in said
+    assert configuration(package)["launch_method"] == "spawn"
+    assert 'sweep = {"size": [8, 32]}' in package.text("benchmarks/scaled.py")
+
+
+def test_64_bit_arguments_switch_64_bit_types_on(tmp_path):
+    package = Package(tmp_path)
+    package.init('--function mypackage.models:total --arg "float64[8]"')
+    assert "x64 = True" in package.text("benchmarks/total.py")
+
+
+WRONG = {
+    "--function mypackage.models.predict": "expected package.module:function",
+    "--function mypackage.models:predict": "needs the shapes and dtypes of its arguments",
+    '--function mypackage.models:total --arg "float32(8)"': "--arg 'float32(8)': expected",
+    '--function mypackage.models:total --arg "float32[8;4]"': "--arg 'float32[8;4]': expected",
+    '--function mypackage.models:total --arg "float33[8]"': "float33",
+    '--arg "float32[8]"': "--arg needs the function",
+    '--function a:b --function c:d --arg "float32[8]"': "--function is given more than once",
+    '--function mypackage.nope:f --arg "float32[8]"': "No module named 'mypackage.nope'",
+    '--function mypackage.models:nope --arg "float32[8]"': "mypackage.models has no nope",
+    '--function mypackage.models:NUMBER --arg "float32[8]"': "a function; it is of type int",
+    '--function mypackage.models:predict --arg "float32[8]"': "missing 2 required positional",
+    '--function mypackage.models:repeated --arg "float32[8]" --arg "int32[]"': "TracerBool",
+    "nowhere": "nowhere is no folder",
+    "pyproject.toml": "pyproject.toml is no folder",
+}
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory):
+    return Package(tmp_path_factory.mktemp("untouched"))
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_wrong_usage_says_what_and_writes_nothing(untouched, arguments):
+    before = untouched.files()
+    said = untouched.init(arguments, code=2)
+    assert WRONG[arguments] in said
+    assert "Traceback" not in said
+    assert untouched.files() == before
+
+
+def test_a_package_that_is_not_installed_is_told_from_one_that_is(untouched):
+    said = untouched.init(PREDICT, code=2, ASV_PYTHONPATH="")
+    assert "python -m pip install -e ." in said
+
+
+def test_a_place_that_cannot_be_written_leaves_everything_as_it_was(tmp_path):
+    package = Package(tmp_path)
+    package.write(package.folder / "benchmarks", "a file where the folder should be")
+    before = package.files()
+    said = package.init(code=2)
+    assert "is a file, not a folder. Nothing has been written." in said
+    assert package.files() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_refused(tmp_path):
+    package = Package(tmp_path)
+    package.folder.chmod(0o555)
+    said = package.init(code=2)
+    package.folder.chmod(0o755)
+    assert "is read-only for you. Nothing has been written." in said

@@ -1,0 +1,202 @@
+"""What `harness compare` prints, and with which code it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+
+import msgspec
+import pytest
+
+from harness import cli
+from harness.analysis.verdicts import stored_rates
+from harness.errors import HarnessWarning
+from harness.records import encode
+from harness.store import Store, store_path
+from tests.analysis.trees import COMMIT
+from tests.verdicts.arms_of import OTHER, records, tree
+from tests.verdicts.test_rules import rates_of
+
+
+@pytest.fixture
+def compare(monkeypatch, capsys):
+    """Run `harness compare`; return its exit code, output and errors."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["harness", "compare", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out = capsys.readouterr()
+        return ended.value.code or 0, out.out, out.err
+
+    return run
+
+
+def test_a_table_has_the_worst_first_and_counts_what_is_same(compare, tmp_path):
+    folder = tree(tmp_path, factor=1.2, stages=("compile", "trace"))
+    code, out, _ = compare(COMMIT, OTHER, "-r", folder, "--stage", "compile")
+
+    assert code == 1
+    assert out.splitlines()[0] == "A: commit=01234567 · B: commit=ffffffff"
+    assert "family.Work" in out
+    assert "% slower (5 % counts)" in " ".join(out.split())
+    assert "Error rates of box: unknown; `harness aa` measures them." in out
+
+
+def test_nothing_slower_ends_with_0_and_nothing_comparable_with_4(compare, tmp_path):
+    same = tree(tmp_path / "same")
+    other = tree(tmp_path / "other", version="2.b")
+
+    code, out, _ = compare(COMMIT, OTHER, "-r", same, "--stage", "compile")
+    assert (code, "Not listed: 1 same" in out) == (0, True)
+    code, out, err = compare(COMMIT, OTHER, "-r", other)
+    assert (code, "nothing is comparable" in err) == (4, True)
+    assert "the workload or the method changed: 1.aaaa → 2.b" in out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere", OTHER], "is no path"),
+        ([COMMIT, OTHER, "--explain", "--format", "json"], "--explain is for reading"),
+        ([COMMIT, OTHER, "--stage", "link"], "No row has the stage 'link'"),
+    ],
+)
+def test_wrong_usage_ends_with_2(compare, tmp_path, arguments, said):
+    code, _, err = compare(*arguments, "-r", tree(tmp_path))
+
+    assert (code, said in err) == (2, True)
+
+
+def test_json_is_strict_and_complete(compare, tmp_path):
+    folder = tree(tmp_path, factor=1.2)
+    for one in records(n=1, workload="family.Few", commit=COMMIT):
+        Store(store_path(folder, "box", COMMIT, one.env)).append([one])
+    code, out, _ = compare(COMMIT, OTHER, "-r", folder, "--format", "json")
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    found = json.loads(out, parse_constant=refuse)
+    assert code == 1
+    assert found["counts"]["slower"] == 1
+    assert found["schema"] == 1
+    assert found["rows"][0]["stage"] == "compile"
+    assert found["rows"][0]["size"] == 8
+    assert found["rows"][0]["cause"] == ""
+    assert found["rows"][1]["ratio"] is None
+    assert found["rows"][1]["reason"] == "only in A"
+    assert found["error_rates"] == {"box": None}
+
+
+def test_csv_has_a_line_per_row(compare, tmp_path):
+    _, out, _ = compare(COMMIT, OTHER, "-r", tree(tmp_path), "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+
+    assert [(row["stage"], row["verdict"]) for row in rows] == [("compile", "same")]
+
+
+HOSTILE = ("<script>alert(1)</script>", "مقياس.عمل", "a|b`c*_x_", "[bold]not[/bold] @someone")
+
+
+def test_names_are_text_in_every_format(compare, tmp_path):
+    one, other = tmp_path / "a", tmp_path / "b"
+    for folder, factor in ((one, 1.0), (other, 1.5)):
+        for name in HOSTILE:
+            tree(folder, workload=name, factor=factor)
+    arms = (one, other, "-s", "[^k]$", "--case", "size=8")
+
+    _, markdown, _ = compare(*arms, "--format", "markdown")
+    assert "<script" not in markdown
+    assert "&lt;script&gt;" in markdown
+    assert "a\\|b\\`c\\*\\_x\\_" in markdown
+    assert "@" not in markdown
+    assert "مقياس.عمل" in markdown
+    for form in ("table", "json", "csv"):
+        _, out, _ = compare(*arms, "--format", form)
+        assert all(name in out for name in HOSTILE[1:2])
+        assert "<script>" in out
+        assert "[bold]not" in out
+
+
+def test_markdown_folds_what_did_not_become_slower_or_faster(compare, tmp_path):
+    folder = tree(tmp_path / "r", factor=1.2)
+    one = records(workload="family.Gone", commit=COMMIT)
+    Store(store_path(folder, "box", COMMIT, one[0].env)).append(one)
+    output = tmp_path / "deep" / "comment.md"
+    code, out, _ = compare(COMMIT, OTHER, "-r", folder, "--format", "markdown", "-o", output)
+    text = output.read_text()
+
+    assert (code, out) == (1, "")
+    assert text.startswith("**1 slower, 1 incomparable**")
+    assert "<details><summary>1 incomparable</summary>" in text
+    assert text.index("### Slower") < text.index("<details>")
+    assert "<sub>Error rates of box: unknown" in text
+
+
+def test_explain_shows_processes_samples_hosts_programs_and_the_rule(compare, tmp_path):
+    folder = tree(tmp_path, factor=1.2, fingerprint="f" * 16)
+    arguments = (COMMIT, OTHER, "-r", folder, "--stage", "compile", "--explain")
+    _, out, _ = compare(*arguments)
+
+    assert "family.Work · size=8 · compile: slower" in out
+    assert "% slower (5 % counts)" in out
+    assert "alpha 0.05" in out
+    assert out.count("family.Work@cpu#") == 16
+    assert " / compile 1.0 ms = " in out
+    assert "program: not known" in out
+    assert "program ffffffffffff" in out
+
+
+def test_explain_reads_the_records_of_files_and_does_without_records(compare, tmp_path):
+    folder = tree(tmp_path / "r", factor=1.2)
+    old, new = sorted((folder / "box" / "records").iterdir())
+    _, out, _ = compare(old, new, "-r", tmp_path / "none", "--explain")
+
+    assert out.count("family.Work@cpu#") >= 16
+    assert "1 slower" in out
+
+
+def test_the_error_rates_of_the_machine_stand_under_a_comparison(compare, tmp_path):
+    folder = tree(tmp_path)
+    (folder / "box" / "aa").mkdir()
+    rates = rates_of([1.01])
+    (folder / "box" / "aa" / "one.json").write_bytes(msgspec.json.encode(rates))
+    _, out, _ = compare(COMMIT, OTHER, "-r", folder)
+
+    assert (
+        "On box, identical arms were called different in 0 of 400 rows (95 %: 0 to 0.9 %; effort "
+        "default)." in out
+    )
+
+
+def test_the_newest_error_rates_of_the_effort_come_first_and_bad_files_are_named(tmp_path):
+    place = tmp_path / "box" / "aa"
+    place.mkdir(parents=True)
+    for number, (effort, at) in enumerate((("default", 1), ("default", 2), ("quick", 3))):
+        one = msgspec.structs.replace(rates_of([], effort=effort), started_at_ms=at)
+        (place / f"{number}.json").write_bytes(msgspec.json.encode(one))
+
+    assert stored_rates.newest(tmp_path, "box", "default").started_at_ms == 2
+    assert stored_rates.newest(tmp_path, "box", "6x1").started_at_ms == 3
+    assert stored_rates.newest(tmp_path, "elsewhere") is None
+    (place / "9.json").write_text("{}")
+    with pytest.warns(HarnessWarning, match=r"9\.json are left out"):
+        stored_rates.newest(tmp_path, "box")
+    other = msgspec.structs.replace(rates_of([]), schema=99)
+    (place / "9.json").write_bytes(msgspec.json.encode(other))
+    with pytest.warns(HarnessWarning, match="schema version 99"):
+        stored_rates.newest(tmp_path, "box")
+
+
+def test_records_of_another_schema_version_are_left_out_and_said(compare, tmp_path):
+    folder = tree(tmp_path)
+    file = next((folder / "box" / "records").iterdir())
+    with file.open("ab") as handle:
+        handle.write(encode(msgspec.structs.replace(records()[0], schema=99)))
+    code, _, err = compare(COMMIT, OTHER, "-r", folder)
+
+    assert code == 0
+    assert "1 line(s) of another schema version" in err
