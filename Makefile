@@ -17,7 +17,7 @@ INSTALLED = $(VENV)/.installed
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench gpu test test-releases lint lock clean
+.PHONY: help setup bench gpu test test-releases lint lock notebook clean
 
 help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
@@ -32,6 +32,7 @@ help:
 	@echo 'make test-releases  run the tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
 	@echo 'make lint           ruff and mypy'
 	@echo 'make lock           write constraints*.txt anew with the newest versions'
+	@echo 'make notebook       execute docs/analysis.ipynb anew, on results/'
 	@echo 'make clean          remove environments and caches; results/ stays'
 	@echo
 	@echo 'PYTHON=python3.12 picks the interpreter (now: $(PYTHON)).'
@@ -178,6 +179,9 @@ lock:
 	  cat "$$tmp/lock"; } >constraints.txt; \
 	{ echo '# Python 3.12 and 3.13, JAX 0.11.2. Written by: make lock'; \
 	  cat "$$tmp/lock-jax-0.11"; } >constraints-jax-0.11.txt
+
+notebook: setup
+	$(BIN)/python -m tests.notebook docs/analysis.ipynb
 
 clean:
 	rm -rf $(VENV) .venvs .asv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
