@@ -10,6 +10,7 @@ import time
 import pandas as pd
 import pytest
 
+from harness import cli
 from harness.analysis.load import load
 from tests.sweeps import SUITES
 
@@ -209,11 +210,11 @@ def test_help_teaches_commands_and_exit_codes():
     assert done.returncode == 0
     for text in (
         "harness run Gelu --case size=1024",
-        "Exit codes: 0 fine; 2 wrong usage",
+        "Exit codes: 0 fine; 1 something is slower; 2 wrong usage",
         "export",
     ):
         assert text in done.stdout
-    for command in ("list", "run", "show", "export"):
+    for command in ("list", "run", "show", "export", "compare", "aa", "history", "report", "init"):
         assert harness(command, "--help").returncode == 0
 
 
@@ -229,3 +230,14 @@ def test_a_machine_without_git_measures_all_the_same(tmp_path):
     frame = load(tmp_path / "results")
     assert set(frame["commit"]) == {""}
     assert frame["commit_date"].isna().all()
+
+
+def test_an_error_in_the_harness_is_not_taken_for_something_slower(monkeypatch, capsys):
+    def broken(**options):
+        raise RuntimeError("nobody thought of this")
+
+    monkeypatch.setattr(cli, "app", broken)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == cli.DEFECT != 1
+    assert "nobody thought of this" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,17 +28,33 @@ if TYPE_CHECKING:
 
 FINE, WRONG_USAGE, SOME_FAILED, NOTHING_MEASURED, INTERRUPTED = 0, 2, 3, 4, 130
 
+DEFECT = 70
+"""Python would end with 1, which stands for something that is slower."""
+
 HELP = """Measure where a JAX program's time goes: trace, lower, compile, execute.
 
+Measure:
+
 \b
+  harness init                          benchmarks for a project of your own
   harness list                          the workloads in benchmarks/
   harness run --effort quick            measure all of them once, in about a minute
   harness run Gelu --case size=1024     measure one case, in 8 processes
   harness run --target gpu:h200         compile all of them for an H200 that is not here
   harness targets                       where programs can be built, and where run
+  harness nightly                       a whole night on this machine, restartable
+
+Read:
+
+\b
   harness show                          the table of stages of the newest commit
-  harness ir Mlp --facts                what XLA built; without --facts its text
+  harness compare HEAD~1 HEAD           did my last commit make it slower?
+  harness history                       when did it become slower?
+  harness aa                            how often such verdicts are wrong on this machine
   harness baselines                     XLA beside NumPy or CuPy, where that was measured
+  harness ir Mlp --facts                what XLA built; without --facts its text
+  harness cache                         the persistent compilation cache: what it does and saves
+  harness report                        all of it in one HTML file
   harness export -o results.parquet     every row, for pandas and friends
 
 A workload is a class in benchmarks/ (see docs/cookbook.md); the same class runs under `asv run`,
@@ -45,8 +62,8 @@ and in a notebook with harness.sweep(MyWorkload). What is measured goes to resul
 run resumes and `harness.load("results")` reads it into pandas.
 
 \b
-Exit codes: 0 fine; 2 wrong usage; 3 some cases failed; 4 nothing was measured or found;
-130 interrupted (what was finished is kept).
+Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed; 4 nothing was
+measured or found; 70 an error in the harness; 130 interrupted (what was finished is kept).
 """
 
 app = typer.Typer(
@@ -94,6 +111,9 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:  # the reader, a pager or head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception:
+        traceback.print_exc()
+        sys.exit(DEFECT)
 
 
 def _say(text: str) -> None:

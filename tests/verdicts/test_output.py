@@ -12,6 +12,7 @@ import pytest
 
 from harness import cli
 from harness.analysis.verdicts import stored_rates
+from harness.analysis.verdicts.error_rates import Power, Rate
 from harness.errors import HarnessWarning
 from harness.records import encode
 from harness.store import Store, store_path
@@ -163,12 +164,14 @@ def test_the_error_rates_of_the_machine_stand_under_a_comparison(compare, tmp_pa
     folder = tree(tmp_path)
     (folder / "box" / "aa").mkdir()
     rates = rates_of([1.01])
+    found = Rate(19, 20, 0.75, 1.0)
+    rates.power = [Power("compile", 0.2, "default", found), Power("trace", 0.1, "quick", found)]
     (folder / "box" / "aa" / "one.json").write_bytes(msgspec.json.encode(rates))
     _, out, _ = compare(COMMIT, OTHER, "-r", folder)
 
     assert (
         "On box, identical arms were called different in 0 of 400 rows (95 %: 0 to 0.9 %; effort "
-        "default)." in out
+        "default). Slow-downs put in were found: compile +20% in 19 of 20.\n" in out
     )
 
 

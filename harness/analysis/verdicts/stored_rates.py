@@ -53,14 +53,20 @@ def _warn(path: Path, why: str) -> None:
 
 
 def rates_text(rates: ErrorRates | None, machine: str) -> str:
-    """Return in a sentence how often verdicts are wrong on a machine."""
+    """Return how often verdicts are wrong on a machine, and which slow-downs they find."""
     if rates is None:
         return f"Error rates of {machine}: unknown; `harness aa` measures them."
     flagged = rates.flagged
-    return (
+    said = (
         f"On {machine}, identical arms were called different in {flagged.count} of {flagged.of} "
         f"rows (95 %: {_interval(flagged)}; effort {rates.effort})."
     )
+    found = [
+        f"{one.stage} +{one.effect:.0%} in {one.found.count} of {one.found.of}"
+        for one in rates.power
+        if one.effort == rates.effort and one.found.of
+    ]
+    return f"{said} Slow-downs put in were found: {', '.join(found)}." if found else said
 
 
 def _interval(rate: Rate) -> str:
