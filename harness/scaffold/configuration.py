@@ -23,9 +23,21 @@ SPAWN = """\
     // Importing the function that is measured starts a JAX backend, which does not survive forking.
     "launch_method": "spawn",
 """
-WHEEL = """\
+INSTALL = (
+    "in-dir={env_dir} python -m pip install {wheel_file}",
+    "in-dir={env_dir} python -m pip install --force-reinstall --no-deps {wheel_file}",
+)
+"""asv's default is one call with --force-reinstall, which reinstalls the dependencies as well: the
+newest JAX instead of the one that an environment is called after (asv 0.6.6)."""
+
+WHEEL = f"""\
     // asv's default collects the wheels of the dependencies as well and cannot decide between them.
-    "build_command": ["python -m pip wheel --no-deps -w {build_cache_dir} {build_dir}"],
+    "build_command": ["python -m pip wheel --no-deps -w {{build_cache_dir}} {{build_dir}}"],
+    // asv's default reinstalls the dependencies as well: the newest JAX, whatever the matrix says.
+    "install_command": [
+        "{INSTALL[0]}",
+        "{INSTALL[1]}"
+    ],
 """
 NOTHING_TO_BUILD = """\
     // Nothing here that pip could build: no pyproject.toml with a project, no setup.py.
@@ -90,6 +102,8 @@ def read(project: Project, wakes_backend: bool) -> Existing | None:
     requirements = [key for part in ("req", "") for key in _required(conf.matrix, part)]
     if conf.environment_type != "existing" and "jax-harness" not in requirements:
         lacks.append('"matrix": {"req": {"jax-harness": [""]}},')
+    if conf.environment_type != "existing" and "jax" in requirements and not conf.install_command:
+        lacks.append(f'"install_command": {_text(list(INSTALL))},')
     return Existing(str(conf.benchmark_dir), str(conf.results_dir), tuple(lacks))
 
 
@@ -111,5 +125,5 @@ def _version(distribution: str) -> str:
         return ""
 
 
-def _text(value: str) -> str:
+def _text(value: str | list[str]) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -81,6 +81,8 @@ def test_asv_gets_a_matrix_of_this_jax_and_the_harness(measured):
     assert conf["pythons"] == [".".join(map(str, sys.version_info[:2]))]
     assert (conf["project"], conf["repo"], conf["branches"]) == ("mypackage", ".", ["HEAD"])
     assert conf["launch_method"] == "forkserver"
+    # asv's default would install the newest JAX over the one of the matrix.
+    assert "--no-deps" in conf["install_command"][-1]
 
 
 def test_asv_makes_an_environment_of_the_matrix(measured):
