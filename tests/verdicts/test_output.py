@@ -171,7 +171,7 @@ def test_the_error_rates_of_the_machine_stand_under_a_comparison(compare, tmp_pa
 
     assert (
         "On box, identical arms were called different in 0 of 400 rows (95 %: 0 to 0.9 %; effort "
-        "default). Slow-downs put in were found: compile +20% in 19 of 20.\n" in out
+        "default). Slow-downs put in were found: compile +20 % in 19 of 20.\n" in out
     )
 
 

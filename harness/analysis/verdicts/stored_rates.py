@@ -62,7 +62,7 @@ def rates_text(rates: ErrorRates | None, machine: str) -> str:
         f"rows (95 %: {_interval(flagged)}; effort {rates.effort})."
     )
     found = [
-        f"{one.stage} +{one.effect:.0%} in {one.found.count} of {one.found.of}"
+        f"{one.stage} +{one.effect * 100:.3g} % in {one.found.count} of {one.found.of}"
         for one in rates.power
         if one.effort == rates.effort and one.found.of
     ]
