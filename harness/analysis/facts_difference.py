@@ -1,15 +1,18 @@
-"""What differs between the facts of two programs, in a line."""
+"""What differs between the facts of two rows of the frame, in a line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from harness.program.facts import TOTALS
+import msgspec
+
+from harness.program import difference
+from harness.program.facts import TOTALS, Facts
 
 
 def facts_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return the facts that differ, such as `fusions 2 → 3, temporary_bytes 0 → 4096`.
+    """Return the facts that differ, such as `+1 fusion, +4.1 kB temporary`.
 
     Args:
         before: facts by name (:data:`harness.program.facts.TOTALS`), of which other keys are left
@@ -19,17 +22,13 @@ def facts_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str
     Returns:
         "" where none differs; a fact that only one side knows is no difference.
     """
-    parts = []
-    for name in TOTALS:
-        old, new = _number(before.get(name)), _number(after.get(name))
-        if old is not None and new is not None and old != new:
-            parts.append(f"{name} {_text(old)} → {_text(new)}")
-    return ", ".join(parts)
+    known = [name for name in TOTALS if _is_known(before.get(name)) and _is_known(after.get(name))]
+    old, new = (
+        msgspec.convert({name: float(facts[name]) for name in known}, Facts, strict=False)
+        for facts in (before, after)
+    )
+    return difference.summary(difference.facts_difference(old, new))
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None or value != value else float(value)
-
-
-def _text(value: float) -> str:
-    return str(int(value)) if value.is_integer() else f"{value:.6g}"
+def _is_known(value: Any) -> bool:
+    return value is not None and value == value

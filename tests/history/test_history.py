@@ -56,7 +56,7 @@ def test_the_environment_and_the_facts_are_said_and_what_is_equal_too():
     records = nights(stepped(), {6: new}, env="py3.12-jax0.11.2", jax="0.11.2", facts=facts)
     (row,) = harness.history(frame_of(records)).to_dict("records")
     assert row["environment"] == "jax 0.11.2 → 0.12.0.1, XLA_FLAGS equal"
-    assert row["facts"] == "fusions 2 → 3, temporary_bytes 0 → 4096"
+    assert row["facts"] == "+1 fusion, +4.1 kB temporary"
     assert row["same_program"] is False
     assert row["env"] == "py3.12-jax0.12.0.1"
 

@@ -48,9 +48,9 @@ def test_an_environment_that_is_not_known_is_said(text):
     assert environment_difference(text, '{"jax": "1"}') == UNKNOWN
 
 
-def test_facts_that_differ_are_named_with_both_values():
+def test_facts_that_differ_are_named_with_the_change():
     before = {"fusions": 2.0, "temporary_bytes": 0, "flops": 1.5e9, "launches": math.nan, "jax": 1}
     after = {"fusions": 3.0, "temporary_bytes": 4096, "flops": 1.5e9, "launches": 4, "jax": 2}
 
-    assert facts_difference(before, after) == "fusions 2 → 3, temporary_bytes 0 → 4096"
+    assert facts_difference(before, after) == "+1 fusion, +4.1 kB temporary"
     assert facts_difference(before, {"fusions": None}) == ""

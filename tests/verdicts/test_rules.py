@@ -137,7 +137,7 @@ def test_another_program_is_named_with_the_difference_of_its_facts():
     row = only(a, b)
 
     assert (row["verdict"], row["cause"]) == ("slower", "program")
-    assert row["reason"].endswith("program: fusions 2 → 3, temporary_bytes 0 → 4096")
+    assert row["reason"].endswith("program: +1 fusion, +4.1 kB temporary")
 
 
 def rates_of(ratios, **fields):
