@@ -19,7 +19,7 @@ GRACE_S = 5.0
 
 
 def main(command: list[str]) -> int:
-    """Run the command in a process group of its own; return its exit code."""
+    """Run the command in a process group of its own; return its exit code, 128 + N of signal N."""
     running = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
     def send(number: int) -> None:
@@ -33,7 +33,8 @@ def main(command: list[str]) -> int:
 
     threading.Thread(target=watch, daemon=True).start()
     try:
-        return running.wait()
+        code = running.wait()
+        return 128 - code if code < 0 else code
     except KeyboardInterrupt:
         send(signal.SIGINT)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -27,7 +28,19 @@ class Runner:
     def run(
         self, command: Sequence[str], log: Path, variables: Mapping[str, str] | None = None
     ) -> int:
-        """Run a command, append what it says to `log`, and return its exit code."""
+        """Run a command, append what it says to `log`, and return its exit code.
+
+        One that something killed is run once more, because it goes on where it was: what ran out
+        of memory may not do so again, and who kills a night and all that it has started may reach
+        the command first, which must not be kept as the end of a step.
+
+        Returns:
+            128 + N where signal N killed it.
+        """
+        code = self._once(command, log, variables)
+        return self._once(command, log, variables) if code > 128 + signal.SIGINT else code
+
+    def _once(self, command: Sequence[str], log: Path, variables: Mapping[str, str] | None) -> int:
         log.parent.mkdir(parents=True, exist_ok=True)
         watched = [sys.executable, "-m", "harness.nightly.child", *command]
         with (
@@ -43,7 +56,8 @@ class Runner:
             ) as running,
         ):
             # Not `communicate`, which would close standard input: the command ends with it.
-            return running.wait()
+            code = running.wait()
+            return 128 - code if code < 0 else code
 
 
 def last_line(log: Path) -> str:
