@@ -20,6 +20,7 @@ from harness.cli import history as cli_history
 from harness.cli import init as cli_init
 from harness.cli import ir as cli_ir
 from harness.cli import nightly as cli_nightly
+from harness.cli import options
 from harness.cli import report as cli_report
 from harness.errors import HarnessError, UsageError
 
@@ -93,13 +94,6 @@ Select = Annotated[
         help="Regular expressions for the names of workloads; all of them without any.",
     ),
 ]
-Benchmarks = Annotated[
-    Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
-]
-Results = Annotated[
-    Path,
-    typer.Option("--results", metavar="DIR", help="The results tree.", envvar="HARNESS_RESULTS"),
-]
 
 
 def main() -> None:
@@ -136,7 +130,7 @@ def _options(
 
 
 @app.command("list")
-def list_(select: Select = None, benchmarks: Benchmarks = Path("benchmarks")) -> None:
+def list_(select: Select = None, benchmarks: options.Benchmarks = Path("benchmarks")) -> None:
     """List the workloads, their axes and what each is there to show."""
     from harness.cli import terminal
 
@@ -201,10 +195,8 @@ def run(
         float | None,
         typer.Option(min=0.001, help="Seconds that one pass over one case may take."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the order of visits.")] = None,
-    machine: Annotated[
-        str | None, typer.Option(help="Name of this machine in the results.")
-    ] = None,
+    seed: options.Seed = None,
+    machine: options.Machine = None,
     night: Annotated[
         str,
         typer.Option(
@@ -213,8 +205,8 @@ def run(
             "have measured this commit.",
         ),
     ] = "",
-    benchmarks: Benchmarks = Path("benchmarks"),
-    results: Results = Path("results"),
+    benchmarks: options.Benchmarks = Path("benchmarks"),
+    results: options.ResultsTree = Path("results"),
 ) -> None:
     """Measure workloads in processes of their own; a run that was stopped resumes."""
     from harness import environment, sampling, selection, sweeping, targets
@@ -226,7 +218,7 @@ def run(
         targets.find(name)
     chosen = _discover(benchmarks, select or [])
     workloads = selection.with_axes(chosen.workloads, case or [])
-    options = sweeping.Options(
+    asked = sweeping.Options(
         level,
         targets=tuple(target) if target else None,
         keep=selection.case_filter(case or []),
@@ -240,7 +232,7 @@ def run(
     context = sweeping.local_context(results, benchmarks, machine, environment.night(night))
     try:
         with terminal.progress() as on_progress:
-            outcome = sweeping.sweep(workloads, context, options, on_progress)
+            outcome = sweeping.sweep(workloads, context, asked, on_progress)
     except KeyboardInterrupt:
         _say("harness: interrupted. Every finished record is kept; the same command resumes.")
         raise typer.Exit(INTERRUPTED) from None
@@ -287,13 +279,8 @@ def targets_(
 
 @app.command()
 def show(
-    path: Annotated[Path, typer.Argument(help="A results tree, or one records file.")] = Path(
-        "results"
-    ),
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),
-    ] = None,
+    path: options.ResultsPath = Path("results"),
+    select: options.Select = None,
     latest: Annotated[
         bool,
         typer.Option(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.cli import options
+
 if TYPE_CHECKING:
     from harness.analysis.verdicts.error_rates import ErrorRates, Rate
 
@@ -40,10 +42,7 @@ Exit codes: 0 fine; 2 wrong usage; 3 some cases failed; 4 nothing was measured; 
 
 
 def aa(
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),
-    ] = None,
+    select: options.Select = None,
     case: Annotated[
         list[str] | None,
         typer.Option(metavar="AXIS=VALUE", help="Only cases with this value on this axis."),
@@ -67,20 +66,11 @@ def aa(
             "compile=0.1 and execute=0.1 as well.",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the order of visits.")] = None,
+    seed: options.Seed = None,
     name: Annotated[str, typer.Option(help="Name of the run; another name measures anew.")] = "",
-    results: Annotated[
-        Path,
-        typer.Option(
-            "--results", "-r", metavar="DIR", help="The results tree.", envvar="HARNESS_RESULTS"
-        ),
-    ] = Path("results"),
-    machine: Annotated[
-        str | None, typer.Option(help="Name of this machine in the results.")
-    ] = None,
-    benchmarks: Annotated[
-        Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
-    ] = Path("benchmarks"),
+    results: options.ResultsTree = Path("results"),
+    machine: options.Machine = None,
+    benchmarks: options.Benchmarks = Path("benchmarks"),
 ) -> None:
     """Measure error rates; :data:`HELP` is what the command says of itself."""
     from harness import sampling, selection, sweeping, targets
@@ -92,7 +82,7 @@ def aa(
         targets.find(place)
     injections = effects.injections(effect or [], level.name) if power or effect else []
     workloads, broken = _workloads(benchmarks, select or [], case or [])
-    options = sweeping.Options(
+    asked = sweeping.Options(
         level,
         targets=tuple(target) if target else None,
         keep=selection.case_filter(case or []),
@@ -102,7 +92,7 @@ def aa(
     run = arms.name_of_run(context, level.name, name)
     try:
         with terminal.progress() as on_progress:
-            found = arms.measure(workloads, context, options, run, pairs, injections, on_progress)
+            found = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
     except KeyboardInterrupt:
         _say("interrupted. Every finished record is kept; the same command goes on.")
         raise typer.Exit(INTERRUPTED) from None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from harness.cli import options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,30 +43,16 @@ Exit codes: 0 fine; 2 wrong usage; 4 there is no comparison to show.
 """
 
 
-class Format(enum.StrEnum):
-    """How the comparison is printed."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-    markdown = "markdown"
-
-
 def baselines(
-    path: Annotated[
-        Path, typer.Argument(metavar="[RESULTS]", help="A results tree, or one records file.")
-    ] = Path("results"),
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),
-    ] = None,
+    path: options.ResultsPath = Path("results"),
+    select: options.Select = None,
     format_: Annotated[
-        Format,
+        options.Format,
         typer.Option(
             "--format",
             help="table; markdown, the same to paste; csv or json, every column in full precision.",
         ),
-    ] = Format.table,
+    ] = options.Format.table,
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -99,14 +86,14 @@ def baselines(
         _say(f"{figure} drawn")
 
 
-def _print(frame: pd.DataFrame, format_: Format) -> None:
+def _print(frame: pd.DataFrame, format_: options.Format) -> None:
     from harness.analysis import against_tables as texts
 
-    if format_ is Format.csv:
+    if format_ is options.Format.csv:
         frame.to_csv(sys.stdout, index=False)
-    elif format_ is Format.json:
+    elif format_ is options.Format.json:
         print(texts.to_json(frame))
-    elif format_ is Format.markdown:
+    elif format_ is options.Format.markdown:
         for heading, table in texts.tables(frame):
             print(f"**{heading}**\n\n{texts.to_markdown(table)}\n")
         print("\n".join(f"- {line}" for line in (*texts.LEGEND, *texts.notes(frame))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import sys
 import warnings
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from harness.cli import options
 from harness.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -63,42 +63,23 @@ Exit codes: 0 nothing slower; 1 something slower; 2 wrong usage; 4 nothing compa
 """
 
 
-class Format(enum.StrEnum):
-    """How the comparison is written."""
-
-    table = "table"
-    markdown = "markdown"
-    json = "json"
-    csv = "csv"
-
-
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="What to compare with.")],
     b: Annotated[str, typer.Argument(metavar="B", help="What is judged.")],
-    results: Annotated[
-        Path,
-        typer.Option(
-            "--results", "-r", metavar="RESULTS", help="The results tree.", envvar="HARNESS_RESULTS"
-        ),
-    ] = Path("results"),
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),
-    ] = None,
-    stage: Annotated[
-        list[str] | None, typer.Option(metavar="STAGE", help="Only this stage; repeat for several.")
-    ] = None,
+    results: options.ResultsTree = Path("results"),
+    select: options.Select = None,
+    stage: options.Stages = None,
     case: Annotated[
         list[str] | None,
         typer.Option(metavar="AXIS=VALUE", help="Only cases with this value; repeat for more."),
     ] = None,
     format_: Annotated[
-        Format,
+        options.Format,
         typer.Option(
             "--format",
             help="table; markdown, for a pull request; json or csv, every row and column.",
         ),
-    ] = Format.table,
+    ] = options.Format.table,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write into a file.")
     ] = None,
@@ -127,7 +108,7 @@ def compare(
     ] = Path("benchmarks"),
 ) -> None:
     """Compare two arms; :data:`HELP` is what the command says of itself."""
-    if explain and format_ is not Format.table:
+    if explain and format_ is not options.Format.table:
         raise UsageError("--explain is for reading: leave --format out.")
     if live:
         comparison, records = _measured(
@@ -189,7 +170,7 @@ def _stored(
 
 def show(
     comparison: Comparison,
-    format_: Format,
+    format_: options.Format,
     output: Path | None,
     every: bool,
     explain: Path | None = None,
@@ -198,11 +179,11 @@ def show(
     """Write a comparison, and exit with its code; `explain` is the tree that holds the records."""
     from harness.analysis.verdicts import formats, markdown
 
-    if format_ is Format.table:
+    if format_ is options.Format.table:
         _table(comparison, output, every, explain, narrowed)
-    elif format_ is Format.markdown:
+    elif format_ is options.Format.markdown:
         _write(markdown.to_markdown(comparison, every), output)
-    elif format_ is Format.json:
+    elif format_ is options.Format.json:
         _write(formats.to_json(comparison), output)
     else:
         _write(formats.to_csv(comparison).rstrip("\n"), output)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from harness.cli import options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,27 +47,10 @@ Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series is
 """
 
 
-class Format(enum.StrEnum):
-    """How the change points are printed."""
-
-    table = "table"
-    markdown = "markdown"
-    json = "json"
-    csv = "csv"
-
-
 def history(
-    path: Annotated[
-        Path, typer.Argument(metavar="[RESULTS]", help="A results tree, or one records file.")
-    ] = Path("results"),
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),
-    ] = None,
-    stage: Annotated[
-        list[str] | None,
-        typer.Option(metavar="STAGE", help="Only this stage; repeat for several."),
-    ] = None,
+    path: options.ResultsPath = Path("results"),
+    select: options.Select = None,
+    stage: options.Stages = None,
     since: Annotated[
         str,
         typer.Option(
@@ -81,9 +65,9 @@ def history(
         ),
     ] = False,
     format_: Annotated[
-        Format,
+        options.Format,
         typer.Option("--format", help="table; markdown, to paste; csv or json, every column."),
-    ] = Format.table,
+    ] = options.Format.table,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing."),
@@ -138,17 +122,17 @@ def _of_stages(frame: pd.DataFrame, stages: list[str]) -> pd.DataFrame:
     return frame[frame["stage"].isin(stages)] if stages else frame
 
 
-def _print(found: pd.DataFrame, format_: Format, output: Path | None) -> None:
+def _print(found: pd.DataFrame, format_: options.Format, output: Path | None) -> None:
     from harness.analysis.history import texts
 
-    if format_ is Format.table and output is None:
+    if format_ is options.Format.table and output is None:
         _print_table(found)
         return
-    if format_ is Format.csv:
+    if format_ is options.Format.csv:
         text = found.to_csv(index=False)
-    elif format_ is Format.json:
+    elif format_ is options.Format.json:
         text = f"{texts.to_json(found)}\n"
-    elif format_ is Format.markdown:
+    elif format_ is options.Format.markdown:
         text = f"{texts.markdown(found)}\n"
     else:
         text = f"{texts.table(found).to_string(index=False)}\n"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from harness.cli import options
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,15 +87,8 @@ def ir(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write to this file instead.")
     ] = None,
-    benchmarks: Annotated[
-        Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
-    ] = Path("benchmarks"),
-    results: Annotated[
-        Path,
-        typer.Option(
-            "--results", metavar="DIR", help="Where the records are.", envvar="HARNESS_RESULTS"
-        ),
-    ] = Path("results"),
+    benchmarks: options.Benchmarks = Path("benchmarks"),
+    results: options.ResultsTree = Path("results"),
 ) -> None:
     """Print the program of one case, or how two programs differ."""
     from harness.program import building, comparing

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli import options
+
 HELP = """A whole night on one machine: build environments, measure, judge, report; restartable.
 
 \b
@@ -80,9 +82,7 @@ def nightly(
             metavar="STEP", help="Leave out probe, verdicts, history or report; repeatable."
         ),
     ] = None,
-    machine: Annotated[
-        str | None, typer.Option(help="Name of this machine in the results.")
-    ] = None,
+    machine: options.Machine = None,
     environments: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where environments are built: .asv/nightly."),

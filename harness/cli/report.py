@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.cli import options
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -38,9 +40,7 @@ Exit codes: 0 written; 2 wrong usage; 4 there is nothing to report.
 
 
 def report(
-    path: Annotated[
-        Path, typer.Argument(metavar="[RESULTS]", help="A results tree, or one records file.")
-    ] = Path("results"),
+    path: options.ResultsPath = Path("results"),
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file. [default: report.html]")
     ] = None,
