@@ -17,6 +17,9 @@ INK = "#1a1a1a"
 WIDTH = 640
 """Pixels of the drawing itself, without the labels."""
 
+LABELS = 420
+"""Pixels that a label at an axis may take."""
+
 
 def write(report: Report, folder: Path, png: bool = False) -> list[Path]:
     """Write each figure as `FIGURE.svg`, and as `FIGURE.png` if `png`; return the files.
@@ -53,10 +56,11 @@ def complete(figure: Figure, tables: dict[str, Table]) -> dict[str, Any]:
     spec = specification(figure.chart)
     subtitle = " · ".join(f"{label}: {start}" for _, label, start in figure.picks)
     title: dict[str, Any] = {"text": figure.title, "anchor": "start", "color": INK}
+    config = _with_ink(CONFIG)
     return spec | {
         "title": title | ({"subtitle": subtitle, "subtitleColor": INK} if subtitle else {}),
         "width": WIDTH,
-        "config": _with_ink(CONFIG) | {"background": "white"},
+        "config": config | {"background": "white", "axis": config["axis"] | {"labelLimit": LABELS}},
         "datasets": {name: rows(figure, tables[name]) for name in figure.tables},
     }
 
