@@ -90,7 +90,7 @@ def test_a_cell_that_fails_is_an_error_and_the_file_stays_as_it_was(copy, tmp_pa
     assert path.read_text() == before
 
 
-@pytest.mark.parametrize("said", ["File /root/x.py", '"/tmp/a"', "in /home/me/results"])
+@pytest.mark.parametrize("said", ["File /opt/x.py", '"/tmp/a"', "in /home/me/results"])
 def test_a_path_of_a_machine_would_be_noticed(said):
     assert OF_A_MACHINE.search(said)
     assert not OF_A_MACHINE.search("results/cpu/records, a/home/b, 12 B/s")
