@@ -13,17 +13,17 @@ from typing import Any
 
 from harness.errors import UsageError
 
-EXECUTE_S = 0.010
+EXECUTE_S = 0.020
 """How long one pass runs a program, in seconds; a longer call still runs once."""
 
 BLOCKS = 4
-"""Blocks of calls that one pass times for `execute`; the process keeps the least of all blocks."""
+"""Blocks of readings that one pass takes of `execute`; each block gives its least reading."""
 
 DISPATCHES = 8
 """Calls that one pass times for `dispatch`."""
 
 CLOCK_SHARE = 0.01
-"""The clock's own cost may be at most this part of a block."""
+"""The clock's own cost may be at most this part of a reading."""
 
 DONATED_BYTES = 64 * 2**20
 """Fresh buffers made ahead for a block of donating calls take at most this much."""
@@ -45,7 +45,7 @@ class Effort:
     @property
     def protocol(self) -> str:
         """What one process does; processes of one protocol may be pooled."""
-        return f"{self.passes} passes x {BLOCKS} blocks"
+        return f"{self.passes} passes x least calls of {BLOCKS} blocks"
 
     @property
     def adaptive(self) -> bool:
@@ -90,8 +90,23 @@ class Plan:
     """How a program's calls are grouped for the clock."""
 
     blocks: int
+    readings: int
+    """Readings of the clock in a block."""
     number: int
+    """Calls in a reading: one, if a call is long enough for the clock."""
     dispatches: int
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What the clock said, in nanoseconds per call."""
+
+    dispatched: list[float]
+    """Of each of `Plan.dispatches` calls, until it returned."""
+    finished: list[float]
+    """Of each of `Plan.blocks` blocks the least reading, until the calls had finished."""
+    spent_ns: float
+    """In all that was timed."""
 
 
 def clock_cost_ns() -> float:
@@ -113,7 +128,7 @@ def plan_blocks(
     donating: bool,
     effort_s: float = EXECUTE_S,
 ) -> Plan:
-    """Decide how many calls make a block, from a few calls that are not kept."""
+    """Decide how many calls make a reading and a block, from a few calls that are not kept."""
     import jax
 
     ready: Callable[[Any], Any] = jax.block_until_ready
@@ -126,24 +141,21 @@ def plan_blocks(
         spent.append(clock() - begin)
     clock_ns = clock_cost_ns()
     once_ns = max(1, min(spent) - clock_ns)
-    least = math.ceil(clock_ns / CLOCK_SHARE / once_ns)
-    wanted = round(effort_s * 1e9 / BLOCKS / once_ns)
-    number = max(1, least, wanted)
+    number = max(1, math.ceil(clock_ns / CLOCK_SHARE / once_ns))
+    readings = max(1, round(effort_s * 1e9 / BLOCKS / (once_ns * number)))
     if donating:
         nbytes = sum(leaf.nbytes for leaf in jax.tree_util.tree_leaves(next(supply)))
-        number = max(1, min(number, DONATED_BYTES // max(1, nbytes)))
+        most = max(1, DONATED_BYTES // max(1, nbytes))
+        number = min(number, most)
+        readings = min(readings, max(1, most // number))
     slow = once_ns > effort_s * 1e9
-    return Plan(1 if slow else BLOCKS, number, 1 if slow else DISPATCHES)
+    return Plan(1 if slow else BLOCKS, readings, number, 1 if slow else DISPATCHES)
 
 
 def time_blocks(
     call: Callable[..., Any], supply: Iterator[tuple[Any, ...]], plan: Plan, donating: bool
-) -> tuple[list[float], list[float]]:
-    """Time calls until they return, then blocks of calls until they have finished.
-
-    Returns:
-        (dispatch, execute): nanoseconds per call, lists of `plan.dispatches` and `plan.blocks`.
-    """
+) -> Timed:
+    """Time calls until they return, then blocks of readings of calls until they have finished."""
     import jax
 
     ready: Callable[[Any], Any] = jax.block_until_ready
@@ -158,22 +170,23 @@ def time_blocks(
         dispatched.append(end - begin)
 
     finished: list[float] = []
+    spent_ns = sum(dispatched)
     for _ in range(plan.blocks):
-        if donating:
-            batch = [next(supply) for _ in range(plan.number)]
+        calls = plan.readings * plan.number
+        # Buffers that are donated are made outside the clock, a block's at a time.
+        batch = [next(supply) for _ in range(calls if donating else 1)]
+        everyone = iter(batch) if donating else itertools.repeat(batch[0])
+        taken = []
+        for _ in range(plan.readings):
+            turn = itertools.islice(everyone, plan.number)
             begin = clock()
-            for arguments in batch:
+            for arguments in turn:
                 ready(call(*arguments))
             end = clock()
-        else:
-            arguments = next(supply)
-            turns = itertools.repeat(None, plan.number)
-            begin = clock()
-            for _ in turns:
-                ready(call(*arguments))
-            end = clock()
-        finished.append((end - begin) / plan.number)
-    return dispatched, finished
+            taken.append(end - begin)
+        finished.append(min(taken) / plan.number)
+        spent_ns += sum(taken)
+    return Timed(dispatched, finished, spent_ns)
 
 
 def median_interval_ranks(n: int, level: float = 0.95) -> tuple[int, int] | None:

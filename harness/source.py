@@ -10,7 +10,7 @@ import tokenize
 from types import CodeType
 from typing import Any
 
-METHOD_VERSION = 1
+METHOD_VERSION = 2
 """Raised whenever numbers are taken differently, so that old and new ones are never compared."""
 
 NO_SOURCE = (OSError, TypeError, SyntaxError, tokenize.TokenError)

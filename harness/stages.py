@@ -263,12 +263,12 @@ def _run(
         only_calls = dataclasses.replace(plan, blocks=0)
         only_blocks = dataclasses.replace(plan, dispatches=0)
         proof.take()
-        dispatched, _ = sampling.time_blocks(returning, calls, only_calls, donating)
-        _, finished = sampling.time_blocks(finishing, calls, only_blocks, donating)
+        returned = sampling.time_blocks(returning, calls, only_calls, donating)
+        ended = sampling.time_blocks(finishing, calls, only_blocks, donating)
     seen = proof.take()
-    taken.judge("dispatch", dispatched, 1, seen, prepared.expected["dispatch"])
-    taken.judge("execute", finished, plan.number, seen, prepared.expected["execute"])
-    taken.timed_ns += sum(dispatched) + sum(finished) * plan.number
+    taken.judge("dispatch", returned.dispatched, 1, seen, prepared.expected["dispatch"])
+    taken.judge("execute", ended.finished, plan.number, seen, prepared.expected["execute"])
+    taken.timed_ns += returned.spent_ns + ended.spent_ns
 
 
 def supply(prepared: Prepared, compiled: Any) -> Iterator[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import random
 import statistics
 import time
@@ -49,12 +50,15 @@ class Matmul(Workload):
         return a @ b
 
 
-def bare(call, arguments, number: int) -> float:
-    """Return nanoseconds per call of a bare loop."""
-    begin = time.perf_counter_ns()
-    for _ in range(number):
-        jax.block_until_ready(call(*arguments))
-    return (time.perf_counter_ns() - begin) / number
+def bare(call, arguments, plan: sampling.Plan) -> float:
+    """Return nanoseconds per call of a bare loop: the least of as many readings."""
+    least = math.inf
+    for _ in range(plan.readings):
+        begin = time.perf_counter_ns()
+        for _ in range(plan.number):
+            jax.block_until_ready(call(*arguments))
+        least = min(least, time.perf_counter_ns() - begin)
+    return least / plan.number
 
 
 def compare(workload: type[Workload], case: Case, rounds: int) -> tuple[float, list[float]]:
@@ -66,7 +70,7 @@ def compare(workload: type[Workload], case: Case, rounds: int) -> tuple[float, l
     supply = itertools.repeat(arguments)
     with stages.gc_off():
         plan = sampling.plan_blocks(call, supply, False)
-    plan = sampling.Plan(1, plan.number, 0)
+    plan = sampling.Plan(1, plan.readings, plan.number, 0)
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds):
@@ -75,9 +79,9 @@ def compare(workload: type[Workload], case: Case, rounds: int) -> tuple[float, l
         for turn in turns:
             with stages.gc_off():
                 if turn == "ours":
-                    ours += sampling.time_blocks(call, supply, plan, False)[1]
+                    ours += sampling.time_blocks(call, supply, plan, False).finished
                 else:
-                    theirs.append(bare(call, arguments, plan.number))
+                    theirs.append(bare(call, arguments, plan))
     ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
     print(
         f"{workload.__name__:8s} {case.id.partition(', transform')[0]:14s} "
