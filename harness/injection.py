@@ -2,7 +2,7 @@
 
 `harness aa` finds with them which change this machine can show. A measuring process runs a plain
 Python loop of a fixed number of turns inside the timed region of a stage: before the call of
-`trace`, `lower`, `compile`, and in every call of a block of `execute`. How long a turn takes is
+`trace`, `lower`, `compile`, and in every call of `execute`. How long a turn takes is
 measured when the process starts. Without a slow-down the code in the clock is what it always is.
 """
 

@@ -164,7 +164,7 @@ SHOWN = ("before", "after", "by hand")
 def median_blocks(folder: Path) -> list[float]:
     """Return for each case the median of all `execute` blocks, in milliseconds.
 
-    What the harness reports is the least block of each process; asv has the median of its blocks.
+    What the harness reports is the least call of each process; asv has the median of its blocks.
     """
     problems = Problems()
     blocks: dict[str, list[float]] = {}

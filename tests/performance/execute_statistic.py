@@ -1,0 +1,105 @@
+"""How much `execute` scatters between processes, by what is kept of a process.
+
+    python -m tests.performance.execute_statistic [--processes 8] [--pass-ms 20]
+
+Every process runs each CPU case of nine workloads in three passes and times each call by itself;
+of these times are made the least call, and the least mean over a block of 2.5 ms, of the first half
+of each pass and of the whole of it. Printed is the standard deviation of their logarithms over the
+processes: the median over cases, the upper quartile, and the mean of the three smallest programs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+NAMES = ("Gather", "Gelu", "Heat", "Scan", "Reduce", "Fft", "Softmax", "MlpLoss", "Predict")
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BLOCK_NS = 2_500_000
+
+
+def kept(times: np.ndarray) -> dict[str, float]:
+    """Return what may be kept of one pass, in nanoseconds."""
+    half = times[: np.searchsorted(np.cumsum(times), times.sum() / 2) + 1]
+    found = {}
+    for label, part in (("half", half), ("whole", times)):
+        calls = max(1, round(BLOCK_NS / np.median(part)))
+        blocks = part[: max(1, len(part) // calls) * calls].reshape(-1, min(calls, len(part)))
+        found[f"least call, {label}"] = float(part.min())
+        found[f"least mean, {label}"] = float(blocks.mean(axis=1).min())
+    return found
+
+
+def measure(pass_ns: int) -> dict[str, dict[str, float]]:
+    """Measure every case in this process."""
+    import jax
+
+    from harness import discovery, evidence, stages
+    from harness.workload import enumerate_cases
+
+    proof, clock = evidence.Evidence(), time.perf_counter_ns
+    cases = []
+    for workload in discovery.discover(BENCHMARKS).workloads:
+        if workload.__name__ in NAMES:
+            for case in enumerate_cases(workload, ["cpu"]):
+                name = f"{workload.__name__} {case.label}"
+                cases.append((name, stages.prepare(workload, case, None)))
+    found: dict[str, dict[str, float]] = {}
+    for _ in range(3):
+        random.shuffle(cases)
+        for name, prepared in cases:
+            taken = stages.Pass()
+            call = stages.build(taken, prepared, proof, lambda stage: None)
+            arguments = prepared.data(taken.compiled)
+            jax.block_until_ready(call(*arguments))
+            times: list[int] = []
+            end = clock() + pass_ns
+            while not times or clock() < end:
+                begin = clock()
+                jax.block_until_ready(call(*arguments))
+                times.append(clock() - begin)
+            values = kept(np.array(times, dtype=float))
+            best = found.setdefault(name, values)
+            found[name] = {label: min(best[label], values[label]) for label in values}
+    return found
+
+
+def main() -> None:
+    """Start the processes, one at a time, and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--pass-ms", type=float, default=20)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(measure(round(options.pass_ms * 1e6))))
+        return
+    command = [sys.executable, "-m", "tests.performance.execute_statistic", "--child"]
+    command += ["--pass-ms", str(options.pass_ms)]
+    surroundings = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    processes = [
+        json.loads(subprocess.run(command, env=surroundings, check=True, stdout=-1).stdout)
+        for _ in range(options.processes)
+    ]
+    names = sorted(processes[0], key=lambda name: processes[0][name]["least call, whole"])
+    print(f"{len(names)} cases, {len(processes)} processes, 3 passes of {options.pass_ms:g} ms")
+    print(f"{'kept':20s} {'median':>8s} {'quartile':>9s} {'smallest 3':>11s}")
+    for label in processes[0][names[0]]:
+        logs = np.log([[process[name][label] for process in processes] for name in names])
+        scatter = logs.std(axis=1, ddof=1)
+        print(
+            f"{label:20s} {np.median(scatter):8.1%} {np.quantile(scatter, 0.75):9.1%} "
+            f"{scatter[:3].mean():11.1%}"
+        )
+
+
+if __name__ == "__main__":
+    main()
