@@ -75,9 +75,9 @@ def test_the_caller_s_own_cache_settings_do_not_reach_a_measurement(tmp_path, mo
 @pytest.mark.parametrize("damage", ["removed", "torn", "planted"])
 def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, monkeypatch, damage):
     # The directory is damaged between the process that fills it and the one that is measured.
-    from harness import sweeping
+    from harness import measuring
 
-    converse = sweeping.converse
+    converse = measuring.converse
 
     def tamper(unit, *arguments):
         folder = Path(unit.cache_folder)
@@ -91,7 +91,7 @@ def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, m
                     file.write_bytes(b"not an executable")
         return converse(unit, *arguments)
 
-    monkeypatch.setattr(sweeping, "converse", tamper)
+    monkeypatch.setattr(measuring, "converse", tamper)
     outcome = sweep([Scale], tmp_path, scenarios=("warm",))
     for record in found(outcome, "warm"):
         assert record.stages["load"].samples_ns == []
@@ -101,9 +101,9 @@ def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, m
 
 def test_an_entry_that_holds_another_program_is_noticed(tmp_path, monkeypatch):
     # JAX counts a hit, and would run it.
-    from harness import sweeping
+    from harness import measuring
 
-    converse = sweeping.converse
+    converse = measuring.converse
 
     def swap(unit, *arguments):
         if unit.scenario == "warm":
@@ -113,7 +113,7 @@ def test_an_entry_that_holds_another_program_is_noticed(tmp_path, monkeypatch):
             other.write_bytes(first)
         return converse(unit, *arguments)
 
-    monkeypatch.setattr(sweeping, "converse", swap)
+    monkeypatch.setattr(measuring, "converse", swap)
     outcome = sweep([Scale], tmp_path, scenarios=("warm",))
     for record in found(outcome, "warm"):
         assert record.status in ("ok", "failed")
@@ -124,9 +124,9 @@ def test_an_entry_that_holds_another_program_is_noticed(tmp_path, monkeypatch):
 
 
 def test_a_cold_sample_in_a_filled_directory_is_refused(tmp_path, monkeypatch):
-    from harness import sweeping
+    from harness import measuring
 
-    converse = sweeping.converse
+    converse = measuring.converse
     filled = tmp_path / "filled"
     filled.mkdir()
 
@@ -134,7 +134,7 @@ def test_a_cold_sample_in_a_filled_directory_is_refused(tmp_path, monkeypatch):
         unit.cache_folder = str(filled)
         return converse(unit, *arguments)
 
-    monkeypatch.setattr(sweeping, "converse", elsewhere)
+    monkeypatch.setattr(measuring, "converse", elsewhere)
     first = sweep([Scale], tmp_path / "a", scenarios=("cold",))
     second = sweep([Scale], tmp_path / "b", scenarios=("cold",))
     assert all(r.stages["compile"].samples_ns for r in found(first, "cold"))

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import discovery, sampling, sweeping
+from harness import discovery, measuring, sampling, sweeping
 from harness.records import values_ns
 
 ONCE = ("import", "backend", "first_lower", "first_compile")
@@ -29,7 +29,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path("benchmarks")
     gelu = discovery.select(discovery.discover(folder).workloads, ["elementwise.Gelu"])
-    real = sweeping.converse
+    real = measuring.converse
     started = 0
 
     def counting(*arguments):
@@ -37,7 +37,7 @@ def main() -> None:
         started += 1
         return real(*arguments)
 
-    sweeping.converse = counting
+    measuring.converse = counting
     for scenario in ("cold", "warm"):
         started = 0
         with tempfile.TemporaryDirectory() as results:

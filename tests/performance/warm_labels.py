@@ -18,7 +18,7 @@ from pathlib import Path
 
 import jax.numpy as jnp
 
-from harness import Workload, sampling, spec, sweeping
+from harness import Workload, measuring, sampling, spec, sweeping
 
 DAMAGES = ("none", "none", "none", "removed", "torn", "emptied", "flipped", "garbage", "swapped")
 
@@ -64,7 +64,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = random.Random(options.seed)
     truth: dict[str, str] = {}
-    real = sweeping.converse
+    real = measuring.converse
 
     def tamper(unit, *arguments):
         folder = Path(unit.cache_folder)
@@ -80,7 +80,7 @@ def main() -> None:
             truth[f"{folder}/{file.name}"] = "none" if intact else kind
         return real(unit, *arguments)
 
-    sweeping.converse = tamper
+    measuring.converse = tamper
     counts: Counter[str] = Counter()
     wrong = samples = 0
     with tempfile.TemporaryDirectory() as scratch:
