@@ -32,21 +32,29 @@ if TYPE_CHECKING:
     from harness.analysis.static_costs import static_costs as static_costs
     from harness.analysis.verdicts.compare import compare as compare
     from harness.notebook import sweep as sweep
+    from harness.profiling.budgets.guard import BudgetExceeded as BudgetExceeded
+    from harness.profiling.budgets.making import budget as budget
+    from harness.profiling.model import read as load_profile  # noqa: F401
+    from harness.profiling.profile import profile as profile
     from harness.workload import Spec as Spec
     from harness.workload import Workload as Workload
     from harness.workload import WorkloadError as WorkloadError
     from harness.workload import spec as spec
 
 _HOMES = {
+    "BudgetExceeded": "harness.profiling.budgets.guard",
     "Spec": "harness.workload",
     "Workload": "harness.workload",
     "WorkloadError": "harness.workload",
     "against_baseline": "harness.analysis.against",
+    "budget": "harness.profiling.budgets.making",
     "compare": "harness.analysis.verdicts.compare",
     "history": "harness.analysis.history",
     "cache_effectiveness": "harness.analysis.effectiveness",
     "load": "harness.analysis.load",
+    "load_profile": "harness.profiling.model",
     "phases": "harness.analysis.phases",
+    "profile": "harness.profiling.profile",
     "program_facts": "harness.analysis.program_facts",
     "recompile_map": "harness.analysis.recompile_map",
     "releases": "harness.analysis.releases",
@@ -56,9 +64,13 @@ _HOMES = {
     "sweep": "harness.notebook",
 }
 
+_OTHER_NAMES = {"load_profile": "read"}
+"""Names that are shorter at home."""
+
 __all__ = [
     *("Spec", "Workload", "WorkloadError", "__version__"),
-    *("against_baseline", "cache_effectiveness", "compare", "history", "load", "phases"),
+    *("against_baseline", "cache_effectiveness", "compare", "history", "load"),
+    *("BudgetExceeded", "budget", "load_profile", "phases", "profile"),
     *("program_facts", "recompile_map", "releases", "scaling", "spec", "static_costs", "sweep"),
 ]
 
@@ -67,7 +79,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'harness' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
+    value = getattr(importlib.import_module(home), _OTHER_NAMES.get(name, name))
     globals()[name] = value  # the next look-up does not come here
     return value
 

@@ -21,6 +21,7 @@ from harness.cli import init as cli_init
 from harness.cli import ir as cli_ir
 from harness.cli import nightly as cli_nightly
 from harness.cli import options
+from harness.cli import profile as cli_profile
 from harness.cli import report as cli_report
 from harness.errors import HarnessError, UsageError
 
@@ -44,6 +45,11 @@ Measure:
   harness run --target gpu:h200         compile all of them for an H200 that is not here
   harness targets                       where programs can be built, and where run
   harness nightly                       a whole night on this machine, restartable
+
+Explain:
+
+\b
+  harness profile -- python train.py    why does my program take minutes to start?
 
 Read:
 
@@ -77,6 +83,7 @@ app = typer.Typer(
 )
 
 app.add_typer(cli_cache.app, name="cache")
+app.add_typer(cli_profile.app, name="profile")
 app.command("ir", help=cli_ir.HELP, no_args_is_help=True)(cli_ir.ir)
 app.command("baselines", help=cli_baselines.HELP)(cli_baselines.baselines)
 app.command("compare", help=cli_compare.HELP, no_args_is_help=True)(cli_compare.compare)

@@ -182,11 +182,11 @@ def show(
     if format_ is options.Format.table:
         _table(comparison, output, every, explain, narrowed)
     elif format_ is options.Format.markdown:
-        _write(markdown.to_markdown(comparison, every), output)
+        write(markdown.to_markdown(comparison, every), output)
     elif format_ is options.Format.json:
-        _write(formats.to_json(comparison), output)
+        write(formats.to_json(comparison), output)
     else:
-        _write(formats.to_csv(comparison).rstrip("\n"), output)
+        write(formats.to_csv(comparison).rstrip("\n"), output)
     verdicts = set(comparison.frame["verdict"])
     if not verdicts - {"incomparable"}:
         _say(
@@ -204,7 +204,7 @@ def _table(
     from harness.analysis.verdicts import explaining, listing
     from harness.cli import terminal
 
-    handle = _open(output) if output is not None else None
+    handle = open_(output) if output is not None else None
     console = Console(file=handle, width=200, highlight=False) if handle else terminal.console
 
     def say(text: str, style: str | None = None) -> None:
@@ -242,15 +242,21 @@ def _print_rows(console: Console, rows: pd.DataFrame) -> None:
     console.print(table)
 
 
-def _write(text: str, output: Path | None) -> None:
+def write(text: str, output: Path | None) -> None:
+    """Write text into a file, or print it."""
     if output is None:
         print(text)
         return
-    with _open(output) as handle:
+    with open_(output) as handle:
         handle.write(text + "\n")
 
 
-def _open(output: Path) -> TextIO:
+def open_(output: Path) -> TextIO:
+    """Open a file to write, whose folder may not be there yet.
+
+    Raises:
+        StoreError: if it cannot be written.
+    """
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         return output.open("w", encoding="utf-8")

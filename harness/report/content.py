@@ -26,6 +26,8 @@ class Column:
     """The stage that the column holds; hidden while the page shows another one."""
     hidden: bool = False
     """Whether only the figures and the filters need it."""
+    digits: int = 4
+    """Significant digits of its numbers that are embedded."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,26 @@ class Figure:
     """Columns of which one value is shown at a time, their labels, and the value to begin with."""
     explode: tuple[str, ...] = ()
     """Columns that hold lists, of which each element becomes a row."""
+    zoom: bool = False
+    """Whether readers may move the chart's parameters `from` and `to`, the ends of its x axis."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A line of a tree."""
+
+    text: str
+    value: str
+    """What is said at its end."""
+    note: str = ""
+    """What is said where it is pointed at."""
+    share: float = 0.0
+    """Of the whole, from 0 to 1: the length of its bar."""
+    soft: bool = False
+    """Whether it matters less than others."""
+    open: bool = False
+    """Whether what is beneath it is shown from the start."""
+    children: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +93,24 @@ class Section:
     """Where there is nothing to show: what would fill the section, and the command."""
     command: str = ""
     notes: tuple[str, ...] = ()
+    tree: tuple[Node, ...] = ()
+    """Lines that hold others, the most important first."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the bar of filters offers; it acts on tables that have the columns."""
+
+    label: str = "Workload"
+    """Of the field for text."""
+    search: tuple[str, ...] = ("workload",)
+    """Columns that the text may be in."""
+    choices: tuple[str, ...] = ("target", "stage", "machine")
+    """Columns of which one value is chosen."""
+    counted: str = "stages"
+    """The table whose rows are counted beside the filters."""
+    noun: str = "measurements"
+    """What those rows are."""
 
 
 @dataclass(frozen=True)
@@ -83,3 +123,4 @@ class Report:
     sections: tuple[Section, ...]
     links: tuple[tuple[str, str], ...] = field(default=())
     """Text and address of links to other pages."""
+    filters: Filters = field(default=Filters())

@@ -1,4 +1,4 @@
-"""Tables as compact JSON: by column, text by dictionary, numbers to four significant digits."""
+"""Tables as compact JSON: by column, text by dictionary, numbers to few significant digits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from harness.report.content import LIST, TEXT, Column, Table
-
-DIGITS = 4
-"""Significant digits of embedded numbers; the records hold all of them."""
 
 
 def encode(table: Table) -> dict[str, Any]:
@@ -42,7 +39,7 @@ def _values(table: Table, column: Column) -> Any:
         return _dictionary(values.fillna("").astype(str))
     if column.kind == LIST:
         return _dictionary("[" + ",".join(map(_digits, value)) + "]" for value in values)
-    return [rounded(value) for value in values.tolist()]
+    return [rounded(value, column.digits) for value in values.tolist()]
 
 
 def _dictionary(values: Iterable[str]) -> dict[str, Any]:
@@ -50,11 +47,11 @@ def _dictionary(values: Iterable[str]) -> dict[str, Any]:
     return {"i": [places.setdefault(value, len(places)) for value in values], "d": list(places)}
 
 
-def rounded(value: Any) -> float | int | None:
-    """Return a number to :data:`DIGITS` significant digits, None for one that is not known."""
+def rounded(value: Any, digits: int = 4) -> float | int | None:
+    """Return a number to some significant digits, None for one that is not known."""
     if value is None or not math.isfinite(value):
         return None
-    short = float(f"{value:.{DIGITS}g}")
+    short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 

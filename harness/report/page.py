@@ -15,7 +15,7 @@ from harness.report.encoding import encode, to_script
 def render(report: Report) -> str:
     """Return the page: style, scripts and data inside, and a policy that forbids any other.
 
-    The policy names the two scripts by their hash and allows no evaluation of text: Vega
+    The policy names the scripts by their hash and allows no evaluation of text: Vega
     interprets its expressions instead of compiling them.
     """
     import jinja2
@@ -24,6 +24,7 @@ def render(report: Report) -> str:
     templates = resources.files("harness.report") / "templates"
     scripts = [
         _inline(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")),
+        *([_inline(_read(templates, "zoom.js"))] if _zooms(report) else []),
         _inline(_read(templates, "page.js")),
     ]
     hashes = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
@@ -51,6 +52,10 @@ def render(report: Report) -> str:
     )
 
 
+def _zooms(report: Report) -> bool:
+    return any(figure.zoom for section in report.sections for figure in section.figures)
+
+
 def _read(folder: Any, name: str) -> str:
     return str((folder / name).read_text(encoding="utf-8"))
 
@@ -69,8 +74,15 @@ def _inline(script: str) -> str:
 
 
 def _data(report: Report) -> dict[str, Any]:
+    filters = report.filters
     return {
         "config": CONFIG,
+        "filters": {
+            "search": filters.search,
+            "choices": filters.choices,
+            "counted": filters.counted,
+            "noun": filters.noun,
+        },
         "tables": {
             table.name: encode(table) for section in report.sections for table in section.tables
         },
@@ -81,6 +93,7 @@ def _data(report: Report) -> dict[str, Any]:
                 "tables": figure.tables,
                 "picks": figure.picks,
                 "explode": figure.explode,
+                "zoom": figure.zoom,
                 "spec": specification(figure.chart),
             }
             for section in report.sections
@@ -97,13 +110,14 @@ def specification(chart: Any) -> dict[str, Any]:
 
 
 def _filters(report: Report) -> dict[str, list[str]]:
-    """Return the values that the filters offer: `target`, `stage`, `machine`."""
-    found: dict[str, dict[str, None]] = {"target": {}, "stage": {}, "machine": {}}
+    """Return the values that each of the filters offers, by its column."""
+    found: dict[str, dict[str, None]] = {name: {} for name in report.filters.choices}
     for section in report.sections:
         for table in section.tables:
             names = {column.name for column in table.columns}
             for name, values in found.items():
                 if name in names:
-                    values |= dict.fromkeys(map(str, table.data[name].unique()))
-            found["stage"] |= {column.stage: None for column in table.columns if column.stage}
+                    values |= dict.fromkeys(filter(None, map(str, table.data[name].unique())))
+            if "stage" in found:
+                found["stage"] |= {column.stage: None for column in table.columns if column.stage}
     return {name: list(values) for name, values in found.items()}

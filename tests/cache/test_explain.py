@@ -11,6 +11,7 @@ import pytest
 
 from harness.cache.ledger import LedgerError, causes, comparing, jax_internals
 from harness.cache.ledger.events import Book, Component, Parts, read
+from harness.following.programs import BOOTSTRAP
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = jax_internals.version().startswith("0.10.")
@@ -46,9 +47,7 @@ class Runs:
         script.write_text(program)
         path = self.folder / f"book_{self.count}.jsonl"
         settings = {
-            "PYTHONPATH": os.pathsep.join(
-                (str(ROOT / "harness" / "cache" / "ledger" / "bootstrap"), str(ROOT))
-            ),
+            "PYTHONPATH": os.pathsep.join((str(BOOTSTRAP), str(ROOT))),
             "HARNESS_LEDGER": str(path),
             "JAX_COMPILATION_CACHE_DIR": str(self.folder / cache),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

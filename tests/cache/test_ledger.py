@@ -24,6 +24,7 @@ from harness.cache.ledger import (
     summarize,
 )
 from harness.errors import UsageError
+from harness.following import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -423,7 +424,7 @@ def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path):
 def test_a_program_that_a_signal_ends_is_128_and_its_number(tmp_path):
     code = following.run(["-c", "import os; os.kill(os.getpid(), 15)"], tmp_path / "book.jsonl")
     assert code == 128 + signal.SIGTERM
-    assert following.signal_of(code) == "SIGTERM"
+    assert programs.signal_of(code) == "SIGTERM"
     assert read(tmp_path / "book.jsonl").events == ()
 
 
@@ -431,7 +432,7 @@ def test_a_program_that_is_not_there_is_one_clear_error(tmp_path):
     with pytest.raises(UsageError, match="'no-such-program' is not on PATH"):
         following.run(["no-such-program"], tmp_path / "book.jsonl")
     with pytest.raises(UsageError, match="Nothing to run"):
-        following.command_of([])
+        following.run([], tmp_path / "book.jsonl")
 
 
 def test_a_scheduler_that_ends_the_command_ends_the_program(tmp_path):

@@ -27,7 +27,8 @@ class Reader:
 
     receive: Callable[[Event], None]
     fail: Callable[[str], None]
-    parts: Parts
+    parts: Parts | None
+    """Where computations and options are kept; None for a reader that does not look at keys."""
 
 
 _lock = threading.Lock()
@@ -174,18 +175,21 @@ class _Watch:
 
     def on_get(self, request: Request, call: Call, done: bool) -> None:
         if not done:
-            request.capturing = keys.Captured()
+            if any(reader.parts is not None for reader in tuple(_readers)):
+                request.capturing = keys.Captured()
             return
         captured, request.capturing = request.capturing, None
         request.key_s += call.seconds
         if call.error is not None:
             request.key_error = text_of(call.error)
             return
-        assert captured is not None
         request.key = str(call.result)
+        if captured is None:
+            return
         request.captured[request.key] = captured
         for reader in tuple(_readers):
-            captured.keep(call.argument("module"), reader.parts, request.locations_in_key)
+            if reader.parts is not None:
+                captured.keep(call.argument("module"), reader.parts, request.locations_in_key)
 
     def on_log_cache_key_hash(self, request: Request, call: Call, done: bool) -> None:
         if done and request.capturing is not None:

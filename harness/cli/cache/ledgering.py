@@ -57,6 +57,7 @@ def ledger(
     from harness.cache import ledger as ledgers
     from harness.cache.ledger import following
     from harness.cli.terminal import console, notes
+    from harness.following import programs
 
     if frame is not None:  # before the program runs
         if frame.suffix not in (".csv", ".parquet"):
@@ -77,7 +78,7 @@ def ledger(
     broken = sum(book.broken_lines for book in books)
     if broken:
         notes.print(f"{broken} broken line(s) were left out: a writer was stopped in the middle.")
-    if output is not None and (name := following.signal_of(code)):
+    if output is not None and (name := programs.signal_of(code)):
         notes.print(f"The program was ended by {name}.", markup=False)
     if events:
         for line in lines_of(ledgers.summarize(events, lent)):

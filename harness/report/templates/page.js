@@ -33,8 +33,8 @@
 
   const filters = () => {
     const chosen = new FormData(form);
-    const text = (chosen.get("workload") || "").trim().toLowerCase();
-    const exact = ["target", "stage", "machine"]
+    const text = form.querySelector("input[type=search]").value.trim().toLowerCase();
+    const exact = data.filters.choices
       .map((name) => [name, chosen.get(name) || ""])
       .filter(([, value]) => value);
     return { text, exact };
@@ -43,9 +43,18 @@
   const matching = (table, { text, exact }, picks = {}) => {
     const tests = [];
     const read = table.readers;
-    if (text && read.workload) tests.push((row) => read.workload(row).toLowerCase().includes(text));
+    const searched = data.filters.search.filter((name) => read[name]);
+    if (text && searched.length) {
+      tests.push((row) => searched.some((name) => read[name](row).toLowerCase().includes(text)));
+    }
     for (const [name, value] of [...exact, ...Object.entries(picks)]) {
       if (read[name]) tests.push((row) => read[name](row) === value);
+      else if (name === "stage") {
+        // A column per stage: rows where that stage has a value.
+        const own = table.columns.find((column) => column.stage === value);
+        if (own) tests.push((row) => read[own.name](row) !== null);
+        else if (table.columns.some((column) => column.stage)) tests.push(() => false);
+      }
     }
     const rows = [];
     for (let row = 0; row < table.length; row += 1) if (tests.every((test) => test(row))) rows.push(row);
@@ -192,6 +201,7 @@
     const state = { id: `table-${number += 1}` };
     const picks = Object.fromEntries(figure.picks.map(([name, , start]) => [name, start]));
     let drawn = null;
+    let zoomed = null;
 
     const current = () => {
       const chosen = filters();
@@ -240,6 +250,7 @@
         ast: true, config, renderer: "svg", actions: false, mode: "vega-lite",
         tooltip: { theme: dark() ? "dark" : "light" },
       });
+      if (figure.zoom) zoomed = window.zoomable(node, drawn.view, figure.spec, zoomed);
       performance.mark("figure");
     };
     for (const select of selects) {
@@ -249,16 +260,21 @@
     part(node, draw);
   }
 
+  // One drawing of a part at a time: what has changed meanwhile is drawn after it.
   const refresh = async (one) => {
-    if (!one.stale) return;
-    one.stale = false;
-    try {
-      await one.draw();
-      one.node.dataset.drawn = "yes";
-    } catch (error) {
-      console.error(error);
-      one.node.append(element("p", { class: "empty" }, `This could not be drawn: ${error.message}`));
+    if (!one.stale || one.busy) return;
+    one.busy = true;
+    while (one.stale) {
+      one.stale = false;
+      try {
+        await one.draw();
+        one.node.dataset.drawn = "yes";
+      } catch (error) {
+        console.error(error);
+        one.node.append(element("p", { class: "empty" }, `This could not be drawn: ${error.message}`));
+      }
     }
+    one.busy = false;
   };
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {
@@ -269,10 +285,12 @@
   }, { rootMargin: "300px" });
   for (const one of parts) watcher.observe(one.node);
   // Whatever was not looked at yet is drawn in idle time, so that printing finds all of it.
-  const idle = window.requestIdleCallback || ((call) => setTimeout(call, 50));
+  const idle = (call) => (window.requestIdleCallback
+    ? requestIdleCallback(call, { timeout: 500 }) : setTimeout(call, 50));
   const next = () => {
-    const one = parts.find((candidate) => candidate.stale);
+    const one = parts.find((candidate) => candidate.stale && !candidate.busy);
     if (one) refresh(one).then(() => idle(next));
+    else if (parts.some((candidate) => candidate.busy)) setTimeout(next, 50);
     else document.documentElement.dataset.complete = "yes";
   };
   window.addEventListener("load", () => idle(next));
@@ -280,12 +298,12 @@
 
   const status = document.getElementById("status");
   const count = () => {
-    const table = tables.stages || Object.values(tables)[0];
+    const table = tables[data.filters.counted] || Object.values(tables)[0];
     if (!table) return;
     const chosen = filters();
     const narrowed = chosen.text || chosen.exact.length;
     const found = narrowed ? matching(table, chosen).length : table.length;
-    status.textContent = narrowed ? `${found} of ${table.length} measurements` : "";
+    status.textContent = narrowed ? `${found} of ${table.length} ${data.filters.noun}` : "";
   };
   const changed = () => {
     count();

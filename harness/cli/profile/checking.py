@@ -1,0 +1,132 @@
+"""`harness profile check`: a profile against a budget file. Thin: parse, call, print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.cli.profile import app
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.profiling.budgets.checking import Checked
+    from harness.profiling.model import Profile
+
+OVER = 1
+MOST_ROWS = 15
+
+HELP = """Fail where a program builds more than a budget file allows.
+
+\b
+  harness profile -o now -- python train.py            record
+  harness profile check now --write budgets.toml       a budget from what was seen
+  harness profile check now --budget budgets.toml      hold a profile against it
+  harness profile check now --budget pyproject.toml    its [tool.harness.budget] tables
+
+\b
+  [total]                          # everything together
+  max_compiles = 40
+  max_eager = 100                  # JAX's own functions, called outside jax.jit
+  [default]                        # each function that has no table of its own
+  max_compiles = 3
+  [functions."train.py:loss"]      # a name, or a regular expression of the whole name
+  max_compiles = 1
+
+Limits: max_compiles (compiled or loaded from the persistent cache), max_traces, max_lowers,
+max_builds, max_eager, max_unexplained, and max_compile_seconds, which depends on the machine.
+
+\b
+Exit codes: 0 within the budget; 1 over it; 2 wrong usage, or a file that is not understood;
+4 no profile.
+"""
+
+
+@app.command("check", help=HELP, no_args_is_help=True)
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A profile.")],
+    budget: Annotated[
+        Path | None, typer.Option("--budget", metavar="FILE", help="The budget file.")
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FILE", help="Write a budget that it just keeps to."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --write: replace a file that is there.")
+    ] = False,
+) -> None:
+    """Check a profile against budgets; :data:`HELP` is what the command says of itself."""
+    if (budget is None) == (write is None):
+        raise UsageError("Give --budget FILE to check, or --write FILE to make a budget.")
+    if force and write is None:
+        raise UsageError("--force belongs to --write FILE.")
+    from harness.cli.cache.printing import note
+    from harness.profiling.budgets.checking import checked
+    from harness.profiling.budgets.writing import write as write_budget
+    from harness.profiling.model import read
+
+    profile = read(folder)
+    for text in _incomplete(profile):
+        note(f"{folder}: {text}")
+    if write is not None:
+        count = write_budget(profile, write, force)
+        note(f"wrote {write}: a budget of {count} functions, which this profile just keeps to.")
+        return
+    assert budget is not None
+    found = checked(profile, budget)
+    _print(found)
+    if found.over:
+        raise typer.Exit(OVER)
+
+
+def _incomplete(profile: Profile) -> list[str]:
+    texts = []
+    cut = sum(process.ended is None for process in profile.processes)
+    if cut:
+        texts.append(
+            f"{cut} of {len(profile.processes)} processes did not end their log (killed, or still "
+            "running): what they built after it is not counted."
+        )
+    if profile.broken_lines:
+        texts.append(f"{profile.broken_lines} lines could not be read, and are not counted.")
+    return texts
+
+
+def _print(found: Checked) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.cli.cache.printing import note, say
+    from harness.cli.terminal import console
+    from harness.profiling.budgets.texts import number
+
+    for message in found.messages():
+        say([*message.split("\n"), ""])
+    if found.uses:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for heading, justify in (
+            ("budget", "left"),
+            ("function", "left"),
+            ("limit", "left"),
+            ("used", "right"),
+            ("allowed", "right"),
+            ("", "left"),
+        ):
+            table.add_column(heading, justify=justify, no_wrap=heading == "limit")  # type: ignore[arg-type]
+        rows = max(MOST_ROWS, len(found.over))
+        for use in found.uses[:rows]:
+            function = use.functions[0].label if use.one and use.functions else "all"
+            used = number(use.used) if use.name != "max_compile_seconds" else f"{use.used:.3g}"
+            mark = "over" if use.over else ""
+            cells = (use.where, function, use.name, used, number(use.allowed), mark)
+            table.add_row(*map(Text, cells))
+        console.print(table)
+        if len(found.uses) > rows:
+            console.print(f"… and {len(found.uses) - rows} more that are further from their limit.")
+    for text in found.stale:
+        note(f"{found.file.path}: {text}")
+    over = len(found.over)
+    within = f"all {len(found.uses)} limits are kept"
+    say([f"{over} of {len(found.uses)} limits exceeded." if over else f"{within}."])

@@ -1,0 +1,224 @@
+"""The `--live` line of `harness profile`: what is being built now, for how long, how often."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from harness.profiling.live import Now, State
+
+LOOK_EVERY_S = 0.25
+PLAIN_EVERY_S = 10.0
+LONG_S = 30.0
+"""A build that takes longer is told of where there is no terminal: after 30 s, 1 min, each min."""
+IDLE_S = 3.0
+"""On a terminal the line goes away when nothing has been built for so long."""
+
+DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
+
+# The line stands below the cursor, which goes back to where the program left it: output without
+# an end of line, a prompt for instance, stays whole.
+_CLEAR = "\x1b[J"
+_ROOM_BELOW = "\x1bD\x1b[A"
+_KEEP, _BACK = "\x1b7", "\x1b8"
+_BELOW = "\x1b[B\r"
+
+
+class Live:
+    """Shows how a program's builds go while it runs; never raises once it is started.
+
+    Args:
+        folder: the profile that is being written; it need not be there yet.
+        stream: where to show it: a line that changes on a terminal, plain lines elsewhere.
+    """
+
+    def __init__(self, folder: Path, stream: TextIO | None = None) -> None:
+        self._folder = Path(folder)
+        self._stream = stream if stream is not None else sys.stderr
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="harness-live", daemon=True)
+
+    def start(self) -> None:
+        """Begin to show."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Show no more, and leave a clean line."""
+        self._over.set()
+        self._thread.join(timeout=5)
+
+    def __enter__(self) -> Live:
+        """Begin to show."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Show no more."""
+        self.stop()
+
+    def _run(self) -> None:
+        from harness.profiling.live import Following
+
+        try:
+            following = Following(self._folder)
+            begin_ns = time.perf_counter_ns()
+            shown = OnTerminal(self._stream) if on_terminal(self._stream) else Plain(self._stream)
+            while not self._over.wait(LOOK_EVERY_S):
+                now_ns = time.perf_counter_ns()
+                shown.show(following.look(now_ns), now_ns, (now_ns - begin_ns) / 1e9)
+            shown.end()
+        # A closed terminal, a folder that is gone: the program and its profile are what counts.
+        except Exception:
+            return
+
+
+def on_terminal(stream: TextIO) -> bool:
+    """Tell whether a line can be drawn over on a stream."""
+    return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+
+
+class OnTerminal:
+    """One line below the cursor, there while something is being built."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+
+        self._stream = stream
+        self._console = Console(file=stream, force_terminal=True, highlight=False)
+        self._drawn = ""
+        self._builds = 0
+        self._busy_ns = 0
+
+    def show(self, state: State, now_ns: int, elapsed_s: float) -> None:
+        """Draw the line anew, or take it away when there has been nothing to say for a while."""
+        if state.running or state.builds != self._builds:
+            self._busy_ns, self._builds = now_ns, state.builds
+        elif not self._drawn or now_ns - self._busy_ns > IDLE_S * 1e9:
+            self.end()
+            return
+        self._draw(line_of(state, now_ns, elapsed_s))
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._drawn:
+            self._write(_CLEAR)
+            self._drawn = ""
+
+    def _draw(self, line: str) -> None:
+        from rich.text import Text
+
+        text = Text(line, style="dim")
+        text.truncate(max(1, self._console.width - 1), overflow="ellipsis")
+        with self._console.capture() as captured:
+            self._console.print(text, end="")
+        self._drawn = captured.get()
+        self._write(f"{_CLEAR}{_ROOM_BELOW}{_KEEP}{_BELOW}{self._drawn}{_BACK}")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+class Plain:
+    """Lines of a log: now and then while there is news, and when a build takes long."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._said_s = 0.0
+        self._said: object = (0, ())
+        self._next_s: dict[tuple[int, int], float] = {}
+        """When a long build is told of next: by process and begin."""
+
+    def show(self, state: State, now_ns: int, elapsed_s: float) -> None:
+        """Say what is new, if it is time."""
+        long = [now for now in state.running if self._is_due(now, now_ns)]
+        for now in long:
+            self._say(f"still {doing(now, now_ns)}")
+        news = (state.builds, tuple((now.pid, now.begin_ns) for now in state.running))
+        if elapsed_s - self._said_s < PLAIN_EVERY_S or news == self._said:
+            return
+        self._said_s, self._said = elapsed_s, news
+        if not long:
+            self._say(line_of(state, now_ns, elapsed_s))
+
+    def end(self) -> None:
+        """Say nothing more."""
+
+    def _is_due(self, now: Now, now_ns: int) -> bool:
+        key = (now.pid, now.begin_ns)
+        took_s = (now_ns - now.begin_ns) / 1e9
+        if took_s < self._next_s.get(key, LONG_S):
+            return False
+        self._next_s[key] = 60.0 * (took_s // 60 + 1)
+        return True
+
+    def _say(self, text: str) -> None:
+        self._stream.write(f"harness: {text}\n")
+        self._stream.flush()
+
+
+def line_of(state: State, now_ns: int, elapsed_s: float) -> str:
+    """Return the state as a line: what is being built, else the last build; then the sums."""
+    parts = []
+    if state.running:
+        others = len(state.running) - 1
+        parts.append(doing(state.running[0], now_ns) + (f", and {others} more" if others else ""))
+    builds = f"{state.builds} build{'' if state.builds == 1 else 's'}"
+    parts.append(f"{builds}, {duration(state.seconds)} of {duration(elapsed_s)}")
+    if not state.running and state.last is not None:
+        last, most = state.last, state.costliest
+        parts.append(f"last {named(last.function, last.place)}, {duration(last.seconds)}")
+        if most is not None and most.builds > 1:
+            parts.append(f"most `{printable(most.function)}`, {duration(most.seconds)}")
+    return " · ".join(parts)
+
+
+def doing(now: Now, now_ns: int) -> str:
+    """Return a build that is going on as text: compiling `loss` (train.py:88) for 12 s, 4th time.
+
+    The first time is not called so.
+    """
+    took = duration(max(0, now_ns - now.begin_ns) / 1e9)
+    text = f"{DOING.get(now.stage, 'building')} {named(now.function, now.place)} for {took}"
+    return f"{text}, {ordinal(now.before + 1)} time" if now.before else text
+
+
+def named(function: str, place: str) -> str:
+    """Return a function and where it was called, with nothing in it that moves a cursor."""
+    return f"`{printable(function)}`" + (f" ({printable(place)})" if place else "")
+
+
+def printable(text: str) -> str:
+    """Return text with what cannot be seen replaced."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in words: 0.4 s, 12 s, 1 min 10 s, 2 h 5 min."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def ordinal(number: int) -> str:
+    """Return a number's ordinal: 1st, 2nd, 3rd, 4th, 11th."""
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{endings.get(number % 10, 'th')}"

@@ -1,0 +1,1 @@
+"""Why a function was built again: what differs from what JAX had kept of it."""

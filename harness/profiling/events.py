@@ -1,0 +1,305 @@
+"""The lines of a profile's log: one JSON object each, told apart by `event`.
+
+Every process writes a file of its own, `HOST-PID-N.jsonl`, in the profile's folder; a line is
+appended by one write, so that a process that is killed loses none it has written. What repeats
+(functions, stacks, arguments) is written once, with a number that later lines of the same file
+refer to; 0 means that there is none.
+
+All `_ns` are `time.perf_counter_ns`, which on Linux all processes of a machine share; `Started`
+ties it to the calendar.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+SCHEMA = 1
+
+Kind = Literal["call", "trace", "lower", "compile"]
+"""How JAX was entered: a jitted function was called, or `.trace()`, `.lower()`, `.compile()`."""
+
+Origin = Literal["program", "library", "jax"]
+"""Whose code it is: the user's own, an installed package's, or JAX's (`jnp.ones` and the like)."""
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event"):
+    """What all lines share."""
+
+
+class Started(Line, frozen=True, tag="started"):
+    """A process began to record; the first line of every file."""
+
+    schema: int
+    pid: int
+    parent_pid: int
+    host: str
+    how: Literal["command", "context", "fork", "pytest"]
+    argv: tuple[str, ...]
+    cwd: str
+    python: str
+    at_s: float
+    """Seconds since the epoch, at `clock_ns`."""
+    clock_ns: int
+    process_ns: int
+    """When the process itself was started, by the same clock."""
+    cpu_count: int
+    main_thread: int
+    """`threading.get_ident()` of the main thread."""
+
+
+class Import(Line, frozen=True, tag="import"):
+    """`import jax`, as far as it ran on one thread."""
+
+    begin_ns: int
+    end_ns: int
+    thread: int
+    versions: dict[str, str]
+    """`jax`, `jaxlib`."""
+
+
+class Backend(Line, frozen=True, tag="backend"):
+    """The first time JAX made its backends."""
+
+    begin_ns: int
+    end_ns: int
+    thread: int
+    platform: str
+    devices: tuple[str, ...]
+
+
+class Function(Line, frozen=True, tag="function"):
+    """A function that was jitted, by its place in the source: the same one for every object."""
+
+    id: int
+    name: str
+    """As JAX calls it."""
+    qualname: str
+    file: str
+    line: int
+    origin: Origin
+    through: str = ""
+    """What stands between it and `jax.jit`, the outermost first: `grad_f`, `partial`, `method`."""
+    column: int = 0
+    """Where its code begins in the line, which tells two lambdas of one line apart."""
+
+
+class Frame(msgspec.Struct, frozen=True, array_like=True):
+    """A line of a stack."""
+
+    file: str
+    line: int
+    function: str
+    origin: Origin
+
+
+class Stack(Line, frozen=True, tag="stack"):
+    """Where from: frames outside JAX and this package, the outermost first."""
+
+    id: int
+    frames: tuple[Frame, ...]
+
+
+class Leaf(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A dynamic argument, or one array in it."""
+
+    path: str
+    """In the user's words: `x`, `params['w']`, `args[0]`."""
+    aval: str
+    """`float32[8,4]`, with the sharding where that is part of the type."""
+    weak: bool = False
+    kind: str = ""
+    """What was passed: `jax.Array`, `numpy.ndarray`, `int`, `float`."""
+    committed: bool = False
+    sharding: str = ""
+    """Of a `jax.Array`, with the devices by number."""
+    layout: str = ""
+
+
+class Static(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A static argument."""
+
+    name: str
+    type: str
+    value: str
+    """Its `repr`, shortened."""
+    object: int = 0
+    """The same number for what JAX takes as equal; 0 where type and value say all there is."""
+    keyword: bool = False
+    """Whether it was passed by keyword."""
+
+
+class Arguments(Line, frozen=True, tag="arguments"):
+    """What a jitted function was called with."""
+
+    id: int
+    tree: str
+    """The structure of the dynamic arguments, names of keywords included."""
+    leaves: tuple[Leaf, ...]
+    statics: tuple[Static, ...]
+
+
+class Settings(Line, frozen=True, tag="settings"):
+    """Everything else that JAX looks at before it takes something from a cache."""
+
+    id: int
+    jit: dict[str, str]
+    """What `jax.jit` was given: `donate_argnums`, `in_shardings`, `compiler_options` ...
+
+    `donated` names the arguments; a program without a Python function has what JAX made of it.
+    """
+    context: dict[str, str]
+    """JAX's configuration as this thread sees it, with the mesh, and `XLA_FLAGS`."""
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One request to compile, in nanoseconds; see `harness.cache.ledger` for the words."""
+
+    module: str
+    outcome: str
+    """`hit`, `written`, `unwritten`, `failed`."""
+    request_ns: int
+    key: str = ""
+    reason: str = ""
+    compile_ns: int = 0
+    load_ns: int = 0
+    write_ns: int = 0
+    entry_bytes: int = 0
+    directory: str = ""
+
+
+class Span(msgspec.Struct, frozen=True, array_like=True):
+    """A stage of a build, from the first to the last thing done for it."""
+
+    stage: Literal["trace", "lower", "compile"]
+    begin_ns: int
+    end_ns: int
+    times: int
+    """How often JAX really did it: 0 if everything came from a cache of its own."""
+
+
+class Inner(msgspec.Struct, frozen=True, array_like=True):
+    """A jitted function of the user's that was traced inside another."""
+
+    function: int
+    begin_ns: int
+    end_ns: int
+    times: int = 1
+    """How often JAX really traced it: 0 where only what it calls was."""
+
+
+class Program(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was built, as far as it is known at no cost."""
+
+    code_bytes: int = 0
+    argument_bytes: int = 0
+    output_bytes: int = 0
+    temp_bytes: int = 0
+    flops: float = 0.0
+    fingerprint: str = ""
+
+
+class Build(Line, frozen=True, tag="build"):
+    """JAX left its fast path for a function, and traced, lowered or compiled something."""
+
+    id: int
+    kind: Kind
+    function: int
+    object: int
+    """Which function object: numbers in the order of their first appearance in the process."""
+    wrapper: int
+    """Which `jax.jit` of it."""
+    stack: int
+    thread: int
+    begin_ns: int
+    end_ns: int
+    """For a call: when it returned, its result perhaps not yet finished."""
+    spans: tuple[Span, ...]
+    arguments: int = 0
+    settings: int = 0
+    requests: tuple[Request, ...] = ()
+    inner: tuple[Inner, ...] = ()
+    program: Program | None = None
+    error: str = ""
+    test: str = ""
+    """Which test ran, under pytest."""
+    own_ns: int = 0
+    """What the profile added to it."""
+    parent: int = 0
+    """The build of the same thread in whose spans all of this one lies; 0 for none."""
+    nested: int = 0
+    """Real traces of what the function calls, loops and branches included."""
+    derived: int = 0
+    """The number of the program that JAX made of the function's trace (by differentiation, or
+    batching) and ran in its place; 0 where it ran the trace itself."""
+
+
+class Visits(Line, frozen=True, tag="visits"):
+    """Calls that left the fast path and built nothing, since the last such line."""
+
+    function: int
+    stack: int
+    thread: int
+    count: int
+    seconds: float
+
+
+class Running(Line, frozen=True, tag="running"):
+    """A build that is still going on: written while it does, so that one that hangs is seen."""
+
+    function: int
+    stage: str
+    stack: int
+    thread: int
+    begin_ns: int
+    at_ns: int
+
+
+class Cleared(Line, frozen=True, tag="cleared"):
+    """A cache of JAX's was emptied."""
+
+    what: str
+    """`jax.clear_caches`, `clear_cache` of a function, `backends`."""
+    function: int
+    stack: int
+    at_ns: int
+
+
+class Samples(Line, frozen=True, tag="samples"):
+    """Where threads were outside builds, each `interval_ns`: a sampled picture of the rest."""
+
+    interval_ns: int
+    at_ns: int
+    counts: tuple[tuple[int, int, str, int], ...]
+    """(thread, stack, `jax` | `library` | `program`: whose code was innermost, samples)."""
+
+
+class Ended(Line, frozen=True, tag="ended"):
+    """Recording ended in good order; a file without it was cut off."""
+
+    at_ns: int
+    why: Literal["exit", "context", "exec"]
+    own_ns: int = 0
+    """What the profile cost in all, as far as it can know."""
+    lost: int = 0
+    """Lines that could not be written."""
+    failures: tuple[str, ...] = ()
+    """What went wrong in the profile itself; the program did not notice."""
+
+
+AnyLine = (
+    Started
+    | Import
+    | Backend
+    | Function
+    | Stack
+    | Arguments
+    | Settings
+    | Build
+    | Visits
+    | Running
+    | Cleared
+    | Samples
+    | Ended
+)

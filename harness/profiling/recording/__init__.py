@@ -1,0 +1,1 @@
+"""What runs inside the profiled program: light, and never in its way."""

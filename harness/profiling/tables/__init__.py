@@ -1,0 +1,1 @@
+"""A profile as frames and tables."""

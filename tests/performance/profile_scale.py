@@ -1,0 +1,148 @@
+"""A profile of a program that compiles 100,000 times: its size, and how long it takes to read.
+
+    python -m tests.performance.profile_scale [--builds 100000]
+
+The log is written by the writer that programs use, with 1,000 functions, 2,000 call sites and as
+many arguments as builds. Reading and everything that is made of the profile run in a process of
+their own, whose memory is printed with the times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from harness.profiling import events
+from harness.profiling.log import Writer
+
+FUNCTIONS, STACKS = 1_000, 2_000
+MS = 1_000_000
+STAGES: tuple[Literal["trace", "lower", "compile"], ...] = ("trace", "lower", "compile")
+
+
+def fill(folder: Path, builds: int) -> None:
+    """Write a log: every function over and over, with new shapes."""
+    writer = Writer(folder)
+    writer.open()
+    now = time.perf_counter_ns()
+    pid = os.getpid()
+    writer.write(
+        events.Started(
+            events.SCHEMA, pid, 1, "host", "command", ("train.py",), "/work", "3.13.0",
+            time.time(), now, now, 2, 1,
+        )
+    )  # fmt: skip
+    for number in range(1, FUNCTIONS + 1):
+        name = f"step_{number}"
+        place = ("/project/train.py", 10 * number, "program")
+        writer.write(events.Function(number, name, f"Model.{name}", *place))
+    for number in range(1, STACKS + 1):
+        frames = [("main", 5), ("fit", 700), ("epoch", 800), ("call", 900 + number)]
+        writer.write(
+            events.Stack(
+                number,
+                tuple(
+                    events.Frame("/project/train.py", line, name, "program") for name, line in frames
+                ),
+            )
+        )
+    writer.write(events.Settings(1, {}, {"jax_enable_x64": "False"}))
+    for number in range(1, builds + 1):
+        leaves = tuple(
+            events.Leaf(f"params['w{leaf}']", f"float32[{number},{leaf}]", False, "jax.Array")
+            for leaf in range(4)
+        )
+        statics = (events.Static("steps", "int", str(number)),)
+        writer.write(events.Arguments(number, "params: {'w0': *}", leaves, statics))
+        begin = now + number * 20 * MS
+        ends = [begin + after * MS for after in (0, 2, 5, 15)]
+        request = events.Request("jit_step", "unwritten", 10 * MS, f"{number:064x}", "", 10 * MS)
+        function, stack = number % FUNCTIONS + 1, number % STACKS + 1
+        line = events.Build(
+            number, "call", function, function, function, stack, 1, begin, ends[-1], ()
+        )
+        spans = tuple(events.Span(s, *ends[at : at + 2], 1) for at, s in enumerate(STAGES))
+        writer.write(
+            msgspec.structs.replace(
+                line,
+                spans=spans,
+                arguments=number,
+                settings=1,
+                requests=(request,),
+                program=events.Program(9_000, 4_096, 4_096, 1_024),
+                own_ns=50_000,
+            )
+        )
+    writer.write(events.Ended(now + (builds + 1) * 20 * MS, "exit"))
+    writer.close()
+    assert writer.lost == 0
+
+
+def show(folder: Path) -> None:
+    """Read the profile and print what each thing made of it takes."""
+    import harness
+
+    profile = harness.load_profile(folder)  # and what is imported on the way, once
+    made = {
+        "read": lambda: harness.load_profile(folder),
+        "builds": lambda: profile.builds,
+        "causes": lambda: [profile.cause_of(built) for built in profile.builds],
+        "frame": lambda: profile.frame(),
+        "summary": lambda: profile.summary(),
+        "report": lambda: profile.report(folder / "profile.html"),
+    }
+    for name, make in made.items():
+        begin = time.perf_counter()
+        make()
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{name:8s} {time.perf_counter() - begin:6.2f} s, at most {most:.0f} MiB", flush=True)
+
+
+def follow(folder: Path) -> None:
+    """Print what the live line takes to catch up."""
+    from harness.profiling.live import Following
+
+    begin = time.perf_counter()
+    following = Following(folder)
+    state = following.look(time.perf_counter_ns())
+    looks = 1
+    while state.processes:
+        state = following.look(time.perf_counter_ns())
+        looks += 1
+    print(f"live     {time.perf_counter() - begin:6.2f} s, {state.builds} builds, {looks} looks")
+
+
+def main() -> None:
+    """Write a log and print its size; then read it in another process."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--builds", type=int, default=100_000)
+    parser.add_argument("--show", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.show:
+        show(options.show)
+        return
+    with tempfile.TemporaryDirectory(prefix="harness-scale-") as name:
+        begin = time.perf_counter()
+        fill(Path(name), options.builds)
+        took = time.perf_counter() - begin
+        size = sum(file.stat().st_size for file in Path(name).iterdir())
+        print(
+            f"{options.builds} builds: {size / 2**20:.0f} MiB ({size / options.builds:.0f} bytes "
+            f"each), written in {took:.1f} s ({took / options.builds * 1e6:.0f} µs each)"
+        )
+        follow(Path(name))
+        command = [sys.executable, "-m", "tests.performance.profile_scale", "--show", name]
+        subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The marks, in a pytest of their own."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+
+import pytest
+
+PLUGIN = "harness.profiling.pytest_plugin"
+
+TESTS = """
+import jax, numpy as np, pytest
+
+pytestmark = pytest.mark.jax_budget(max_compiles=2, max_eager=0)
+
+def many(count):
+    function = jax.jit(lambda x: x * 2)
+    for size in range(1, count + 1):
+        function(np.ones(size, np.float32))
+
+def test_within(): many(2)
+def test_over(): many(5)
+
+@pytest.mark.jax_budget(max_compiles=9)
+def test_nearest_mark(): many(9)
+
+@pytest.mark.jax_budget(max_compiles=None)
+def test_lifted(): many(12)
+
+@pytest.mark.jax_budget(max_compiles=0, functions="other")
+def test_also_other(): many(3)
+
+@pytest.mark.xfail(raises=AssertionError, strict=True)
+def test_expected(): many(3)
+
+def test_own_failure():
+    many(5)
+    raise KeyError("own")
+
+@pytest.fixture
+def built(): many(7)
+def test_fixtures_are_free(built): many(1)
+
+class TestClass:
+    pytestmark = [pytest.mark.jax_budget(max_compiles=1)]
+    def test_method(self): many(2)
+
+@pytest.mark.jax_budget(max_lowers=0)
+def test_settings_are_nearer_than_nothing(): pass
+
+@pytest.mark.jax_budget(max_compile=1)
+def test_typo(): pass
+@pytest.mark.jax_budget(3)
+def test_position(): pass
+@pytest.mark.jax_budget()
+def test_nothing(): pass
+@pytest.mark.jax_budget(max_compiles="3")
+def test_type(): pass
+"""
+
+BUILDS = """
+import jax, numpy as np
+def test_plain():
+    function = jax.jit(lambda x: x * 2)
+    function(np.ones(3, np.float32)), function(np.ones(4, np.float32))
+"""
+
+
+def pytest_of(folder, text, *options):
+    """Run pytest over one file, and return its exit code and what it printed."""
+    (folder / "test_own.py").write_text(text)
+    (folder / "pytest.ini").touch()
+    installed = importlib.metadata.entry_points(group="pytest11")
+    plugin = [] if any(point.value == PLUGIN for point in installed) else ["-p", PLUGIN]
+    command = [sys.executable, "-W", "error", "-m", "pytest", "-q", "--strict-markers", *plugin]
+    command += ["--strict-config", "-p", "no:cacheprovider", "-rA", *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("-n2",)], ids=["alone", "xdist"])
+def test_marks(tmp_path, options):
+    code, text = pytest_of(tmp_path, TESTS, *options)
+    assert code == 1, text
+    passed = {
+        line.split("::", 1)[1].split()[0]
+        for line in text.splitlines()
+        if line.startswith("PASSED ")
+    }
+    assert passed == {
+        "test_within",
+        "test_nearest_mark",
+        "test_lifted",
+        "test_fixtures_are_free",
+        "test_settings_are_nearer_than_nothing",
+    }, text
+    assert "XFAIL test_own.py::test_expected" in text
+    assert (
+        "5 compiles, and jax_budget of test_own.py::test_over allows 2 (max_compiles = 2)." in text
+    )
+    assert "jax_budget of test_own.py::TestClass::test_method allows 1" in text
+    assert "jax_budget of test_own.py::test_also_other allows 2" in text
+    assert "KeyError: 'own'" in text
+    assert "jax_budget of test_own.py::test_typo: 'max_compile' is not known" in text
+    assert "test_position: limits are given by name" in text
+    assert "test_nothing limits nothing" in text
+    assert "test_type: max_compiles is '3'; expected a whole number" in text
+    assert "guard.py" not in text, "the traceback is the harness's"
+
+
+def test_a_setting_is_the_budget_of_every_test(tmp_path):
+    code, text = pytest_of(tmp_path, BUILDS, "-o", "jax_budget=max_compiles = 1")
+    assert code == 1
+    assert "2 compiles, and jax_budget of test_own.py::test_plain allows 1" in text
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("max_compiles", "The setting jax_budget is not understood"),
+        ("max_compile = 3", "The setting jax_budget: 'max_compile' is not known"),
+        ("max_compiles = -3", "jax_budget: max_compiles is -3; expected a whole number"),
+    ],
+)
+def test_a_setting_that_is_not_understood_stops_pytest(tmp_path, setting, said):
+    code, text = pytest_of(tmp_path, BUILDS, "-o", f"jax_budget={setting}")
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert said in text
+    assert "Traceback" not in text

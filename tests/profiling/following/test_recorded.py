@@ -1,0 +1,198 @@
+"""What a program builds is recorded, in all of its processes, whatever else it does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+from harness.cache.ledger import following as ledger
+from harness.cache.ledger import read as read_ledger
+from harness.following import programs
+from harness.profiling import events, following
+from harness.profiling.model import read
+from tests.profiling.following.programs import COMMAND, built, environment, followed, how
+
+HOSTILE = """
+import sys
+before = set(sys.modules)
+assert "harness" not in before and "jax" not in before, before
+import os, tempfile, threading, time
+import jax, numpy as np
+
+def raising(*args, **kwargs):
+    raise RuntimeError("a listener of its own")
+
+jax.monitoring.clear_event_listeners()
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_compilation_cache_dir", tempfile.mkdtemp())
+os.closerange(3, 4096)
+barrier = threading.Barrier(4)
+
+def build(number):
+    def in_a_thread(x):
+        return x * number
+    barrier.wait()
+    jax.jit(in_a_thread)(np.ones(number))
+
+def in_no_directory(x):
+    return x + 2
+
+threads = [threading.Thread(target=build, args=(n + 2,)) for n in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+time.sleep(1.2)
+jax.clear_caches()
+jax.monitoring.register_event_duration_secs_listener(raising)
+try:
+    jax.jit(lambda x: x + 1)(1.0)
+except RuntimeError as error:
+    assert "of its own" in str(error)
+assert not [t.name for t in threading.enumerate() if t.name.startswith("Thread")]
+gone = tempfile.mkdtemp()
+os.chdir(gone)
+os.rmdir(gone)
+jax.monitoring.clear_event_listeners()
+jax.jit(in_no_directory)(1.0)
+sys.stdout.buffer.write(b"\\xff\\n")
+"""
+
+
+def test_a_program_that_changes_jax_and_its_process_is_recorded_to_the_end(tmp_path, capfdbinary):
+    code, profile = followed(HOSTILE, following.new_folder(tmp_path / "p"))
+    told = capfdbinary.readouterr()
+    assert (code, told.out) == (0, b"\xff\n"), told.err.decode()
+    [process] = profile.processes
+    lines = built(process, "in_a_thread")
+    assert len({line.thread for line in lines}) == 4
+    assert len(built(process, "in_no_directory")) == 1
+    [imported] = process.of(events.Import)
+    [backend] = process.of(events.Backend)
+    assert process.started.clock_ns < imported.begin_ns < imported.end_ns < backend.begin_ns
+    assert backend.platform == "cpu"
+    assert backend.end_ns > backend.begin_ns
+    assert backend.devices
+    assert set(imported.versions) == {"jax", "jaxlib"}
+    seen = [count for line in process.of(events.Samples) for count in line.counts]
+    main = [samples for thread, _, _, samples in seen if thread == process.started.main_thread]
+    assert sum(main) >= 20
+    assert process.ended.why == "exit"
+    assert process.ended.lost == 0
+    assert process.ended.own_ns > 0
+
+
+FAMILY = """
+import multiprocessing, os, subprocess, sys, warnings
+import numpy as np
+import jax
+
+def build(name):
+    def function(x):
+        return x + 1
+    function.__name__ = name
+    jax.jit(function)(np.ones(3))
+
+if __name__ == "__main__":
+    # The fork comes before JAX has threads, which are not in the child.
+    for name, method in (("forked", "fork"), ("spawned", "spawn")):
+        process = multiprocessing.get_context(method).Process(target=build, args=(name,))
+        process.start()
+        process.join(20)
+        process.kill()
+    build("own")
+    os.execv(sys.executable, [sys.executable, "-c", "import jax; jax.jit(abs)(1)"])
+"""
+
+
+def test_every_process_of_a_family_has_its_own_builds(tmp_path):
+    (tmp_path / "family.py").write_text(FAMILY)
+    folder = following.new_folder(tmp_path / "p")
+    ran = following.run([sys.executable, str(tmp_path / "family.py")], folder, 25)
+    assert ran.code == 0
+    profile = read(folder)
+    assert how(profile) == ["command"] * 4 + ["fork"]
+    for name in ("forked", "spawned", "own"):
+        [process] = [process for process in profile.processes if built(process, name)]
+        assert (process.started.how == "fork") == (name == "forked")
+        assert process.started.pid == profile.run.pid or name in ("forked", "spawned")
+        [line] = built(process, name)
+        assert [span.times for span in line.spans if span.stage == "compile"] == [1]
+        assert process.ended.why == ("exit" if name in ("forked", "spawned") else "exec")
+    [last] = [process for process in profile.processes if built(process, "abs")]
+    assert last.started.pid == profile.run.pid
+
+
+HANGING = """
+import time, jax
+def never(x):
+    print("tracing", flush=True)
+    time.sleep(60)
+    return x
+jax.jit(lambda x: x + 1)(1.0)
+jax.jit(never)(1.0)
+"""
+
+
+def test_a_program_killed_in_a_build_shows_which(tmp_path):
+    process = subprocess.Popen(
+        [*COMMAND, "-o", str(tmp_path / "p"), "--", "-c", HANGING],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        process.stdout.readline()
+        # Longer than a build may take before it is written down while it goes on.
+        threading.Event().wait(1.7)
+        pid = read(tmp_path / "p").run.pid
+        os.kill(pid, 9)
+        process.communicate()
+    assert process.returncode == 128 + 9
+    [found] = read(tmp_path / "p").processes
+    assert found.ended is None
+    assert len(found.of(events.Build)) >= 1
+    lines = found.of(events.Running)
+    assert 1 <= len(lines) <= 3
+    assert {found.functions[line.function].name for line in lines} == {"never"}
+    assert {line.stage for line in lines} == {"trace"}
+    assert found.stacks[lines[0].stack].frames[-1].line == 8
+
+
+def test_a_ledger_and_a_profile_follow_the_same_program(tmp_path, monkeypatch):
+    folder = following.new_folder(tmp_path / "p")
+    there = ledger.environment(tmp_path / "book.jsonl", os.environ)
+    monkeypatch.setenv("PYTHONPATH", there["PYTHONPATH"])
+    monkeypatch.setenv("HARNESS_LEDGER", there["HARNESS_LEDGER"])
+    code = "import jax, os; jax.jit(abs)(1); print(os.environ['PYTHONPATH'])"
+    ran = following.run([sys.executable, "-c", code], folder, 0)
+    assert ran.code == 0
+    book = read_ledger(tmp_path / "book.jsonl")
+    profile = read(folder)
+    requests = [request.module for built in profile.builds for request in built.line.requests]
+    assert requests == [event.module for event in book.events] == ["jit_abs"]
+    assert not profile.processes[0].of(events.Samples)  # 0 is never
+
+
+def test_a_python_without_jax_or_with_a_broken_profile_runs_all_the_same(tmp_path, capfd):
+    (tmp_path / "jax.py").write_text("__version__ = '0'\n")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import jax; print(jax.__file__)"
+    found, profile = followed(code, following.new_folder(tmp_path / "p"))
+    told = capfd.readouterr()
+    assert (found, told.out) == (0, f"{tmp_path / 'jax.py'}\n")
+    assert "this process has no profile" in told.err
+    [process] = profile.processes
+    assert len(process.ended.failures) == 1
+    code = "try:\n import jax.no_such\nexcept ImportError as e: print(e)\nimport jax"
+    found, profile = followed(code, following.new_folder(tmp_path / "q"))
+    assert found == 0
+    assert "jax.no_such" in capfd.readouterr().out
+    assert len(profile.processes[0].of(events.Import)) == 1
+
+
+def test_the_bootstrap_is_first_and_there_once():
+    first = programs.environment({"PYTHONPATH": "a::b"}, OWN="1")
+    again = programs.environment(first)
+    assert again == first
+    assert first["PYTHONPATH"].split(os.pathsep) == [str(programs.BOOTSTRAP), "a", "b"]
+    assert first["OWN"] == "1"

@@ -1,0 +1,105 @@
+"""The sampler sees where threads are, what is still being built, and is not felt itself."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import types
+import weakref
+from collections import Counter
+
+from harness.profiling.recording import sampler as sampling
+from harness.profiling.recording.opened import Open
+from harness.profiling.recording.sampler import Sampler
+
+
+class Recorder:
+    """Takes what the sampler says."""
+
+    def __init__(self):
+        self.hooks = types.SimpleNamespace(open={})
+        self.counts = Counter()
+        self.builds = []
+        self.failures = []
+
+    def sampled(self, interval_ns, counts):
+        self.counts.update(counts)
+
+    def running(self, build):
+        self.builds.append(build)
+
+    def failed(self, error):
+        self.failures.append(error)
+
+
+def sampler(interval_ms=2.0):
+    owner = types.SimpleNamespace(recorder=Recorder())
+    return Sampler(owner, interval_ms), owner.recorder
+
+
+def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypatch):
+    monkeypatch.setattr(sampling, "LONG_NS", 50_000_000)
+    looking, found = sampler()
+    me = threading.get_ident()
+    looking.start()
+    time.sleep(0.1)
+    found.hooks.open[me] = Open("call", sampling.clock(), me)
+    time.sleep(0.03)
+    assert found.builds == []
+    time.sleep(0.1)
+    looking.stop()
+    assert len(found.builds) == 1  # and not again before a second is over
+    mine = Counter()
+    for (thread, stack, whose), count in found.counts.items():
+        if thread == me:
+            mine[whose, stack[0][0].co_filename] += count
+    assert mine.most_common(1)[0][0] == ("program", __file__)
+    names = {code.co_name for (_, stack, _) in found.counts for code, _ in stack}
+    assert "_look" not in names
+    assert found.failures == []
+
+
+def test_where_looking_costs_too_much_it_looks_less_often(monkeypatch):
+    monkeypatch.setattr(sampling, "FLUSH_NS", 20_000_000)
+    monkeypatch.setattr(sampling, "SHARE", 0.0)
+    looking, _ = sampler()
+    looking.start()
+    time.sleep(0.3)
+    looking.stop()
+    assert looking.interval_ns >= 8_000_000
+    assert looking.own_ns > 0
+
+
+def test_it_ends_by_an_error_of_its_own_only(monkeypatch):
+    looking, found = sampler()
+    found.hooks = None
+    looking.start()
+    time.sleep(0.1)
+    assert len(found.failures) == 1
+    looking.stop()
+    quiet, _ = sampler(0)
+    before = threading.active_count()
+    quiet.start()
+    assert threading.active_count() == before
+    quiet.stop()
+
+
+def test_it_keeps_no_frame_alive():
+    class Held:
+        pass
+
+    looking, found = sampler()
+    looking.start()
+
+    def work():
+        held = Held()
+        seen.append(weakref.ref(held))
+        time.sleep(0.1)
+
+    seen = []
+    work()
+    gc.collect()
+    assert seen[0]() is None
+    looking.stop()
+    assert any(code.co_name == "work" for (_, stack, _) in found.counts for code, _ in stack)

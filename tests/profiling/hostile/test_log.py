@@ -1,0 +1,389 @@
+"""The log's writer and reader, whatever the disk, the program and the file do."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from harness.profiling import events, log
+from harness.profiling.log import ProfileError, Writer, read_folder
+from harness.profiling.recording import process
+
+STARTED = events.Started(1, 7, 1, "host", "context", ("p.py",), "/", "3.13", 1.0, 5, 4, 2, 1)
+
+
+def function(number, name="f"):
+    return events.Function(number, name, name, "p.py", number, "program")
+
+
+def opened(folder):
+    writer = Writer(folder)
+    writer.open()
+    writer.write(STARTED)
+    return writer
+
+
+def only(folder):
+    (found,) = read_folder(folder)
+    return found
+
+
+def limited(folder, code):
+    """Run code in a process of its own, which ends well, and return what it printed."""
+    top = "from pathlib import Path\nfrom tests.profiling.hostile.test_log import *\n"
+    done = subprocess.run(
+        [sys.executable, "-c", top + f"folder = Path({str(folder)!r})\n" + code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_lines_wait_for_a_full_disk_and_none_is_torn(tmp_path):
+    """RLIMIT_FSIZE stands for the disk; its signal kills a program that wants the default."""
+    limited(
+        tmp_path,
+        "import signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
+        "writer = opened(folder)\n"
+        "soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))\n"
+        "for number in range(50):\n"
+        "    writer.write(function(number))\n"
+        "assert Path(writer.file.path).stat().st_size == 1_000\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))\n"
+        "writer.write(events.Ended(1, 'exit', lost=writer.lost))\n"
+        "writer.close()\n",
+    )
+    found = only(tmp_path)
+    assert [line.id for line in found.lines[1:-1]] == list(range(50))
+    assert found.lines[-1].lost == 0
+    assert found.broken_lines == 0
+
+
+def test_lines_that_find_no_room_in_time_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "MOST_WAITING", 20)
+    writer = opened(tmp_path)
+    size = Path(writer.file.path).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
+    try:
+        for number in range(100):
+            writer.write(function(number))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert 60 < writer.lost < 100
+    writer.write(events.Ended(1, "exit", lost=writer.lost))
+    writer.close()
+    found = only(tmp_path)
+    assert found.lines[-1].lost == 100 - (len(found.lines) - 2)
+
+
+def test_what_is_still_waiting_at_the_end_is_lost_and_its_last_line_torn(tmp_path):
+    said = limited(
+        tmp_path,
+        "writer = opened(folder)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
+        "[writer.write(function(number)) for number in range(20)]\n"
+        "writer.close()\n"
+        "print(writer.lost)\n",
+    )
+    found = only(tmp_path)
+    assert len(found.lines) - 1 + int(said) == 20
+    assert found.broken_lines == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounts a file system")
+def test_a_full_file_system_costs_the_program_nothing(tmp_path):
+    """The same with a real ENOSPC, in a mount namespace of its own."""
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from tests.profiling.hostile.test_log import *\n"
+        "folder = Path(sys.argv[1])\n"
+        "(folder / 'ballast').write_bytes(bytes(40_000))\n"
+        "writer = opened(folder)\n"
+        "[writer.write(function(number)) for number in range(400)]\n"
+        "full = Path(writer.file.path).stat().st_size\n"
+        "(folder / 'ballast').unlink()\n"
+        "writer.write(events.Ended(1, 'exit', lost=writer.lost))\n"
+        "writer.close()\n"
+        "found = only(folder)\n"
+        "print(full, len(found.lines), found.broken_lines, writer.lost)\n"
+    )
+    mount = (
+        f'mount -t tmpfs -o size=64k none {tmp_path} && exec {sys.executable} -c "$0" {tmp_path}'
+    )
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", mount, code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mount here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr[-2000:]
+    full, lines, broken, lost = map(int, done.stdout.split())
+    assert full < 30_000
+    assert (lines, broken, lost) == (402, 0, 0)
+
+
+def test_a_program_that_closes_all_files_neither_gets_our_lines_nor_loses_them(tmp_path):
+    (tmp_path / "profile").mkdir()
+    said = limited(
+        tmp_path / "profile",
+        "writer = opened(folder)\n"
+        "number = writer.file._descriptor\n"
+        "os.closerange(3, number + 1)\n"
+        "own = [open(folder.parent / str(n), 'wb') for n in range(20)]\n"
+        "os.dup2(own[1].fileno(), number)\n"
+        "writer.write(function(1))\n"
+        "writer.close()\n"
+        "own[0].write(b'still open')\n"
+        "own[0].close()\n"
+        "print(sum((folder.parent / str(n)).stat().st_size for n in range(20)))\n",
+    )
+    assert int(said) == len("still open")
+    assert only(tmp_path / "profile").lines[1:] == (function(1),)
+
+
+def test_a_late_thread_writes_to_a_closed_log(tmp_path):
+    writer = opened(tmp_path)
+    writer.close()
+    writer.write(function(1))
+    writer.close()
+    writer.close()
+    assert writer.lost == 0
+    assert len(only(tmp_path).lines) == 2
+
+
+def test_threads_and_signal_handlers_write_at_once(tmp_path):
+    import signal
+
+    writer = opened(tmp_path)
+    numbers = iter(range(10**9))
+    before = signal.signal(signal.SIGALRM, lambda *_: writer.write(function(next(numbers))))
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        threads = [
+            threading.Thread(
+                target=lambda: [writer.write(function(next(numbers))) for _ in range(500)]
+            )
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for _ in range(2_000):
+            writer.write(function(next(numbers)))
+        for thread in threads:
+            thread.join()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    writer.close()
+    found = only(tmp_path)
+    assert sorted(line.id for line in found.lines[1:]) == list(range(next(numbers)))
+    assert found.broken_lines == writer.lost == 0
+
+
+def test_a_child_leaves_its_parents_file_alone(tmp_path):
+    limited(
+        tmp_path,
+        "writer = opened(folder)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    writer.file.after_fork()\n"
+        "    writer.write(function(2))\n"
+        "    os._exit(0)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0\n"
+        "writer.write(function(1))\n"
+        "writer.close()\n",
+    )
+    found = sorted((log.started.how, log.lines[1].id) for log in read_folder(tmp_path))
+    assert found == [("context", 1), ("fork", 2)]
+
+
+def test_a_relative_folder_stays_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    writer = opened(Path("profile"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    Path(writer.file.path).unlink()
+    writer.write(function(1))  # waits: the file is gone
+    writer.file.path = ""
+    writer.write(function(2))
+    writer.close()
+    assert len(list((tmp_path / "profile").iterdir())) == 1
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize(
+    "name", ["half a pair \ud83d", "caf\udce9.py", "a\0b\nc\u2028\x1b[2J", "null"]
+)
+def test_every_name_can_be_written(tmp_path, name):
+    writer = opened(tmp_path)
+    writer.write(function(1, name))
+    writer.close()
+    found = only(tmp_path)
+    assert found.broken_lines == writer.lost == 0
+    assert found.lines[1].name == name.encode("utf-8", "backslashreplace").decode()
+
+
+def test_a_number_that_is_none_becomes_0(tmp_path):
+    writer = opened(tmp_path)
+    nowhere = events.Build(1, "call", 1, 1, 1, 1, 1, 1, 2, ())
+    for flops in (math.nan, math.inf, 2.0):
+        program = events.Program(flops=flops)
+        writer.write(msgspec.structs.replace(nowhere, program=program))
+    writer.close()
+    assert [line.program.flops for line in only(tmp_path).lines[1:]] == [0.0, 0.0, 2.0]
+
+
+def test_a_line_that_is_no_json_is_lost_not_raised(tmp_path):
+    writer = opened(tmp_path)
+    writer.write(function(object()))
+    writer.close()
+    assert writer.lost == 1
+
+
+def test_arguments_of_50_000_leaves_are_one_line(tmp_path):
+    writer = opened(tmp_path)
+    leaves = tuple(events.Leaf(f"p['{n}']", "float32[8]") for n in range(50_000))
+    threads = [
+        threading.Thread(target=writer.write, args=(events.Arguments(n, "*", leaves, ()),))
+        for n in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.close()
+    found = only(tmp_path)
+    assert [len(line.leaves) for line in found.lines[1:]] == [50_000] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("file", "File exists"), ("file/in", "Not a directory"), ("a\0b", "null (byte|character)")],
+)
+def test_a_folder_that_cannot_be_made_is_said(tmp_path, name, why):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        ProfileError, match=f"cannot be written: .*{why}.* Give another one with -o"
+    ):
+        Writer(tmp_path / name).open()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission_is_said(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(ProfileError, match="Permission denied"):
+        Writer(tmp_path).open()
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def whole(folder):
+    writer = opened(folder)
+    for number in range(3):
+        writer.write(function(number))
+    writer.close()
+    return Path(writer.file.path)
+
+
+@given(some.binary(max_size=60), some.integers(0, 1_000))
+def test_garbage_anywhere_costs_only_the_lines_it_is_in(tmp_path_factory, garbage, at):
+    folder = tmp_path_factory.mktemp("log")
+    path = whole(folder)
+    text = path.read_bytes()
+    path.write_bytes(text[:at] + garbage + text[at:])
+    if log.read_file(path) in range(1, 10):  # it is in the first line, which says who wrote it
+        assert at <= text.index(b"\n")
+        return
+    found = only(folder)
+    assert len(found.lines) >= 3
+    assert found.broken_lines <= garbage.count(b"\n") + 1
+
+
+@given(some.integers(0, 1_000))
+def test_a_file_cut_anywhere_has_its_whole_lines(tmp_path_factory, at):
+    folder = tmp_path_factory.mktemp("log")
+    path = whole(folder)
+    text = path.read_bytes()[:at]
+    path.write_bytes(text)
+    if text.count(b"\n") == 0 and not text.endswith(b"}"):
+        with pytest.raises(ProfileError, match="holds no profile"):
+            only(folder)
+        return
+    found = only(folder)
+    assert len(found.lines) in (text.count(b"\n"), text.count(b"\n") + 1)
+    assert found.broken_lines <= 1
+
+
+def test_lines_nested_without_end_are_broken_not_fatal(tmp_path):
+    path = whole(tmp_path)
+    with path.open("ab") as file:
+        file.write(
+            b"[" * 100_000 + b"\n" + b'{"event":"started","schema":' + b"[" * 100_000 + b"\n"
+        )
+    assert only(tmp_path).broken_lines == 2
+
+
+@pytest.mark.parametrize("more", [b"", b',"added":1'])
+def test_a_newer_release_s_log_is_one_clear_error(tmp_path, more):
+    line = log.encoded(STARTED).replace(b'"schema":1', b'"schema":2')
+    (tmp_path / "h-1-0.jsonl").write_bytes(line.replace(b',"cwd":"/"', more))
+    with pytest.raises(ProfileError, match="written by a newer jax-harness: its format is 2"):
+        list(read_folder(tmp_path))
+
+
+def test_an_event_that_is_not_known_is_counted(tmp_path):
+    path = whole(tmp_path)
+    with path.open("ab") as file:
+        file.write(b'{"event":"thunder","at_ns":1}\n')
+    assert only(tmp_path).broken_lines == 1
+
+
+def test_files_that_do_not_say_who_wrote_them_are_counted_with_the_others(tmp_path):
+    whole(tmp_path)
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    (tmp_path / "torn.jsonl").write_bytes(log.encoded(STARTED)[:50] + b"\n" + b"\xff\xfe\n")
+    (tmp_path / "folder.jsonl").mkdir()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert only(tmp_path).broken_lines == 3
+
+
+def test_a_folder_without_a_profile_is_said(tmp_path):
+    import harness
+
+    with pytest.raises(ProfileError, match="holds no profile"):
+        harness.load_profile(tmp_path)
+    (tmp_path / "file").write_text("")
+    for name in ("file", "nowhere"):
+        with pytest.raises(ProfileError, match="is no folder"):
+            harness.load_profile(tmp_path / name)
+
+
+def test_the_order_of_processes_is_that_in_which_they_began(tmp_path):
+    for begin in (30, 10, 20):
+        writer = Writer(tmp_path)
+        writer.open()
+        writer.write(msgspec.structs.replace(STARTED, clock_ns=begin))
+        writer.close()
+    assert [found.started.clock_ns for found in read_folder(tmp_path)] == [10, 20, 30]
+    assert time.perf_counter_ns() > 30

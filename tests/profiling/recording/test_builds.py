@@ -1,0 +1,376 @@
+"""What is a build, of which function, and how often each stage was done."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+import sys
+import weakref
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, PartitionSpec
+
+import harness
+from harness.profiling import events
+from harness.profiling.recording import call_sites
+from tests.profiling.recording.recorded import builds, lines, named, profiled, times
+
+X = np.ones(3, np.float32)
+
+
+def line_of(function: Any) -> int:
+    return int(inspect.unwrap(function).__code__.co_firstlineno)
+
+
+def test_a_call_is_traced_lowered_and_compiled_once_and_then_never_again() -> None:
+    def f(x: Any) -> Any:
+        return x * 2
+
+    jitted = jax.jit(f)
+
+    def run() -> None:
+        for _ in range(3):
+            jitted(X)
+
+    (built,) = builds(run)
+    assert times(built) == {"trace": 1, "lower": 1, "compile": 1}
+    assert (built.line.kind, built.function.name, built.function.line) == ("call", "f", line_of(f))
+    assert built.frames[-1].function.endswith("run")
+    assert len(built.line.requests) == 1
+
+
+def test_spans_follow_each_other_and_lie_in_the_build() -> None:
+    (built,) = builds(lambda: jax.jit(lambda x: x - 1)(X))
+    ends = [built.line.begin_ns]
+    for span in built.line.spans:
+        assert ends[-1] <= span.begin_ns < span.end_ns
+        ends.append(span.end_ns)
+    assert ends[-1] <= built.line.end_ns
+
+
+def test_a_traced_function_of_the_users_is_inner_and_no_build() -> None:
+    @jax.jit
+    def helper(x: Any) -> Any:
+        return jnp.sin(x)
+
+    @jax.jit
+    def outer(x: Any) -> Any:
+        return helper(x) + helper(x)
+
+    (built,) = builds(lambda: outer(X))
+    assert times(built)["trace"] == 1
+    (inner,) = built.line.inner
+    assert built.process.functions[inner.function].name == "helper"
+    assert inner.times == 1
+    assert built.line.begin_ns < inner.begin_ns < inner.end_ns < built.line.end_ns
+
+
+def test_loops_count_as_nested_traces() -> None:
+    def f(x: Any) -> Any:
+        return jax.lax.fori_loop(0, 3, lambda _, y: y * 2, x)
+
+    (built,) = builds(lambda: jax.jit(f)(X))
+    assert times(built)["trace"] == 1
+    assert built.line.nested >= 1
+
+
+def test_what_is_compiled_while_another_is_traced_is_a_build_in_it() -> None:
+    @jax.jit
+    def inside(x: Any) -> Any:
+        return x * 3
+
+    @jax.jit
+    def outer(x: Any) -> Any:
+        with jax.ensure_compile_time_eval():
+            constant = inside(np.float32(2))
+        return x * constant
+
+    found = builds(lambda: outer(X))
+    (above,), (below,) = named(found, "outer"), named(found, "inside")
+    assert len(found) == 2
+    assert below.line.parent == above.line.id
+    assert above.line.parent == 0
+    assert times(below) == times(above) == {"trace": 1, "lower": 1, "compile": 1}
+    trace = above.line.spans[0]
+    assert trace.begin_ns < below.line.begin_ns < below.line.end_ns < trace.end_ns
+
+
+def test_a_build_in_a_traced_function_belongs_to_the_build_that_is_shown() -> None:
+    @jax.jit
+    def deep(x: Any) -> Any:
+        with jax.ensure_compile_time_eval():
+            constant = jax.jit(lambda y: y + 5)(np.float32(1))
+        return x + constant
+
+    @jax.jit
+    def outer(x: Any) -> Any:
+        return deep(x)
+
+    found = builds(lambda: outer(X))
+    (above,), (below,) = named(found, "outer"), named(found, "<lambda>")
+    assert len(found) == 2
+    assert below.line.parent == above.line.id
+
+
+def test_a_callback_that_compiles_is_a_build_and_lies_in_no_span() -> None:
+    @jax.jit
+    def inside(x: Any) -> Any:
+        return x + 4
+
+    def f(x: Any) -> Any:
+        return jax.pure_callback(
+            lambda y: np.asarray(inside(np.asarray(y))), jax.ShapeDtypeStruct((3,), np.float32), x
+        )
+
+    found = builds(lambda: jax.block_until_ready(jax.jit(f)(X)))
+    assert [built.line.parent for built in named(found, "inside")] == [0]
+    assert len(named(found, "f")) == 1
+
+
+def test_the_backward_pass_carries_the_function_it_comes_from() -> None:
+    @jax.jit
+    def loss(w: Any) -> Any:
+        return (w**2).sum()
+
+    found = named(builds(lambda: jax.grad(loss)(X)), "loss")
+    assert [times(built) for built in found] == [
+        {"trace": 1, "lower": 1, "compile": 1},
+        {"lower": 1, "compile": 1},
+    ]
+    assert {(built.function.file, built.function.line) for built in found} == {
+        (__file__, line_of(loss))
+    }
+    assert all(built.frames[-1].file == __file__ for built in found)
+
+
+def test_the_time_of_differentiating_a_traced_function_is_tracing() -> None:
+    @jax.jit
+    def loss(w: Any) -> Any:
+        for _ in range(30):
+            w = jnp.sin(w)
+        return w.sum()
+
+    (first, *_) = named(builds(lambda: jax.grad(loss)(X)), "loss")
+    assert [(span.stage, span.times) for span in first.line.spans] == [
+        ("trace", 1),
+        ("trace", 0),
+        ("lower", 1),
+        ("compile", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: jax.vmap(f),
+        lambda f: lambda x: jax.jvp(f, (x,), (x,)),
+        lambda f: jax.jit(jax.checkpoint(f)),
+        lambda f: jax.pmap(f),
+    ],
+    ids=["vmap", "jvp", "checkpoint", "pmap"],
+)
+def test_a_transformed_function_is_found_at_the_call(transform: Any) -> None:
+    @jax.jit
+    def f(x: Any) -> Any:
+        return jnp.tanh(x)
+
+    x = jnp.ones((1, 2))
+    found = builds(lambda: transform(f)(x))
+    assert any(
+        built.function.name == "f" or built.line.inner or built.function.file == __file__
+        for built in found
+    )
+    assert all(built.frames[-1].file == __file__ for built in found)
+
+
+def test_shard_map_is_one_build() -> None:
+    mesh = Mesh(np.array(jax.devices()[:1]), ("i",))
+    spec = PartitionSpec("i")
+
+    def f(x: Any) -> Any:
+        return x * 2
+
+    mapped = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec))
+    (built,) = builds(lambda: mapped(X))
+    assert (built.function.name, built.function.line) == ("f", line_of(f))
+
+
+@pytest.mark.parametrize("how", [jax.make_jaxpr, lambda f: lambda x: jax.eval_shape(f, x)])
+def test_only_traced_is_a_trace(how: Any) -> None:
+    def f(x: Any) -> Any:
+        return x @ x
+
+    (built,) = builds(lambda: how(f)(X))
+    assert (built.line.kind, built.function.name, times(built)) == ("trace", "f", {"trace": 1})
+
+
+def test_ahead_of_time_each_stage_knows_the_function_and_the_arguments() -> None:
+    @functools.partial(jax.jit, static_argnames="n")
+    def f(x: Any, n: int) -> Any:
+        return x * n
+
+    def run() -> None:
+        lowered = f.trace(X, n=3).lower()
+        lowered.compile()
+        lowered.compile({"xla_dump_max_hlo_modules": 7})
+
+    found = builds(run)
+    assert [built.line.kind for built in found] == ["trace", "lower", "compile", "compile"]
+    assert [list(times(built).items()) for built in found[:3]] == [
+        [("trace", 1)],
+        [("lower", 1)],
+        [("compile", 1)],
+    ]
+    assert {(built.function.name, built.line.object, built.line.wrapper) for built in found} == {
+        ("f", found[0].line.object, found[0].line.wrapper)
+    }
+    for built in found:
+        assert built.arguments is not None
+        assert built.arguments.leaves[0].path == "x"
+        assert built.arguments.statics[0].value == "3"
+    assert found[3].settings is not None
+    assert found[3].settings.jit["compiler_options"] == "xla_dump_max_hlo_modules=7"
+
+
+def test_an_exported_function_with_a_symbolic_shape() -> None:
+    def f(x: Any) -> Any:
+        return x + 1
+
+    (shape,) = jax.export.symbolic_shape("n")
+    argument = jax.ShapeDtypeStruct((shape,), np.float32)
+    found = builds(lambda: jax.export.export(jax.jit(f))(argument))
+    assert [built.line.kind for built in found] == ["trace", "lower"]
+    assert found[1].arguments is not None
+    assert found[1].arguments.leaves[0].aval == "float32[n]"
+
+
+def test_an_eager_operation_is_a_build_of_jaxs() -> None:
+    x = jnp.ones(5)
+    found = builds(lambda: jax.lax.cosh(x))
+    assert [(built.function.name, built.function.origin) for built in found] == [("cosh", "jax")]
+    assert found[0].frames[-1].file == __file__
+
+
+def test_a_trace_that_raises_is_a_build_with_an_error() -> None:
+    def f(x: Any) -> Any:
+        raise ZeroDivisionError
+
+    def run() -> None:
+        with pytest.raises(ZeroDivisionError):
+            jax.jit(f)(X)
+        jax.jit(lambda x: x + 9)(X)
+
+    first, second = builds(run)
+    assert (first.line.error, times(first)) == ("ZeroDivisionError", {"trace": 1})
+    assert second.line.error == ""
+    assert first.arguments is not None
+    assert first.arguments.leaves[0].path == "x"
+
+
+def test_an_interrupt_in_a_trace_leaves_the_next_build_alone() -> None:
+    def f(x: Any) -> Any:
+        raise KeyboardInterrupt
+
+    def run() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            jax.jit(f)(X)
+        jax.jit(lambda x: x + 8)(X)
+
+    first, second = builds(run)
+    assert (first.line.error, second.line.parent) == ("KeyboardInterrupt", 0)
+
+
+def test_program_facts_are_noted() -> None:
+    (built,) = builds(lambda: jax.jit(lambda x: x @ x)(np.ones((8, 8), np.float32)))
+    program = built.line.program
+    assert program is not None
+    assert (program.argument_bytes, program.output_bytes) == (256, 256)
+    assert program.flops >= 2 * 8**3
+    assert program.fingerprint
+
+
+def test_visits_that_build_nothing_are_counted() -> None:
+    f = jax.jit(lambda x: x * 7)
+    x = jnp.ones(3)
+    jax.vmap(f)(x)
+
+    def run() -> None:
+        for _ in range(50):
+            jax.vmap(f)(x)
+
+    found = profiled(run)
+    assert found.builds == ()
+    (visits,) = lines(found, events.Visits)
+    assert visits.count == 50
+    assert 0 < visits.seconds < 60
+
+
+def test_cleared_caches_are_noted_with_their_place() -> None:
+    f = jax.jit(lambda x: x * 11)
+
+    def run() -> None:
+        f(X)
+        f.clear_cache()
+        jax.clear_caches()
+        f(X)
+
+    found = profiled(run)
+    cleared = lines(found, events.Cleared)
+    assert [line.what for line in cleared] == ["clear_cache", "jax.clear_caches"]
+    stacks = found.processes[0].stacks
+    assert all(stacks[line.stack].frames[-1].file == __file__ for line in cleared)
+    assert found.processes[0].functions[cleared[0].function].line == found.builds[0].function.line
+    assert [times(built)["trace"] for built in found.builds] == [1, 1]
+
+
+def test_nothing_of_the_programs_is_kept_alive() -> None:
+    f = jax.jit(lambda x: x * 21)
+    references = []
+
+    def run() -> None:
+        for how in (f, jax.vmap(f), jax.vmap(f), f.trace, lambda x: f.trace(x).lower().compile()):
+            x = jnp.arange(4.0) + 1
+            how(x)
+            references.append(weakref.ref(x))
+
+        def closure(x: Any) -> Any:
+            return x * 22
+
+        jax.jit(closure)(X)
+        references.append(weakref.ref(closure))
+
+    with harness.profile() as found:
+        run()
+        gc.collect()
+        assert [reference() for reference in references] == [None] * 6
+    assert found.builds
+
+
+def test_jaxs_own_functions_in_a_trace_count_as_nested_and_those_that_compile_as_builds() -> None:
+    def f(x: Any) -> Any:
+        y = jnp.where(x > 0, jnp.sinh(x), x)
+        with jax.ensure_compile_time_eval():
+            z = jnp.sinh(np.float32(2))
+        return y + z
+
+    jax.clear_caches()
+    found = builds(lambda: jax.jit(f)(X))
+    (above,) = named(found, "f")
+    (below,) = named(found, "sinh")
+    assert below.line.parent == above.line.id
+    assert above.line.nested >= 2
+    assert times(above)["trace"] == 1
+
+
+def test_lines_noted_by_instruction_are_those_of_the_frame() -> None:
+    def here() -> Any:
+        frame = sys._getframe()
+        return call_sites.places(frame).lines(), call_sites.frames(frame)
+
+    by_instruction, by_frame = here()
+    assert by_instruction == by_frame

@@ -1,0 +1,313 @@
+"""The program goes on, and JAX is put back, whatever happens to the profile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.monitoring
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harness
+import harness.errors
+from harness.cache.ledger import jax_internals
+from harness.profiling import events
+from harness.profiling.recording import call_sites, describing, jax_points, watching
+from harness.profiling.recording.hooks import Hooks
+from harness.profiling.recording.opened import Open
+from harness.profiling.recording.recorder import Recorder
+from tests.profiling.recording.recorded import builds, lines, named, profiled
+
+X = np.ones(3, np.float32)
+
+
+def all_points() -> list[Any]:
+    """Return every attribute of JAX's that is replaced, by the ledger as well."""
+    points = [*jax_points.points().values(), *jax_internals.load().points()]
+    return [getattr(point.holder, point.name) for point in points]
+
+
+def fresh(number: float = 1.0) -> Any:
+    return jax.jit(lambda x: x * number)
+
+
+def test_after_the_end_everything_is_as_before() -> None:
+    from jax._src import source_info_util
+
+    before = all_points(), tuple(source_info_util._exclude_paths)
+    with harness.profile():
+        fresh()(X)
+        during = all_points()
+        assert not any(a is b for a, b in zip(before[0], during, strict=True))
+    after = all_points(), tuple(source_info_util._exclude_paths)
+    assert all(a is b for a, b in zip(before[0], after[0], strict=True))
+    assert before[1] == after[1]
+
+
+def test_the_method_that_clears_one_function_is_put_back() -> None:
+    from jax._src import pjit
+
+    jitted = fresh(2.0)
+    with harness.profile():
+        fresh(2.5)(X)  # JAX sets the method again, to what it finds
+        assert type(jitted).clear_cache is not pjit.jit_evict_fn.__wrapped__
+    assert type(jitted).clear_cache is pjit.jit_evict_fn
+    assert not hasattr(pjit.jit_evict_fn, "__wrapped__")
+
+
+def test_jax_is_put_back_after_an_error_in_the_context() -> None:
+    before = all_points()
+    with pytest.raises(ZeroDivisionError), harness.profile():
+        raise ZeroDivisionError
+    assert all(a is b for a, b in zip(before, all_points(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("holder", "name"),
+    [
+        (Hooks, "_enter"),
+        (Hooks, "_leave"),
+        (Hooks, "_settle"),
+        (Hooks, "_inferred"),
+        (Hooks, "_begin"),
+        (Hooks, "_report"),
+        (Recorder, "built"),
+        (describing.Describer, "describe"),
+        (describing.Describer, "_arguments"),
+        (describing.Describer, "function_of"),
+        (describing.Describer, "link_trace"),
+        (call_sites, "places"),
+    ],
+)
+def test_a_failure_of_our_own_is_counted_and_the_program_goes_on(
+    holder: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise LookupError("broken on purpose")
+
+    monkeypatch.setattr(holder, name, broken)
+    with harness.profile() as found:
+        jitted = fresh(3.0)
+        results = jitted(X), jitted.trace(X).lower().compile()(X), jax.vmap(jitted)(X)
+        with pytest.raises(TypeError):
+            jitted("text")
+    assert all((np.asarray(result) == 3).all() for result in results)
+    ended = found.processes[0].ended
+    assert ended is not None
+    assert any("broken on purpose" in text for text in ended.failures)
+
+
+def test_somebody_else_may_replace_the_same_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jax._src import pjit
+
+    called: list[str] = []
+
+    def around(real: Any, label: str) -> Any:
+        def theirs(*args: Any, **kwargs: Any) -> Any:
+            called.append(label)
+            return real(*args, **kwargs)
+
+        return theirs
+
+    first = around(pjit._infer_params, "before")
+    monkeypatch.setattr(pjit, "_infer_params", first)
+    with harness.profile() as found:
+        second = around(pjit._infer_params, "after")
+        pjit._infer_params = second
+        fresh(4.0)(X)
+    assert called[:2] == ["after", "before"]
+    assert [built.line.kind for built in found.builds] == ["call"]
+    assert pjit._infer_params is second  # theirs stays; ours underneath passes everything on
+    fresh(4.5)(X)
+    with harness.profile() as again:
+        fresh(5.0)(X)
+    assert len(again.builds) == 1
+
+
+def test_listeners_that_are_cleared_are_no_loss() -> None:
+    def run() -> None:
+        jax.monitoring.clear_event_listeners()
+        fresh(6.0)(X)
+
+    (built,) = builds(run)
+    assert [span.times for span in built.line.spans] == [1, 1, 1]
+
+
+def test_two_recorders_at_once_both_get_every_build(tmp_path: Path) -> None:
+    command = Recorder(tmp_path / "command", "command")
+    command.start()
+    with harness.profile() as outer:
+        fresh(7.0)(X)
+        with harness.profile(tmp_path / "inner") as inner:
+            fresh(8.0)(X)
+        fresh(9.0)(X)
+    fresh(10.0)(X)
+    command.stop("exit")
+    all_of_it = harness.load_profile(tmp_path / "command")
+    assert [len(one.builds) for one in (inner, outer, all_of_it)] == [1, 3, 4]
+    assert all(len(built.line.requests) == 1 for built in all_of_it.builds)
+    assert (
+        inner.builds[0].line.spans == outer.builds[1].line.spans == all_of_it.builds[1].line.spans
+    )
+    assert watching._hooks is None
+
+
+def test_threads_that_compile_at_once_keep_their_builds_apart() -> None:
+    def work(number: int) -> None:
+        for step in range(3):
+            jax.jit(lambda x, step=step: x * number + step)(X)
+
+    def run() -> None:
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    found = builds(run)
+    assert len(found) == 12
+    assert len({built.line.thread for built in found}) == 4
+    assert all([span.times for span in built.line.spans] == [1, 1, 1] for built in found)
+    assert all(built.line.parent == 0 for built in found)
+
+
+def test_it_ends_while_another_thread_compiles() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+    results = []
+
+    def f(x: Any) -> Any:
+        inside.set()
+        assert go_on.wait(30)
+        return x * 12
+
+    thread = threading.Thread(target=lambda: results.append(jax.jit(f)(X)))
+    with harness.profile() as found:
+        thread.start()
+        assert inside.wait(30)
+    go_on.set()
+    thread.join(30)
+    assert (np.asarray(results[0]) == 12).all()
+    (running,) = lines(found, events.Running)
+    assert (running.stage, running.thread) == ("trace", thread.ident)
+    assert found.processes[0].functions[running.function].name == "f"
+
+
+def test_a_profile_that_begins_while_another_thread_compiles_leaves_that_out() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def f(x: Any) -> Any:
+        inside.set()
+        assert go_on.wait(30)
+        return x * 13
+
+    with harness.profile() as first:
+        thread = threading.Thread(target=lambda: jax.jit(f)(X))
+        thread.start()
+        assert inside.wait(30)
+        with harness.profile() as second:
+            go_on.set()
+            thread.join(30)
+            fresh(14.0)(X)
+    assert len(named(list(first.builds), "f")) == 1
+    assert [built.function.name for built in second.builds] == ["<lambda>"]
+
+
+def test_generators_and_coroutines() -> None:
+    def steps() -> Any:
+        for number in range(2):
+            yield jax.jit(lambda x, number=number: x + number)(X)
+
+    async def step(number: int) -> Any:
+        await asyncio.sleep(0)
+        return jax.jit(lambda x: x - number)(X)
+
+    async def together() -> None:
+        await asyncio.gather(step(1), step(2))
+
+    def run() -> None:
+        list(steps())
+        asyncio.run(together())
+
+    found = builds(run)
+    assert [[span.times for span in built.line.spans] for built in found] == [[1, 1, 1]] * 4
+    assert all(built.line.parent == 0 for built in found)
+
+
+def test_what_is_lowered_is_the_same_as_without_a_profile() -> None:
+    def text() -> str:
+        jax.clear_caches()
+        x = jax.ShapeDtypeStruct((3,), np.float32)
+        lowered = jax.jit(lambda x: jnp.sin(x).sum() + jnp.ones(2).sum()).lower(x)
+        return str(lowered.as_text(debug_info=True))
+
+    texts = []
+    for context in (contextlib.nullcontext(), harness.profile()):
+        with context:
+            texts.append(text())
+    assert texts[0] == texts[1]
+    assert "loc(" in texts[0]
+
+
+def test_a_visit_whose_end_was_missed_is_left_out() -> None:
+    with harness.profile() as found:
+        hooks = watching._hooks
+        assert hooks is not None
+        hooks.open[threading.get_ident()] = Open("call", 0, threading.get_ident())
+        fresh(15.0)(X)
+    (built,) = found.builds
+    assert built.line.parent == 0
+
+
+def test_deleted_arrays_tracers_and_errors_of_arguments() -> None:
+    gone = jnp.ones(3)
+    gone.delete()
+
+    class NoArray:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    def run() -> None:
+        for value in (gone, NoArray(), "text"):
+            with pytest.raises((RuntimeError, TypeError)):
+                jax.jit(lambda x: x)(value)
+
+    found = profiled(run)
+    assert [built.line.error for built in found.builds].count("TypeError") == 2
+
+
+def test_many_leaves_are_all_written() -> None:
+    tree = {f"w{number:03}": X for number in range(500)}
+    (built,) = builds(lambda: jax.jit(lambda t: t["w000"])(tree))
+    assert built.arguments is not None
+    assert len(built.arguments.leaves) == 500
+    assert built.arguments.leaves[7].path == "t['w007']"
+
+
+def test_an_unknown_jax_is_refused_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = all_points()
+    wrong = {**jax_points.REPLACED, "run": ("pjit", "_no_such_name")}
+    monkeypatch.setattr(jax_points, "REPLACED", wrong)
+    lacking = r"it lacks jax\._src\.pjit\._no_such_name"
+    with pytest.raises(harness.errors.HarnessError, match=lacking), harness.profile():
+        pass
+    monkeypatch.undo()
+    assert all(a is b for a, b in zip(before, all_points(), strict=True))
+
+
+def test_a_value_that_calls_jax_when_it_is_looked_at_makes_no_builds() -> None:
+    class Value:
+        def __repr__(self) -> str:
+            return str(jax.jit(lambda x: x * 18)(X)[0])
+
+    def run() -> None:
+        jax.jit(lambda x, _: x * 19, static_argnums=1)(X, Value())
+
+    (built,) = builds(run)
+    assert built.arguments is not None
+    assert built.arguments.statics[0].value == "18.0"

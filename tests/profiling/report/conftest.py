@@ -1,0 +1,20 @@
+"""The page that the tests look at."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.profiling.report.assembling import assemble
+from harness.report.page import render
+from tests.profiling import synthetic
+from tests.report.conftest import chromium as chromium
+
+
+@pytest.fixture(scope="session")
+def hostile_report():
+    return assemble(synthetic.profile())
+
+
+@pytest.fixture(scope="session")
+def hostile_page(hostile_report) -> str:
+    return render(hostile_report)

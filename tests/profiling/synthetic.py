@@ -1,0 +1,113 @@
+"""Profiles made up line by line: hostile names, threads, nested and unfinished builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from harness.profiling import events
+from harness.profiling.log import Log
+from harness.profiling.model import Process, Profile, Run
+
+HOSTILE = ("<script>alert(1)</script>", 'x" onmouseover="alert(2)', "دالة_الخسارة", "<!-- & -->")
+MS = 1_000_000
+MAIN = 140_000_000_000_001
+OTHER = MAIN + 4096
+CWD = "/home/user/project"
+FILE = f"{CWD}/train.py"
+
+
+def started(pid: int, at_ns: int, argv: str = "train.py") -> events.Started:
+    return events.Started(
+        *(events.SCHEMA, pid, 1, "host", "command", (argv, "--steps"), CWD, "3.12.1"),
+        *(1_000.0 + at_ns / 1e9, at_ns, at_ns - 20 * MS, 2, MAIN),
+    )
+
+
+def build(number: int, begin_ns: int, thread: int, function: int, outcome: str) -> events.Build:
+    """Return a build of 10 ms: 1 trace, 2 lower, 6 compile or load."""
+    at = begin_ns
+    return events.Build(
+        *(number, "call", function, number, number, 1 + number % 2, thread, at, at + 10 * MS),
+        (
+            events.Span("trace", at, at + MS, 1),
+            events.Span("lower", at + MS, at + 3 * MS, 1),
+            events.Span("compile", at + 3 * MS, at + 9 * MS, 1),
+        ),
+        arguments=1 + number % 3,
+        settings=1,
+        requests=(
+            events.Request(
+                *("jit_f", outcome, 6 * MS, f"key{number}", ""),
+                compile_ns=0 if outcome == "hit" else 5 * MS,
+                load_ns=5 * MS if outcome == "hit" else 0,
+                directory="/cache",
+            ),
+        ),
+        program=events.Program(1000, 64, 64, 128),
+    )
+
+
+def lines(builds: int, at_ns: int, hostile: bool = True) -> list[events.AnyLine]:
+    """Return what a process writes down: builds on two threads, 12 ms after each other."""
+    names = HOSTILE if hostile else ("loss", "predict", "step", "update")
+    found: list[events.AnyLine] = [
+        events.Import(at_ns, at_ns + 5 * MS, MAIN, {"jax": "0.12.0.1", "jaxlib": "0.12.0.1"}),
+        events.Backend(at_ns + 6 * MS, at_ns + 8 * MS, MAIN, "cpu", ("TFRT_CPU_0",)),
+        events.Settings(1, {}, {}),
+    ]
+    for number, name in enumerate(names, 1):
+        found.append(events.Function(number, name, name, FILE, 10 * number, "program"))
+    frame = events.Frame(FILE, 88, "main", "program")
+    library = events.Frame("/x/site-packages/lib/run.py", 5, "run", "library")
+    for number, function in enumerate(("fit", names[0]), 1):
+        inner = events.Frame(FILE, 20 + number, function, "program")
+        found.append(events.Stack(number, (frame, library, inner)))
+    for number in range(1, 4):
+        leaf = events.Leaf("x", f"float32[{number}]", kind="jax.Array")
+        static = events.Static("steps", "int", str(number))
+        found.append(events.Arguments(number, "x", (leaf,), (static,)))
+    begin = at_ns + 10 * MS
+    for number in range(1, builds + 1):
+        thread = OTHER if number % 4 == 0 else MAIN
+        outcome = ("written", "hit", "unwritten")[number % 3]
+        found.append(build(number, begin, thread, 1 + number % 4, outcome))
+        begin += 12 * MS
+    # A build inside the trace of another, and one whose noted end is behind the outer one's.
+    outer = build(builds + 1, begin, MAIN, 1, "written")
+    inside = build(builds + 2, begin + 4 * MS, MAIN, 2, "written")
+    found += [
+        inside,
+        msgspec.structs.replace(outer, inner=(events.Inner(2, begin, begin + MS // 2),)),
+        events.Cleared("jax.clear_caches", 0, 1, begin + 20 * MS),
+        events.Running(3, "compile", 1, OTHER, begin + 21 * MS, begin + 40 * MS),
+    ]
+    return found
+
+
+def profile(builds: int = 12, processes: int = 2, hostile: bool = True) -> Profile:
+    """Return a profile of several processes, of which the last was cut off."""
+    made = []
+    for number in range(processes):
+        at_ns = 1_000 * MS * (number + 1)
+        first = started(4_711 + number, at_ns)
+        written = lines(builds, at_ns, hostile)
+        if number < processes - 1:
+            end = max(line.end_ns for line in written if isinstance(line, events.Build))
+            written = [one for one in written if not isinstance(one, events.Running)]
+            written.append(events.Ended(end + 30 * MS, "exit", 2 * MS))
+        made.append(Process(Log(f"host-{4_711 + number}-0.jsonl", first, (first, *written))))
+    end = max(process.end_ns for process in made)
+    run = Run(("python", "train.py", HOSTILE[0]), 950 * MS, end + MS, 0, 4_711)
+    return Profile(tuple(made), None, run)
+
+
+def write(profile: Profile, folder: Path) -> Path:
+    """Write a profile as its processes would have."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for process in profile.processes:
+        text = b"\n".join(map(msgspec.json.encode, process.log.lines))
+        (folder / process.log.name).write_bytes(text + b"\n")
+    (folder / "run.json").write_bytes(msgspec.json.encode(profile.run))
+    return folder
