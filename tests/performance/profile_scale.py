@@ -37,7 +37,7 @@ def fill(folder: Path, builds: int) -> None:
     pid = os.getpid()
     writer.write(
         events.Started(
-            events.SCHEMA, pid, 1, "host", "command", ("train.py",), "/work", "3.13.0",
+            events.SCHEMA, pid, 1, "host", "command", ("train.py",), "/project", "3.13.0",
             time.time(), now, now, 2, 1,
         )
     )  # fmt: skip

@@ -19,7 +19,7 @@ def ns(milliseconds):
     return round(milliseconds * 1e6)
 
 
-def started(clock=100.0, process=0.0, pid=7, how="command", cwd="/work"):
+def started(clock=100.0, process=0.0, pid=7, how="command", cwd="/project"):
     return events.Started(
         schema=events.SCHEMA,
         pid=pid,

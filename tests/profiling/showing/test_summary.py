@@ -319,4 +319,4 @@ def test_times_have_no_more_digits_than_they_are_worth(seconds, text):
     ],
 )
 def test_places_are_named_from_where_the_program_ran(file, line, text):
-    assert texts.place_text(file, line, "/work") == text
+    assert texts.place_text(file, line, "/project") == text
