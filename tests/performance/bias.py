@@ -53,11 +53,13 @@ class Matmul(Workload):
 def bare(call, arguments, plan: sampling.Plan) -> float:
     """Return nanoseconds per call of a bare loop: the least of as many readings."""
     least = math.inf
+    turns = range(plan.number)
     for _ in range(plan.readings):
         begin = time.perf_counter_ns()
-        for _ in range(plan.number):
+        for _ in turns:
             jax.block_until_ready(call(*arguments))
-        least = min(least, time.perf_counter_ns() - begin)
+        end = time.perf_counter_ns()
+        least = min(least, end - begin)
     return least / plan.number
 
 

@@ -51,7 +51,8 @@ def fill(folder: Path, builds: int) -> None:
             events.Stack(
                 number,
                 tuple(
-                    events.Frame("/project/train.py", line, name, "program") for name, line in frames
+                    events.Frame("/project/train.py", line, name, "program")
+                    for name, line in frames
                 ),
             )
         )

@@ -146,10 +146,22 @@ def _unfinished(built: Built) -> Finding:
 
 
 def shares(profile: Profile) -> dict[str, float]:
-    """Return what builds took, added up: `again`, `unexplained`, for the `first` time, `eager`."""
-    found = dict.fromkeys(("again", "unexplained", "first", "eager"), 0.0)
+    """Return what builds took, added up.
+
+    Returns:
+        Seconds of `again` (with a remedy), `other` (again, and nothing to be done), `unexplained`,
+        `first` and `eager` builds.
+    """
+    found = dict.fromkeys(("again", "other", "unexplained", "first", "eager"), 0.0)
     for built in profile.builds:
-        kind = profile.cause_of(built).kind
-        what = "first" if kind in FIRST else "unexplained" if kind == "unexplained" else "again"
-        found["eager" if is_eager(built) else what] += built.build_ns / 1e9
+        cause = profile.cause_of(built)
+        if is_eager(built):
+            what = "eager"
+        elif cause.kind in FIRST:
+            what = "first"
+        elif cause.kind == "unexplained":
+            what = "unexplained"
+        else:
+            what = "again" if cause.remedy else "other"
+        found[what] += built.build_ns / 1e9
     return found

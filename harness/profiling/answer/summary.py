@@ -93,6 +93,7 @@ def _shares(profile: Profile, total: Total) -> Iterator[str]:
         f"{duration_text(took[what])} {text}"
         for what, text in (
             ("again", "building again (avoidable)"),
+            ("other", "building again"),
             ("unexplained", "unexplained"),
             ("first", "first builds"),
             ("eager", "JAX's functions outside jit"),

@@ -76,7 +76,9 @@ class Describer:
         traced = build.params.params.get("jaxpr") if build.params is not None else None
         derived = self.objects.of(jaxpr) if jaxpr is not None and jaxpr is not traced else 0
         function = self._try(NO_FUNCTION, self.function_of, build)
-        if build.kind == "compile" or (build.kind == "lower" and build.meta is None):
+        # Of a stage ahead of time, where they were described for the next one already.
+        known = build.link is not None and (build.kind != "lower" or build.meta is None)
+        if known and build.kind != "call":
             arguments: _Arguments = link.tree, link.leaves, link.statics
         else:
             arguments = self._try(_NO_ARGUMENTS, self._arguments, build)
@@ -117,6 +119,7 @@ class Describer:
             self._jit(visit),
         )
         self._links.put(jaxpr, link)
+        visit.link = link
 
     def link_lower(self, visit: Open, computation: Any) -> None:
         """Attach what a program was lowered for to what JAX made of it."""

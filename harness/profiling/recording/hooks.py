@@ -108,6 +108,7 @@ class Hooks(Nesting):
             self._pending[visit.thread] = visit  # `_run_python_pjit` comes next
         else:
             self.describer.link_trace(visit)
+            visit.own_ns += clock() - end
             self._settle(visit)
 
     def _untraced(self, visit: Open, error: BaseException) -> None:
