@@ -4,8 +4,9 @@
 
 Twenty functions of several sizes, new objects in every pass: first `.trace()`, `.lower()` and
 `.compile()`, each with a clock around it, then a first call and three more, whose least is taken
-off. Printed per stage are both sums over all functions and passes (target: within 5 %), what is left
-when the seconds are added that the profile says it took itself, and counts, which have to be exact.
+off. Printed per stage are both sums over all functions and passes (target: within 5 %), what is
+left when the seconds are added that the profile says it took itself, and counts, which have to be
+exact.
 """
 
 from __future__ import annotations
