@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,23 @@ from harness.workload import (
 
 
 @dataclass(frozen=True)
+class Host:
+    """What of a machine enters keys and records, and what it has."""
+
+    identity: str
+    """See :func:`harness.environment.identity`."""
+    versions: Mapping[str, str]
+    """Of python, jax and jaxlib."""
+    lacking: Callable[[targets.Target], str | None] = lambda target: target.lacking()
+    """Why the machine does not have a target, or None if it seems to."""
+
+
+def this_host() -> Host:
+    """Return what this process finds around itself."""
+    return Host(environment.identity(), environment.versions())
+
+
+@dataclass(frozen=True)
 class Context:
     """Where and of what a sweep is: the parts of a record that its caller knows."""
 
@@ -39,6 +56,8 @@ class Context:
     commit: environment.Commit
     night: str = ""
     """The night of a series; each measures anew what another may have measured of this commit."""
+    host: Host = field(default_factory=this_host)
+    """The machine that measures."""
 
     @property
     def store(self) -> Store:
@@ -106,7 +125,6 @@ class Share:
     """The one precision of its cases, where the process's environment decides on it."""
     refs: list[CaseRef] = field(default_factory=list)
     cases: dict[int, Case] = field(default_factory=dict)
-    failures: dict[int, int] = field(default_factory=dict)
     found: targets.Target | None = None
     """The target, where its name alone does not say what it is: a file of the user's does."""
 
@@ -142,7 +160,6 @@ class Plan:
     ) -> None:
         self.context = context
         self.options = options
-        self._identity = environment.identity()
         self.skipped: list[tuple[Share, CaseRef, Case, str]] = []
         self.shares: list[Share] = []
         for workload in workloads:
@@ -167,7 +184,7 @@ class Plan:
             share.place.digest,
             self.context.machine,
             self.context.env,
-            self._identity,
+            self.context.host.identity,
             commit.hash,
             commit.dirty,
             self.options.protocol,
@@ -184,7 +201,7 @@ class Plan:
         for target, scenario in itertools.product(
             self._targets(workload), self.options.scenarios or workload.scenarios
         ):
-            lacking = target.lacking()
+            lacking = self.context.host.lacking(target)
             if lacking and self.options.targets is None:
                 continue
             lacking = lacking or scenarios.inapplicable(scenario, target)
@@ -204,7 +221,7 @@ class Plan:
         """Yield the shares of a workload's comparison with its baseline."""
         source = locate(workload)
         for target in self._targets(workload):
-            lacking = target.lacking()
+            lacking = self.context.host.lacking(target)
             if lacking and self.options.targets is None:
                 continue
             for arm in planning.arms(workload, target):

@@ -93,13 +93,15 @@ def converse(
     on_visit: Callable[[Visit], None],
     timeout_s: float,
     memory_limit_bytes: int | None = None,
+    on_look: Callable[[], None] = lambda: None,
 ) -> Ending:
     """Run `unit` in a process of its own, hand each message on, and say how the process ended.
 
     The process waits after each record until `on_message` has returned, so that storing it disturbs
-    nothing. `on_visit` is called now and then with what the process is at. `timeout_s` bounds one
-    pass over one case, to a quarter of a second. Whatever happens here, a Ctrl-C included, the
-    process and all that it started are gone afterwards.
+    nothing. `on_visit` is called now and then with what the process is at, and `on_look` whenever
+    the process is looked at. `timeout_s` bounds one pass over one case, to a quarter of a second.
+    Whatever happens here, a Ctrl-C or what a callback raises included, the process and all that it
+    started are gone afterwards.
     """
     limit = memory_limit_bytes or memory_limit()
     with tempfile.TemporaryFile() as shared:
@@ -123,7 +125,16 @@ def converse(
         board = Board(shared.fileno())
     try:
         return _Conversation(
-            child, readable, board, spawned_ns, unit, on_message, on_visit, timeout_s, limit
+            child,
+            readable,
+            board,
+            spawned_ns,
+            unit,
+            on_message,
+            on_visit,
+            on_look,
+            timeout_s,
+            limit,
         ).run()
     finally:
         _kill(child)
@@ -155,6 +166,7 @@ class _Conversation:
         unit: Unit,
         on_message: Callable[[Message], None],
         on_visit: Callable[[Visit], None],
+        on_look: Callable[[], None],
         timeout_s: float,
         limit: int,
     ) -> None:
@@ -165,6 +177,7 @@ class _Conversation:
         self.unit = unit
         self.on_message = on_message
         self.on_visit = on_visit
+        self.on_look = on_look
         self.timeout_s = timeout_s
         self.limit = limit
         self.visit: Visit | None = None
@@ -245,6 +258,7 @@ class _Conversation:
         if now - self.looked < POLL_S:
             return ""
         self.looked = now
+        self.on_look()
         visit = self.board.read()
         if visit is not None and visit != self.visit:
             before, self.visit = self.visit, visit

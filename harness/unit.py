@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from harness.records import Record
+from harness.source import comparison_version_of, version_of
 from harness.workload import Workload, WorkloadError, where
 
 
@@ -69,6 +70,8 @@ class Unit(msgspec.Struct):
     """Who computes, in a comparison with a baseline; empty for an ordinary measurement."""
     threads: str = ""
     """How many threads a comparison may use."""
+    precision: str = ""
+    """Of float32 products, for a backend that reads it from the environment."""
     description: str = ""
     """What tells the compiler of a compile-only target's device; empty for a real one."""
     programs: str = ""
@@ -140,6 +143,27 @@ def load(source: Source) -> type[Workload]:
     for part in source.qualname.split("."):
         found = getattr(found, part)
     return found  # type: ignore[no-any-return]
+
+
+def workload_of(unit: Unit) -> type[Workload]:
+    """Return the class that a unit is about, once its source is known to be the one meant.
+
+    Records say which version was measured; the file may have been edited since that was found out,
+    or be another one on another machine. A class without a file is always the one that was sent.
+
+    Raises:
+        WorkloadError: the source is another one; both versions are named.
+    """
+    workload = load(unit.source)
+    expected = unit.base.get("version")
+    if not unit.source.pickled and expected:
+        found = (comparison_version_of if unit.backend else version_of)(workload)
+        if found != expected:
+            raise WorkloadError(
+                f"{where(workload)} has version {found} where it is measured, and {expected} where "
+                "that was asked for: the source differs. Bring both to one commit, and run again."
+            )
+    return workload
 
 
 def import_file(module: str, file: Path) -> ModuleType:

@@ -48,7 +48,7 @@ def main() -> None:
     from harness.workload import WorkloadError
 
     try:
-        workload = protocol.load(unit.source)
+        workload = protocol.workload_of(unit)
     except WorkloadError as error:
         send(protocol.Fatal(str(error)))
         return
