@@ -112,6 +112,7 @@ def _why(group: Group) -> str:
 
 def _clause(sentence: str) -> str:
     """Return the first thing that a sentence says, as it stands after a colon."""
+    sentence = re.sub(r"^`[^`]*` had been built for these arguments[;,] (?:but )?", "", sentence)
     sentence = re.split(r"\. (?:Also:|So has |So have )", sentence, maxsplit=1)[0]
     if sentence.partition(" ")[0].istitle():
         sentence = sentence[0].lower() + sentence[1:]
