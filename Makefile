@@ -11,13 +11,15 @@ JOBS = 2
 GPU_EFFORT = 3x1
 GPU_SECONDS = 280
 GPU_SELECT =
+REPOSITORY =
+TAG =
 
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench gpu test test-releases lint lock notebook clean
+.PHONY: help setup bench gpu test replay test-releases lint dist extras lock notebook docs docs-serve images clean
 
 help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
@@ -29,10 +31,17 @@ help:
 	@echo '                      GPU_SECONDS=280  of measuring; a second run resumes      GPU_EFFORT=3x1'
 	@echo '                      GPU_SELECT=regex only workloads whose name matches       MACHINE=h200'
 	@echo 'make test           run the tests, JOBS=2 files at a time'
+	@echo 'make replay         go through the documentation, and install the wheel, as a user would'
 	@echo 'make test-releases  run the tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
 	@echo 'make lint           ruff and mypy'
+	@echo 'make dist           build the source distribution and the wheel into dist/, and check them'
+	@echo '                      REPOSITORY=address  makes links of the README absolute      TAG=v1.2.3 has to fit'
+	@echo 'make extras         resolve every extra on every supported Python'
 	@echo 'make lock           write constraints*.txt anew with the newest versions'
 	@echo 'make notebook       execute docs/analysis.ipynb anew, on results/'
+	@echo 'make docs           build the documentation into site/; a wrong link or a warning is an error'
+	@echo 'make docs-serve     the same in a browser, built anew at every change'
+	@echo 'make images         make every picture of the docs anew (needs Chromium, chromedriver and npm)'
 	@echo 'make clean          remove environments and caches; results/ stays'
 	@echo
 	@echo 'PYTHON=python3.12 picks the interpreter (now: $(PYTHON)).'
@@ -115,7 +124,10 @@ gpu:
 # --- checking -------------------------------------------------------------------------------------
 
 test: setup
-	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile -m "not replay"
+
+replay: setup
+	$(BIN)/python -m pytest tests -n $(JOBS) -m replay
 
 # A pyenv shim is on PATH for every installed version, but only starts the active ones: so each candidate
 # is tried, and then pyenv's own copies are.
@@ -160,6 +172,17 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy harness
 
+# --- releasing ------------------------------------------------------------------------------------
+
+dist: setup
+	$(BIN)/python -m tests.packaging.building dist --repository "$(REPOSITORY)" --tag "$(TAG)"
+
+extras:
+	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	"$(PYTHON)" -m venv "$$tmp/venv"; \
+	"$$tmp/venv/bin/python" -m pip --quiet --disable-pip-version-check install uv; \
+	"$$tmp/venv/bin/python" -m tests.packaging.extras
+
 # --- housekeeping ---------------------------------------------------------------------------------
 
 COMPILE = uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \
@@ -183,6 +206,15 @@ lock:
 notebook: setup
 	$(BIN)/python -m tests.notebook docs/analysis.ipynb
 
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+docs-serve: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+images: setup
+	$(BIN)/python -m tests.docs.images
+
 clean:
-	rm -rf $(VENV) .venvs .asv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venvs .asv build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find harness benchmarks tests -name __pycache__ -prune -exec rm -rf {} +

@@ -21,5 +21,11 @@ class StoreError(HarnessError):
     exit_code = 4
 
 
+class FleetError(HarnessError):
+    """The scheduler or its workers cannot be used, or are gone; what arrived is kept."""
+
+    exit_code = 5
+
+
 class HarnessWarning(UserWarning):
     """Something a user should know about the numbers they got; the text says what it means."""

@@ -12,6 +12,11 @@ from harness.errors import StoreError, UsageError
 GREY, SKY, ORANGE, VERMILLION, GREEN = "#999999", "#56B4E9", "#E69F00", "#D55E00", "#009E73"
 
 
+FONT = "DejaVu Sans, Verdana, sans-serif"
+"""Of text in pictures. The room for it is measured when a picture is made, with the first of these;
+the others are as wide, so that nothing is cut off where it is looked at."""
+
+
 def check(output: Path) -> None:
     """Raise :class:`UsageError` if no figure could be drawn into `output`."""
     if output.suffix not in (".svg", ".png", ".html"):
@@ -32,6 +37,8 @@ def save(chart: Any, output: Path) -> None:
     """
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
+        chart = chart.copy(deep=False)
+        chart.config = {**(chart.to_dict().get("config") or {}), "font": FONT}
         if output.suffix == ".html":
             chart.save(str(output), inline=True)
         else:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import inspect
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import sampling, sweeping
 from harness.cache.scenarios import find as find_scenario
+from harness.errors import HarnessWarning
 from harness.sweeping import Progress
 from harness.workload import Workload
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import pandas as pd
 
 
@@ -30,6 +34,8 @@ def sweep(
     timeout_s: float | None = None,
     memory_limit_bytes: int | None = None,
     seed: int | None = None,
+    executor: Executor | None = None,
+    each_machine: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> pd.DataFrame:
     """Measure workloads on this machine and return the frame of :func:`harness.load`.
@@ -50,6 +56,9 @@ def sweep(
         timeout_s: seconds that one pass over one case may take; None means the workload's own.
         memory_limit_bytes: what a measuring process may hold; None means 80 % of the machine's.
         seed: the order of visits is drawn from it; None draws a seed, which is recorded.
+        executor: measure on its workers and not here: `client.get_executor()` of a Dask client, or
+            anything with the shape of `concurrent.futures.Executor`; see docs/fleet.md.
+        each_machine: with `executor`, measure every case on every machine, and not once.
         on_progress: called after every message of a measuring process.
 
     Returns:
@@ -58,6 +67,7 @@ def sweep(
     Raises:
         WorkloadError: a workload is declared wrongly; nothing was measured.
         StoreError: the results folder cannot take records.
+        FleetError: the workers of `executor` cannot be used; what arrived is kept in `results`.
     """
     from harness.analysis.load import frame_of
 
@@ -74,8 +84,20 @@ def sweep(
     )
     with tempfile.TemporaryDirectory() as scratch:
         context = sweeping.local_context(Path(results or scratch), _folder(chosen), machine)
-        outcome = sweeping.sweep(chosen, context, options, on_progress)
+        if executor is None:
+            outcome = sweeping.sweep(chosen, context, options, on_progress)
+        else:
+            from harness.fleet import driving, pools
+
+            with pools.of_executor(executor) as pool:
+                outcome = driving.sweep_on(
+                    pool, chosen, context, options, on_progress, _warn, each_machine
+                )
     return frame_of(outcome.records)
+
+
+def _warn(note: str) -> None:
+    warnings.warn(note, HarnessWarning, stacklevel=3)
 
 
 def _folder(workloads: Sequence[type[Workload]]) -> Path:

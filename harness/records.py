@@ -95,6 +95,8 @@ class Record(msgspec.Struct, omit_defaults=True):
     """Digest of what the working tree had changed since the commit; "" for a clean tree."""
     load_average: list[float] = msgspec.field(default_factory=list)
     """1, 5 and 15 minutes, read when the process began."""
+    retries: list[str] = msgspec.field(default_factory=list)
+    """On a fleet: what became of earlier attempts at this, on which workers."""
     stderr: list[str] = msgspec.field(default_factory=list)
     """The last lines that the process wrote, where it failed."""
 

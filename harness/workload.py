@@ -105,18 +105,19 @@ class Case:
 class Workload(ABC):
     """A JAX function under test. Subclass it, one class of about 15 lines per function.
 
-    Class attributes:
+    Attributes:
         sweep: axis name to the values it takes. Plain values only (str, int, float, bool, tuples
             of them): asv stores their `repr` and finds them by position.
         static: the axes that `function` gets as static keyword arguments.
         donate: the parameters of `function` whose buffers are donated.
-        transforms: which of `TRANSFORMS` are measured.
-        precisions: which of `PRECISIONS` matrix products are measured in; none leaves it to JAX.
+        transforms: which are measured of `forward`, `gradient`, `vmap`, `sharded`, `pmap`.
+        precisions: which of `ieee`, `tf32`, `bf16` matrix products are measured in; none leaves it
+            to JAX.
         targets: where the program is built and run; what a machine lacks is skipped with a reason.
             A family (`gpu`) stands for its compile-only targets (`gpu:h200`) as well, where one is
             asked for by name.
-        scenarios: states of the persistent cache in which it is measured; see
-            :mod:`harness.cache.scenarios`.
+        scenarios: states of the persistent cache in which it is measured, of `off`, `cold`,
+            `warm`, `default`; see docs/method.md.
         vmap_batch: size of the leading axis that `vmap` adds.
         x64: whether the process that measures enables 64-bit types (`jax_enable_x64`).
         process_stages: whether asv shows, beside this workload's stages, what its processes paid

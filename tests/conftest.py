@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -12,6 +13,12 @@ for name in [name for name in os.environ if name.startswith(("HARNESS_", "ASV_",
 
 # What is tested here is the same on every backend, and the CPU is there on every machine.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+# A shell's jobs in the background ignore SIGINT, and those under nohup SIGHUP; processes that tests
+# start and send signals to would inherit that.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 # A shared machine may stop for longer than any deadline; a failure must come again when it is run
 # again.

@@ -1,7 +1,7 @@
 """A small program that compiles more than it must: what `harness profile` shows of it.
 
 harness profile -o slow-start -- python docs/examples/slow_start.py
-harness profile report slow-start --figures docs/figures
+harness profile report slow-start --figures slow-start
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ def ordinary(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def narrow(frame: pd.DataFrame, select: Sequence[str], latest: bool) -> pd.DataFrame:
-    """Return the rows whose workload matches any of `select`, of the newest origin if `latest`.
+    """Return the rows whose workload matches any of `select`, of the newest origins if `latest`.
+
+    Every machine has a newest origin of its own, by its own clock: no machine hides another.
 
     Raises:
         UsageError: an expression is wrong, or matches no workload.
@@ -33,9 +35,14 @@ def narrow(frame: pd.DataFrame, select: Sequence[str], latest: bool) -> pd.DataF
         names = sorted(frame["workload"].unique())
         chosen = {name for pattern in select for name in _matching(names, pattern)}
         frame = frame[frame["workload"].isin(chosen)]
-    if latest and frame["started_at"].notna().any():
-        newest = frame.sort_values("started_at", na_position="first").iloc[-1][ORIGIN]
-        frame = frame[(frame[ORIGIN] == newest).all(axis=1)]
+    if latest:
+        origins = frame.groupby(ORIGIN, sort=False, dropna=False)["started_at"]
+        number, moments = origins.ngroup(), origins.max().reset_index()
+        moments = moments.sort_values("started_at", kind="stable")
+        dated = moments[moments["started_at"].notna()]
+        newest = dated.drop_duplicates("machine", keep="last")
+        undated = moments[~moments["machine"].isin(newest["machine"])]
+        frame = frame[number.isin([*newest.index, *undated.index])]
     return frame
 
 
@@ -50,9 +57,10 @@ def _matching(names: Sequence[str], pattern: str) -> list[str]:
 
 
 def by_origin(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield a heading and the rows for each origin, oldest first."""
+    """Yield a heading and the rows for each origin, machine by machine, oldest first."""
     groups = list(frame.groupby(ORIGIN, sort=False, dropna=False))
-    groups.sort(key=lambda group: group[1]["started_at"].max())
+    # Each machine's clock orders its own origins only.
+    groups.sort(key=lambda group: (str(group[0][0]), group[1]["started_at"].max()))
     for origin, part in groups:
         machine, commit, dirty, env, effort, night = map(str, origin)
         changed = " with uncommitted changes" if dirty else ""

@@ -9,7 +9,9 @@ from typing import Any
 UNKNOWN = "not recorded"
 """The difference where one of the two environments is not known."""
 
-_ARROW = " → "
+ARROW = " → "
+"""Between what was and what is."""
+
 _FIRST = ("python", "jax", "jaxlib")
 _SECTIONS = ("plugins", "flags", "host")
 _NAMES = {"ram_bytes": "memory", "arch": "architecture", "affinity": "usable cores"}
@@ -72,7 +74,7 @@ def _changed(name: str, old: Any, new: Any) -> list[str]:
     if name == "XLA_FLAGS":
         return [f"XLA_FLAGS {_flags_text(str(old or ''), str(new or ''))}"]
     before, after = _text(name, old), _text(name, new)
-    return [f"{_NAMES.get(name, name)} {before}{_ARROW}{after}"] if before != after else []
+    return [f"{_NAMES.get(name, name)} {before}{ARROW}{after}"] if before != after else []
 
 
 def _flags_text(old: str, new: str) -> str:
@@ -80,7 +82,7 @@ def _flags_text(old: str, new: str) -> str:
     one, other = old.split(), new.split()
     gone = [f"-{flag}" for flag in one if flag not in other]
     come = [f"+{flag}" for flag in other if flag not in one]
-    return " ".join(gone + come) or f"{old}{_ARROW}{new}"
+    return " ".join(gone + come) or f"{old}{ARROW}{new}"
 
 
 def _text(name: str, value: Any) -> str:

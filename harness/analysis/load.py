@@ -15,6 +15,7 @@ import pandas as pd
 
 from harness.analysis import asv_results, parquet_read
 from harness.analysis.frame import to_frame
+from harness.analysis.machines import warn_of_shared_names
 from harness.analysis.record_rows import Collector, read_records
 from harness.analysis.where import Where, choose_columns, filtered
 from harness.errors import HarnessWarning, UsageError
@@ -53,6 +54,8 @@ def load(
         `calibrated_samples` are these ratios, in the order of `samples`. `status` is `ok`,
         `failed`, `skipped` or `refused`, and `reason` says why, or what an `ok` leaves out.
 
+        Warns where a machine's name stands for unlike machines (:mod:`harness.analysis.machines`).
+
     Raises:
         UsageError: there is no such path or column, or a value is none that the column can have.
         StoreError: a Parquet file that is needed is damaged, foreign or of another version.
@@ -69,6 +72,7 @@ def load(
             frame = parquet_read.read(path, conditions, columns)
         else:
             frame = conditions.of(_read(_sources(path), conditions, found))
+    warn_of_shared_names(frame, path)
     if columns is not None:
         frame = choose_columns(frame, columns)
     frame.attrs["problems"] = msgspec.structs.asdict(found)

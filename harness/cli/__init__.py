@@ -44,6 +44,7 @@ Measure:
   harness run Gelu --case size=1024     measure one case, in 8 processes
   harness run --target gpu:h200         compile all of them for an H200 that is not here
   harness targets                       where programs can be built, and where run
+  harness run --on tcp://host:8786      measure on the workers of a Dask scheduler
   harness nightly                       a whole night on this machine, restartable
 
 Explain:
@@ -70,7 +71,8 @@ run resumes and `harness.load("results")` reads it into pandas.
 
 \b
 Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed; 4 nothing was
-measured or found; 70 an error in the harness; 130 interrupted (what was finished is kept).
+measured or found; 5 the fleet cannot be used; 70 an error in the harness; 130 interrupted (what was
+finished is kept).
 """
 
 app = typer.Typer(
@@ -212,6 +214,29 @@ def run(
             "have measured this commit.",
         ),
     ] = "",
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Measure on the workers of the Dask scheduler at this address, such as "
+            "tcp://host:8786, and not here (extra 'fleet'; docs/fleet.md).",
+        ),
+    ] = "",
+    each_machine: Annotated[
+        bool,
+        typer.Option(
+            "--each-machine",
+            help="With --on: every case on every machine that can measure it, and not on one.",
+        ),
+    ] = False,
+    wait_for_workers: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="With --on: how long to wait for workers that can measure: jobs of Slurm queue.",
+        ),
+    ] = 5.0,
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),
 ) -> None:
@@ -220,6 +245,7 @@ def run(
     from harness.cache import scenarios
     from harness.cli import terminal
 
+    _check_on(on, each_machine, keep_programs, machine)
     level = sampling.effort(effort)
     for name in target or ():
         targets.find(name)
@@ -239,15 +265,46 @@ def run(
     context = sweeping.local_context(results, benchmarks, machine, environment.night(night))
     try:
         with terminal.progress() as on_progress:
-            outcome = sweeping.sweep(workloads, context, asked, on_progress)
+            if on:
+                from harness.fleet import driving, pools
+
+                with pools.of_address(on) as pool:
+                    outcome = driving.sweep_on(
+                        pool,
+                        workloads,
+                        context,
+                        asked,
+                        on_progress,
+                        _note,
+                        each_machine,
+                        wait_for_workers,
+                    )
+            else:
+                outcome = sweeping.sweep(workloads, context, asked, on_progress)
     except KeyboardInterrupt:
         _say("harness: interrupted. Every finished record is kept; the same command resumes.")
         raise typer.Exit(INTERRUPTED) from None
-    terminal.print_outcome(outcome, context)
+    terminal.print_outcome(outcome, context, fleet=bool(on))
     if not outcome.measured and not outcome.reused:
         raise typer.Exit(SOME_FAILED if outcome.failed else NOTHING_MEASURED)
     if outcome.failed or chosen.broken:
         raise typer.Exit(SOME_FAILED)
+
+
+def _check_on(on: str, each_machine: bool, keep_programs: bool, machine: str | None) -> None:
+    if each_machine and not on:
+        raise UsageError("--each-machine is for sweeps over a fleet: name its scheduler with --on.")
+    if on and keep_programs:
+        raise UsageError("--keep-programs does not work with --on: programs stay on the workers.")
+    if on and machine:
+        raise UsageError(
+            f"--machine {machine} does not work with --on: each worker names its own machine. Set "
+            "HARNESS_MACHINE where it is started."
+        )
+
+
+def _note(text: str) -> None:
+    _say(f"harness: {text}")
 
 
 TARGETS_HELP = """List the targets: where programs can be built, where run, and what is lacking.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 import warnings
 from pathlib import Path
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 FINE, SOMETHING_SLOWER, NOTHING_COMPARABLE = 0, 1, 4
 
+
+class Across(enum.StrEnum):
+    """What arms may be compared across only where it is asked for."""
+
+    machine = "machine"
+
+
 HELP = """Did it become slower? Hold two arms against each other: a verdict per case and stage.
 
 \b
@@ -27,7 +35,8 @@ HELP = """Did it become slower? Hold two arms against each other: a verdict per 
   harness compare v1.0 my-branch               tags and branches, if their commits were measured
   harness compare jax=0.11.2 jax=0.12.0.1      two releases of JAX, by the newest rows of each
   harness compare cold warm -s matmul          two scenarios, some workloads
-  harness compare machine=box machine=other    two machines, in raw seconds
+  harness compare machine=box machine=other --across machine
+                                               two machines, in raw seconds, labelled as such
   harness compare commit=1a2b3c4d,jax=0.11.2 commit=1a2b3c4d,jax=0.12.0.1
   harness compare old/results results          two results trees, or record or Parquet files
   harness compare HEAD~1 HEAD --stage compile --explain
@@ -54,7 +63,8 @@ Verdicts:
   same            the whole 90 % interval lies within that effect
   unsure          neither: the reason says what is lacking. A time that changed while the program
                   is the same is the environment's doing, and never slower or faster
-  incomparable    one side only, another version of the workload, failed, skipped, no times
+  incomparable    one side only, another version of the workload, failed, skipped, no times;
+                  two machines, or unlike ones of one name, without --across machine
 The unit is the process: at least 3 a side, better 8 (effort default). docs/method.md has the
 formulas. Below stands how often this machine calls identical arms different (`harness aa`).
 
@@ -94,6 +104,13 @@ def compare(
     every: Annotated[
         bool, typer.Option("--all", help="List every row, also those that are the same.")
     ] = False,
+    across: Annotated[
+        list[Across] | None,
+        typer.Option(
+            help="Compare rows of two machines, which are incomparable without it: raw seconds "
+            "decide, and every row says how the machines differ."
+        ),
+    ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Measure both arms now, in turns; see above.")
     ] = False,
@@ -110,6 +127,8 @@ def compare(
     """Compare two arms; :data:`HELP` is what the command says of itself."""
     if explain and format_ is not options.Format.table:
         raise UsageError("--explain is for reading: leave --format out.")
+    if live and across:
+        raise UsageError("--live measures both arms on this machine: leave --across out.")
     if live:
         comparison, records = _measured(
             a, b, results, select or [], stage or [], case or [], effort, seed, benchmarks
@@ -117,7 +136,7 @@ def compare(
         show(comparison, format_, output, every, records if explain else None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        comparison = _stored(a, b, results, select or [], stage or [], case or [])
+        comparison = _stored(a, b, results, select or [], stage or [], case or [], across or [])
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         _say(message)
     narrowed = bool(select or stage or case)
@@ -157,7 +176,13 @@ def _measured(
 
 
 def _stored(
-    a: str, b: str, results: Path, select: list[str], stage: list[str], case: list[str]
+    a: str,
+    b: str,
+    results: Path,
+    select: list[str],
+    stage: list[str],
+    case: list[str],
+    across: list[Across],
 ) -> Comparison:
     from harness.analysis.load import load
     from harness.analysis.verdicts.compare import comparison_of
@@ -165,7 +190,9 @@ def _stored(
     frame: pd.DataFrame | None = None
     if results.exists():
         frame = load(results)
-    return comparison_of(frame, a, b, select=select, stages=stage, cases=case, results=results)
+    return comparison_of(
+        frame, a, b, select=select, stages=stage, cases=case, results=results, across=across
+    )
 
 
 def show(
@@ -211,6 +238,8 @@ def _table(
         console.print(text, markup=False, soft_wrap=True, style=style)
 
     say(listing.heading(comparison), "bold")
+    for line in listing.across_lines(comparison):
+        say(line, "bold")
     if explain is not None:
         for text in explaining.explained(comparison, explain, narrowed):
             say(f"\n{text}")
@@ -219,7 +248,7 @@ def _table(
         rows, left_out = listing.listed(comparison.frame, every)
         if len(rows):
             _print_rows(console, listing.table(rows))
-        for line in (*left_out, *listing.LEGEND):
+        for line in (*left_out, *listing.legend(comparison)):
             say(line)
     say(listing.summary_text(comparison.frame), "bold")
     for line in listing.footer(comparison):

@@ -34,6 +34,7 @@ Written are, unless they are there:
   .github/workflows/benchmarks.yml           every workload once on each pull request
   .github/workflows/benchmarks-nightly.yml   harness nightly; results on the branch `results`
   .gitignore                                 gets the line .asv/
+  .gitattributes                             gets lines for merging results of several clones
 
 A file that is there is kept, and what it lacks is told; --force replaces it. Run it again with
 another --function to get one more workload. The function is imported and traced first, by the

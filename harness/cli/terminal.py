@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.table import Column, Table
 
 from harness.discovery import Found
+from harness.store import store_path
 from harness.sweeping import Context, Outcome
 from harness.sweeping import Progress as Message
 from harness.targets import Sighting
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_S = 5.0
 """Without a terminal, a line of progress is printed at most this often."""
+
+MOST_RETRIED = 5
+"""So many records that were begun more than once are told one by one."""
 
 console = Console(highlight=False)
 notes = Console(stderr=True, highlight=False)
@@ -60,11 +64,13 @@ def _failure(message: Message) -> str | None:
     record = message.record
     if record is None or record.status == "ok":
         return None
-    return f"{record.status}: {message.workload} {message.case}: {record.reason}"
+    where = f" ({message.machine})" if message.machine else ""
+    return f"{record.status}: {message.workload} {message.case}{where}: {record.reason}"
 
 
 def _at(message: Message) -> str:
-    return " · ".join(filter(None, (message.workload, message.case, message.stage)))
+    parts = (message.machine, message.workload, message.case, message.stage)
+    return " · ".join(filter(None, parts))
 
 
 @contextmanager
@@ -168,8 +174,8 @@ def _plain(text: str) -> str:
     return escape(text)
 
 
-def print_outcome(outcome: Outcome, context: Context) -> None:
-    """Say what a sweep did, and where to look next."""
+def print_outcome(outcome: Outcome, context: Context, fleet: bool = False) -> None:
+    """Say what a sweep did, here or on a fleet, and where to look next."""
     if outcome.problems:
         notes.print(outcome.problems.summary(), markup=False)
     from harness.analysis import choose
@@ -188,9 +194,30 @@ def print_outcome(outcome: Outcome, context: Context) -> None:
             f"{len(outcome.wide)} case(s) reached the limit of processes with an interval still "
             f"wider than 5 %: {some}"
         )
-    lines.append(f"Records: {context.store.path}")
+    lines += _fleet_lines(outcome, context) if fleet else [f"Records: {context.store.path}"]
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
+
+
+def _fleet_lines(outcome: Outcome, context: Context) -> list[str]:
+    """Say which machines measured, what was begun again, and where the records of each are."""
+    lines = [
+        f"retried: {record.workload} {' '.join(f'{k}={v}' for k, v in record.axes.items())}, "
+        f"process {record.replicate.rpartition('#')[2]}: {'; '.join(record.retries)}"
+        for record in outcome.retried[:MOST_RETRIED]
+    ]
+    if outcome.retried:
+        lines.insert(0, f"{len(outcome.retried)} record(s) had to be begun more than once:")
+    if len(outcome.retried) > MOST_RETRIED:
+        lines.append("...")
+    found = {
+        (r.machine, store_path(context.results, r.machine, r.commit, r.env, r.night))
+        for r in outcome.records
+    }
+    machines = sorted({machine for machine, _ in found})
+    lines.append(f"{len(machines)} machine(s): {', '.join(machines)}")
+    lines += [f"Records: {path}" for _, path in sorted(found)]
+    return lines
 
 
 def print_stages(frame: pd.DataFrame, select: list[str], latest: bool, facts: bool = False) -> None:

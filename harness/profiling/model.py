@@ -188,7 +188,7 @@ class Built:
 
 @dataclass
 class Profile:
-    """What was recorded of a program: read with :func:`read`, or still being recorded."""
+    """What was recorded of a program, by :func:`harness.profile` or `harness profile`."""
 
     processes: tuple[Process, ...]
     folder: Path | None = None
@@ -323,6 +323,9 @@ def _numbered(process: Process, lines: Iterable[events.Build]) -> Iterator[Built
 
 def read(folder: Path | str) -> Profile:
     """Read a profile from its folder; one that is still being written is read as far as it is.
+
+    Args:
+        folder: what `harness profile -o FOLDER` or `harness.profile(folder)` wrote.
 
     Raises:
         ProfileError: if there is none.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.analysis.machines import shared_names
 from harness.analysis.tables import seconds_text
 from harness.analysis.verdicts import stored_rates
 from harness.analysis.verdicts.error_rates import ErrorRates
@@ -17,6 +18,7 @@ from harness.report.sections import (
     facts,
     history,
     limits,
+    machines,
     scaling,
     stages,
     verdicts,
@@ -24,6 +26,10 @@ from harness.report.sections import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MOST_NAMES = 4
+"""Machines that the title names."""
 
 
 def assemble(
@@ -44,11 +50,17 @@ def assemble(
     last = newest(cases)
     changed, compared = verdicts.latest(frame, cases, rates)
     problems = _problems(frame)
-    doubts = (*limits.doubts(last, comparisons, rates), *([problems] if problems else []))
+    doubts = (
+        *_shared(frame),
+        *limits.doubts(last, comparisons, rates),
+        *([problems] if problems else []),
+    )
+    side_by_side = machines.section(last)
     sections = (
         stages.section(last),
         verdicts.section(changed, compared),
         history.section(frame),
+        *([side_by_side] if side_by_side else []),
         scaling.section(last),
         cache.section(last),
         against.section(comparisons),
@@ -62,14 +74,23 @@ def assemble(
         ("What changed", _changed(changed, sections[2]), "verdicts"),
         ("What cannot be trusted", doubts or ("Nothing stands out.",), "limits"),
     )
-    machines = ", ".join(dict.fromkeys(cases["machine"]))
-    return Report(f"Benchmarks of {machines or 'no machine'}", answers, sections, tuple(links))
+    names = list(dict.fromkeys(cases["machine"]))
+    title = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} machines"
+    return Report(f"Benchmarks of {title or 'no machine'}", answers, sections, tuple(links))
 
 
 def error_rates(results: Path, machines: Iterable[str]) -> list[ErrorRates]:
     """Return the newest error rates of each machine that a results tree holds; none is fine."""
     found = (stored_rates.newest(results, machine) for machine in machines)
     return [rates for rates in found if rates is not None]
+
+
+def _shared(frame: pd.DataFrame) -> list[str]:
+    return [
+        f"Unlike machines share the name {name} ({differs}): they are not compared, and what is "
+        "shown of a case is of one of them."
+        for name, differs in shared_names(frame).items()
+    ]
 
 
 def _problems(frame: pd.DataFrame) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StoreError
+from harness.figures import FONT
 from harness.report.charts import CONFIG
 from harness.report.content import LIST, Figure, Report, Table
 from harness.report.encoding import rounded
@@ -57,10 +58,11 @@ def complete(figure: Figure, tables: dict[str, Table]) -> dict[str, Any]:
     subtitle = " · ".join(f"{label}: {start}" for _, label, start in figure.picks)
     title: dict[str, Any] = {"text": figure.title, "anchor": "start", "color": INK}
     config = _with_ink(CONFIG)
+    own = {"background": "white", "font": FONT, "axis": config["axis"] | {"labelLimit": LABELS}}
     return spec | {
         "title": title | ({"subtitle": subtitle, "subtitleColor": INK} if subtitle else {}),
         "width": WIDTH,
-        "config": config | {"background": "white", "axis": config["axis"] | {"labelLimit": LABELS}},
+        "config": config | own,
         "datasets": {name: rows(figure, tables[name]) for name in figure.tables},
     }
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.analysis.choose import INSTRUMENTS, ORIGIN, ordinary
-from harness.analysis.frame import STAGE_ORDER, axis_columns
+from harness.analysis.frame import NO_MOMENT, STAGE_ORDER, axis_columns
+from harness.analysis.history.order import in_order
 from harness.analysis.tables import case_texts
 
 if TYPE_CHECKING:
@@ -31,35 +32,68 @@ def with_cases(frame: pd.DataFrame) -> pd.DataFrame:
     numbers = frame.groupby(keys, sort=False, dropna=False).ngroup()
     first = frame[~numbers.duplicated()]
     several = first["machine"].nunique() > 1
-    texts = []
-    for text, scenario, machine in zip(
-        case_texts(first), first["scenario"], first["machine"], strict=True
-    ):
-        shown = f"scenario={scenario}" if scenario not in ("", "off") else ""
-        texts.append(", ".join(filter(None, [text, shown, f"on {machine}" if several else ""])))
+    texts = [
+        ", ".join(filter(None, [text, f"on {machine}" if several else ""]))
+        for text, machine in zip(plain_case_texts(first), first["machine"], strict=True)
+    ]
     by_number = dict(zip(numbers[first.index], texts, strict=True))
     return frame.assign(case_number=numbers, case=numbers.map(by_number).astype("str"))
 
 
+def plain_case_texts(cases: pd.DataFrame) -> list[str]:
+    """Return each row's case as text, with the scenario where it is not the usual one."""
+    own = cases.drop(columns=[name for name in ADDED if name in cases.columns])
+    return [
+        ", ".join(
+            filter(None, [text, f"scenario={scenario}" if scenario not in ("", "off") else ""])
+        )
+        for text, scenario in zip(case_texts(own), own["scenario"], strict=True)
+    ]
+
+
+def machine_picks(rows: pd.DataFrame) -> tuple[tuple[str, str, str], ...]:
+    """Return what lets a figure show one of several machines at a time; none for one machine."""
+    names = list(dict.fromkeys(rows["machine"]))
+    return (("machine", "machine", names[0]),) if len(names) > 1 else ()
+
+
 def newest(cases: pd.DataFrame) -> pd.DataFrame:
-    """Return the row that was measured last of each case and stage."""
-    ordered = cases.sort_values("started_at", na_position="first", kind="stable")
+    """Return the newest row of each case and stage: of the newest commit, and there the last."""
+    date = cases["commit_date"].fillna(cases["started_at"])
+    ordered = cases.assign(date=date).sort_values(
+        ["date", "started_at"], na_position="first", kind="stable"
+    )
     last = ordered.drop_duplicates(["case_number", "stage"], keep="last")
-    return last.loc[cases.index.intersection(last.index, sort=False)]
+    return cases.loc[cases.index.intersection(last.index, sort=False)]
 
 
 def origins(cases: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per origin, oldest first: `machine` ... `night`, `started_at`, `jax`, `label`.
+    """Return a row per origin: `machine` ... `night`, `started_at`, `jax`, `label`.
 
-    `label` is the night or else the date, and the commit.
+    They stand machine by machine, and those of a machine from the oldest to the newest, as in its
+    history. `label` is the night or else the date, and the commit.
     """
     found = cases.groupby(ORIGIN, sort=False, dropna=False, as_index=False).agg(
-        started_at=("started_at", "max"), jax=("jax", "first")
+        started_at=("started_at", "max"),
+        jax=("jax", "first"),
+        commit_date=("commit_date", "max"),
     )
-    found = found.sort_values("started_at", na_position="first", kind="stable")
+    found = found.loc[[row for _, part in found.groupby("machine") for row in _in_time(part)]]
     days = found["started_at"].dt.strftime("%Y-%m-%d").fillna("no date")
     names = found["night"].where(found["night"] != "", days)
     return found.assign(label=names + " " + found["commit"].str[:8]).reset_index(drop=True)
+
+
+def _in_time(part: pd.DataFrame) -> list[Any]:
+    """Return the index of one machine's origins from the oldest to the newest."""
+    dates, started = (
+        [
+            NO_MOMENT if moment is None or moment != moment else int(moment.timestamp() * 1000)
+            for moment in part[name]
+        ]
+        for name in ("commit_date", "started_at")
+    )
+    return [part.index[place] for place in in_order(part["night"].tolist(), dates, started)]
 
 
 def stages_of(frame: pd.DataFrame) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,14 @@ Fate = Literal["new", "replaced", "added to", "kept", "unchanged"]
 
 IGNORED = ".asv/"
 """asv's environments and pages."""
+
+MERGED = (
+    "# Records of one machine from several clones: every line is whole, and a later one counts.",
+    "{results}/**/*.jsonl merge=union",
+    "# asv's own files: in a conflict ours stay as they are, without marks in them.",
+    "{results}/**/*.json -merge",
+)
+"""How git merges results of several clones; the lines of `.gitattributes`."""
 
 SUITE = ("from harness import suite", "suite.install()")
 """What makes a folder of benchmarks an asv suite of workloads."""
@@ -90,6 +99,7 @@ def plan(project: Project, checked: Checked | None = None, force: bool = False) 
             force,
         ),
         _ignoring(project),
+        _merging(project, results),
     ]
     return files
 
@@ -157,6 +167,20 @@ def _ignoring(project: Project) -> File:
     text = there or ""
     text += "\n" if text and not text.endswith("\n") else ""
     return File(path, f"{text}{IGNORED}\n", "new" if there is None else "added to")
+
+
+def _merging(project: Project, results: str) -> File:
+    path = project.folder / ".gitattributes"
+    there = _read(path)
+    text = there or ""
+    # A space or a quote would end the pattern of a line.
+    place = results.strip("/") if re.fullmatch(r"[\w./+-]+", results) else "**"
+    lines = [line.format(results=place) for line in MERGED]
+    if lines[1] in text.splitlines():
+        return File(path, text, "unchanged")
+    text += "\n" if text and not text.endswith("\n") else ""
+    added = "".join(f"{line}\n" for line in lines)
+    return File(path, text + added, "new" if there is None else "added to")
 
 
 def _git_ignores(project: Project) -> bool:

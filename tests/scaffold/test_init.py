@@ -20,6 +20,7 @@ WRITTEN = {
     f"{WORKFLOWS}/benchmarks.yml",
     f"{WORKFLOWS}/benchmarks-nightly.yml",
     ".gitignore",
+    ".gitattributes",
 }
 
 

@@ -243,9 +243,8 @@ def test_the_loop_takes_a_faster_machine_out_of_the_comparison_of_two_releases()
     assert frame["verdict"].tolist() == ["same"]
 
 
-def test_another_machine_and_another_python_are_compared_in_raw_seconds():
+def test_another_python_is_compared_in_raw_seconds():
     assert only(arm(), arm(python="3.12.1"))["basis"] == "raw"
-    assert only(arm(), arm(machine="other"), on=["machine"])["basis"] == "raw"
 
 
 def test_the_newest_row_of_a_case_counts_and_one_without_a_date_is_the_oldest():

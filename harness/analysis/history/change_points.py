@@ -15,6 +15,7 @@ from harness.analysis.frame import axis_columns
 from harness.analysis.history.points import points
 from harness.analysis.history.steps import CONFIRMED, Level, levels, state
 from harness.analysis.history.weights import weights
+from harness.analysis.machines import difference, hardware
 from harness.analysis.verdicts.effects import stage_effect
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
     Args:
         frame: from :func:`harness.load`.
         cuts: list as well, as `incomparable`, where a series was cut because the workload's version
-            or the effort changed.
+            or the effort changed, or another machine stands behind the name.
 
     Returns:
         `machine`, `workload`, `version`, a column per axis, `target`, `transform`, `precision`,
@@ -164,6 +165,8 @@ def _cut(
         for name in ("version", "effort")
         if one[name] != other[name]
     ]
+    machine = difference(*(hardware(row["environment"]) for row in (one, other)))
+    changed += [f"another machine of this name: {machine}"] if machine else []
     return _around(one, other, axes) | {
         "change": INCOMPARABLE,
         "state": CONFIRMED,

@@ -10,6 +10,7 @@ import pandas as pd
 from harness.analysis.choose import INSTRUMENTS, ORIGIN, ordinary
 from harness.analysis.frame import axis_columns
 from harness.analysis.history.order import in_order, lanes
+from harness.analysis.machines import numbers
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def series(frame: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         `series`: its number; `piece`: the number, within the series, of what may be compared: it
-        changes with the workload's version and with effort; `position`: 0, 1, … in order of time
+        changes with the workload's version, with effort, and with the machine behind the name;
+        `position`: 0, 1, … in order of time
         (:func:`harness.analysis.history.order.in_order`). `machine`, `workload`, `version`, a
         column per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `night`,
         `commit`, `commit_date`, `dirty`, `env`, `effort`, `started_at`, `status`. Then seconds,
@@ -72,6 +74,7 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     codes = pd.DataFrame({name: pd.factorize(found[name])[0] for name in CASE})
     codes["axes"], codes["lane"] = _axes(found), lane
     piece = pd.DataFrame({name: pd.factorize(found[name])[0] for name in ("version", "effort")})
+    piece["hardware"] = _hardware(found)
     found = found.assign(
         series=codes.groupby(list(codes), sort=False).ngroup().to_numpy(),
         origin=number,
@@ -114,6 +117,15 @@ def _origins(found: pd.DataFrame) -> tuple[Codes, Codes, Codes]:
         jax = dict(zip(part["env"], part["jax"], strict=True))
         lane[ids] = part["env"].map(lanes(rounds.values(), jax)).to_numpy()[order]
     return number, rank[number], lane[number]
+
+
+def _hardware(found: pd.DataFrame) -> Codes:
+    """Return a number per row that those of alike machines share, among rows of one target."""
+    result = np.zeros(len(found), np.int64)
+    for _, rows in found.groupby(["machine", "target"], sort=False).indices.items():
+        codes, texts = pd.factorize(found["environment"].iloc[rows].fillna(""))
+        result[rows] = np.array(numbers(texts), np.int64)[codes]
+    return result
 
 
 def _milliseconds(moments: pd.Series[Any]) -> Codes:

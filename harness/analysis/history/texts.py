@@ -30,7 +30,8 @@ LEGEND = (
 _MEANINGS = {
     NEW: "new: one point shows it so far; the next night confirms it, or it is gone.",
     ENVIRONMENT: "environment: the program is the same, so what runs it changed.",
-    INCOMPARABLE: "incomparable: the workload or the effort changed, so nothing is compared there.",
+    INCOMPARABLE: "incomparable: the workload, the effort or the machine behind the name changed, "
+    "so nothing is compared there.",
 }
 
 

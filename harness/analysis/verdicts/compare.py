@@ -11,6 +11,7 @@ from harness.analysis.verdicts import arms, narrowing, pairing, stored_rates
 from harness.analysis.verdicts.arms import Arm
 from harness.analysis.verdicts.comparing import compare_arms
 from harness.analysis.verdicts.error_rates import ErrorRates
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,8 @@ class Comparison(NamedTuple):
     stages: Sequence[str] = ()
     """The stages that were judged; all without any."""
     interleaved: bool = False
+    across: bool = False
+    """Rows of unlike machines were compared, because a user asked for it."""
 
 
 def compare(
@@ -42,6 +45,7 @@ def compare(
     cases: Sequence[str] = (),
     results: str | os.PathLike[str] | None = None,
     interleaved: bool = False,
+    across: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Return what changed from arm `a` to arm `b`: a row per case and stage, with a verdict.
 
@@ -60,12 +64,16 @@ def compare(
             names of commits are looked up; without it, there are no error rates, and the working
             directory's repository is asked.
         interleaved: the processes of both arms took turns, so raw seconds are compared.
+        across: `"machine"` compares an arm of one machine with one of another, in raw seconds, and
+            says so in each row's `across`. Without it, rows of two machines, or of unlike ones that
+            share a name, are `incomparable`.
 
     Returns:
         The columns that :func:`harness.analysis.verdicts.compare_arms` describes.
 
     Raises:
-        UsageError: an arm fits nothing or in two ways, or nothing is left of both.
+        UsageError: an arm fits nothing or in two ways, nothing is left of both, or an arm has
+            several machines where they are compared across.
     """
     return comparison_of(
         frame,
@@ -76,6 +84,7 @@ def compare(
         cases=cases,
         results=Path(results) if results is not None else None,
         interleaved=interleaved,
+        across=across,
     ).frame
 
 
@@ -89,12 +98,14 @@ def comparison_of(
     cases: Sequence[str] = (),
     results: Path | None = None,
     interleaved: bool = False,
+    across: str | Sequence[str] = (),
 ) -> Comparison:
     """Do what :func:`compare` does, and return the arms and error rates as well."""
+    machines = _across_machines(across)
     repository = results if results is not None and results.is_dir() else Path()
     first, second = (arms.resolve(text, frame, repository) for text in (a, b))
     narrowing.narrowed((first, second), select, stages, cases)
-    return comparison_between(first, second, results, interleaved, stages)
+    return comparison_between(first, second, results, interleaved, stages, across=machines)
 
 
 def comparison_between(
@@ -104,14 +115,21 @@ def comparison_between(
     interleaved: bool = False,
     stages: Sequence[str] = (),
     on: Sequence[str] | None = None,
+    across: bool = False,
 ) -> Comparison:
     """Compare arms whose rows are at hand, with the error rates that `results` holds.
 
     `on` are the columns in which the arms differ by intention; None means those that both select
-    on with different values.
+    on with different values. `across` compares rows of two machines, of which each arm has one.
+
+    Raises:
+        UsageError: an arm has several machines, and they are compared across.
     """
     rates = _rates(a, b, results)
     on = arms.differing(a, b) if on is None else list(on)
+    if across:
+        _check_single(a, b)
+        on = list(dict.fromkeys([*on, "machine"]))
     frame = compare_arms(
         a.rows,
         b.rows,
@@ -119,8 +137,31 @@ def comparison_between(
         interleaved=interleaved,
         on=on,
         stages=stages,
+        across=across,
     )
-    return Comparison(a, b, frame, rates, on, stages, interleaved)
+    return Comparison(a, b, frame, rates, on, stages, interleaved, across)
+
+
+def _across_machines(across: str | Sequence[str]) -> bool:
+    """Return whether machines are compared with each other; nothing else can be crossed."""
+    names = [across] if isinstance(across, str) else list(across)
+    for name in names:
+        if name != "machine":
+            raise UsageError(
+                f"{name!r} is nothing to compare across: expected 'machine'. Arms may differ in "
+                "anything else as they are, such as jax=0.11.2 and jax=0.12.0.1."
+            )
+    return bool(names)
+
+
+def _check_single(a: Arm, b: Arm) -> None:
+    for name, arm in (("A", a), ("B", b)):
+        machines = sorted(pairing.comparable_rows(arm.rows)["machine"].unique())
+        if len(machines) > 1:
+            raise UsageError(
+                f"Arm {name} has rows of the machines {', '.join(machines)}: across machines each "
+                f"arm needs one, such as machine={machines[0]}."
+            )
 
 
 def _rates(a: Arm, b: Arm, results: Path | None) -> dict[str, ErrorRates | None]:

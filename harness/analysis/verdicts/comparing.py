@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.analysis.environment_difference import environment_difference
+from harness.analysis.environment_difference import ARROW, environment_difference
 from harness.analysis.facts_difference import facts_difference
 from harness.analysis.frame import axis_column, axis_columns, objects
+from harness.analysis.machines import row_difference
 from harness.analysis.verdicts import effects, pairing, rules, statistics
 from harness.analysis.verdicts.error_rates import ErrorRates
-from harness.analysis.verdicts.incomparable import ARROW, incomparable, program_of
+from harness.analysis.verdicts.incomparable import incomparable, program_of
 from harness.analysis.verdicts.rows import Row, rows_at
 from harness.analysis.verdicts.values import Chooser, Values
 from harness.errors import UsageError
@@ -27,14 +28,14 @@ BEFORE = ("machine", "workload", "version")
 AFTER = (
     *("target", "transform", "precision", "scenario", "stage", "a_s", "b_s", "ratio", "low"),
     *("high", "verdict", "reason", "cause", "basis", "n_a", "n_b", "p", "p_adjusted", "effect"),
-    *("fingerprint_a", "fingerprint_b"),
+    *("fingerprint_a", "fingerprint_b", "across", "calibrated_ratio"),
 )
 COLUMNS = (*BEFORE, *AFTER)
 """Columns of every comparison; one per axis stands behind `version`."""
 
 Pair = tuple[Row | None, Row | None]
 
-NUMBERS = ("a_s", "b_s", "ratio", "low", "high", "p", "p_adjusted", "effect")
+NUMBERS = ("a_s", "b_s", "ratio", "low", "high", "p", "p_adjusted", "effect", "calibrated_ratio")
 COUNTS = ("n_a", "n_b")
 
 _TEXTS = ("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage")
@@ -48,6 +49,7 @@ def compare_arms(
     interleaved: bool = False,
     on: Collection[str] = (),
     stages: Collection[str] = (),
+    across: bool = False,
 ) -> pd.DataFrame:
     """Return what changed from `a` to `b`: a row per case and stage.
 
@@ -64,16 +66,20 @@ def compare_arms(
         on: columns in which the arms differ by intention, and rows of a pair need not agree.
         stages: the stages that are judged, all without any. Leave the others in the frames: the
             time of the Python loop is read off them.
+        across: rows of two machines, or of unlike ones of one name, are compared, in raw seconds;
+            else they are `incomparable`.
 
     Returns:
         Text: `machine`, `workload`, `version` (`x → y` where the sides differ), an object column
         per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `verdict` (`same`,
-        `faster`, `slower`, `unsure`, `incomparable`), `reason`, `cause` (`program`, `environment`
-        or ""), `basis` (`calibrated`, `raw`, `interleaved`, "" where nothing was compared),
+        `faster`, `slower`, `unsure`, `incomparable`), `reason`, `cause` (`program`, `environment`,
+        `machine` or ""), `across` (how the machines differ, where `across` compared them; else ""),
+        `basis` (`calibrated`, `raw`, `interleaved`, "" where nothing was compared),
         `fingerprint_a`, `fingerprint_b`. Float64, NaN where not known: `a_s`, `b_s`, the medians in
         seconds; `ratio`, B / A by the basis, above 1 for slower, with its 95 % interval `low` to
         `high`; `p` for a ratio of 1, `p_adjusted` for the number of rows; `effect`, the smallest
-        that counts (0.05: 5 %). Int64: `n_a`, `n_b`, processes.
+        that counts (0.05: 5 %); of rows across machines also `calibrated_ratio`, B / A of values
+        divided by the reference of their own machine. Int64: `n_a`, `n_b`, processes.
 
     Raises:
         UsageError: `a` or `b` lacks columns that every frame has.
@@ -87,7 +93,7 @@ def compare_arms(
         for x, y in zip(first, second, strict=True)
         if not stages or either(x, y)["stage"] in stages
     ]
-    comparison = _Comparison(pairs, axes, chooser, interleaved)
+    comparison = _Comparison(pairs, axes, chooser, interleaved, across)
     comparison.measure(effects.for_machines(rates))
     data = comparison.columns()
     shown = [axis_column(axis, COLUMNS) for axis in axes]
@@ -140,26 +146,37 @@ class _Comparison:
     """Pairs of rows on their way to verdicts."""
 
     def __init__(
-        self, pairs: Sequence[Pair], axes: Sequence[str], chooser: Chooser, interleaved: bool
+        self,
+        pairs: Sequence[Pair],
+        axes: Sequence[str],
+        chooser: Chooser,
+        interleaved: bool,
+        across: bool,
     ) -> None:
         self._pairs = pairs
         self._axes = axes
         self._values: dict[int, Values] = {}
         self._rows: dict[int, tuple[Row, Row]] = {}
         self._said: dict[int, rules.Decision] = {}
+        self._across: dict[int, str] = {}
         self._numbers = {name: np.full(len(self._pairs), np.nan) for name in NUMBERS}
         self._low, self._high = (np.full(len(self._pairs), np.nan) for _ in range(2))
         for number, (a, b) in enumerate(self._pairs):
             for name, row in (("a_s", a), ("b_s", b)):
                 self._numbers[name][number] = row["value"] if row else math.nan
-            reason = incomparable(a, b)
+            # Arms that took turns were measured here, on whatever device they were told to use.
+            reason = incomparable(a, b, machines=not across and not interleaved)
             if a is None or b is None or reason:
                 self._said[number] = rules.Decision(rules.INCOMPARABLE, reason)
                 continue
-            values = chooser.values(a, b, interleaved)
+            machines = row_difference(a, b) if across else ""
+            values = chooser.values(a, b, interleaved, bool(machines))
             if values.problem:
                 self._said[number] = rules.Decision(rules.INCOMPARABLE, values.problem)
             else:
+                if machines:
+                    self._across[number] = machines
+                    self._numbers["calibrated_ratio"][number] = chooser.calibrated_ratio(a, b)
                 self._values[number] = values
                 self._rows[number] = a, b
 
@@ -201,6 +218,7 @@ class _Comparison:
             program_of(a, b),
             lambda: facts_difference(a, b),
             lambda: _environment_difference(a["environment"], b["environment"]),
+            number in self._across,
         )
 
     def columns(self) -> dict[str, Any]:
@@ -217,6 +235,7 @@ class _Comparison:
             "verdict": [decision.verdict for decision in said],
             "reason": [decision.reason for decision in said],
             "cause": [decision.cause for decision in said],
+            "across": [self._across.get(number, "") for number in range(len(self._pairs))],
             "basis": [
                 self._values[number].basis if number in self._values else ""
                 for number in range(len(self._pairs))

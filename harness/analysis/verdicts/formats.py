@@ -10,7 +10,7 @@ import msgspec
 import pandas as pd
 
 from harness.analysis.verdicts.compare import Comparison
-from harness.analysis.verdicts.listing import counts, ordered, rows_of
+from harness.analysis.verdicts.listing import counts, found_across, ordered, rows_of
 
 SCHEMA = 1
 """Version of the layout of the JSON."""
@@ -19,14 +19,18 @@ SCHEMA = 1
 def to_json(comparison: Comparison) -> str:
     """Return a comparison as one JSON object; what is not known is null.
 
-    `schema`, `a` and `b` (what the arms are), `interleaved`, `counts` of verdicts, `error_rates` by
-    machine (null where not measured) and `rows`, worst first, with the columns of the frame.
+    `schema`, `a` and `b` (what the arms are), `interleaved`, `across_machines` (whether that was
+    asked for), `across` (how the machines differ that were compared), `counts` of verdicts,
+    `error_rates` by machine (null where not measured) and `rows`, worst first, with the columns of
+    the frame.
     """
     found = {
         "schema": SCHEMA,
         "a": comparison.a.label,
         "b": comparison.b.label,
         "interleaved": comparison.interleaved,
+        "across_machines": comparison.across,
+        "across": found_across(comparison.frame),
         "counts": counts(comparison.frame),
         "error_rates": {
             machine: _rates(rates) for machine, rates in sorted(comparison.rates.items())

@@ -5,14 +5,20 @@ from __future__ import annotations
 from functools import lru_cache
 
 from harness import sampling
+from harness.analysis.environment_difference import ARROW
+from harness.analysis.machines import REMEDY, row_difference
 from harness.analysis.verdicts.rows import Row
 from harness.errors import UsageError
 
-ARROW = " → "
+ACROSS = "`--across machine` compares them all the same."
+"""How to ask for what is not compared unasked."""
 
 
-def incomparable(a: Row | None, b: Row | None) -> str:
-    """Return why two rows cannot be compared, or "" if they can."""
+def incomparable(a: Row | None, b: Row | None, machines: bool = True) -> str:
+    """Return why two rows cannot be compared, or "" if they can.
+
+    `machines` says whether those of two machines, or of unlike ones of one name, cannot.
+    """
     if a is None or b is None:
         return "only in A" if b is None else "only in B"
     if a["version"] != b["version"]:
@@ -29,7 +35,16 @@ def incomparable(a: Row | None, b: Row | None) -> str:
     for arm, row in (("A", a), ("B", b)):
         if len(row["samples"]) not in (0, row["n_processes"]):
             return f"{arm} does not say which samples are of which process"
-    return ""
+    return _of_machines(a, b) if machines else ""
+
+
+def _of_machines(a: Row, b: Row) -> str:
+    differs = row_difference(a, b)
+    if not differs:
+        return ""
+    if a["machine"] == b["machine"]:
+        return f"{differs}. {REMEDY} {ACROSS}"
+    return f"unlike machines: {differs}. {ACROSS}"
 
 
 def _status_text(row: Row) -> str:

@@ -24,6 +24,13 @@ LEGEND = (
 )
 
 
+ACROSS = (
+    "Across machines, raw seconds are compared: a verdict is on machine and program together. "
+    "Calibrated: B / A once each side is divided by the reference of its own machine, so without "
+    "the general speed of the machines; it is not tested.",
+)
+
+
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a comparison with what became slower first, and the largest change first."""
     place = frame["verdict"].map({name: n for n, name in enumerate(rules.VERDICTS)})
@@ -55,7 +62,26 @@ def summary_text(frame: pd.DataFrame) -> str:
 def heading(comparison: Comparison) -> str:
     """Return what is compared, in a line."""
     turns = ", processes taking turns" if comparison.interleaved else ""
-    return f"A: {comparison.a.label} · B: {comparison.b.label}{turns}"
+    across = ", ACROSS MACHINES" if comparison.across else ""
+    return f"A: {comparison.a.label} · B: {comparison.b.label}{turns}{across}"
+
+
+def across_lines(comparison: Comparison) -> list[str]:
+    """Return how the machines differ that were compared with each other; [] if none were."""
+    if not comparison.across:
+        return []
+    said = [f"Across machines: {text}." for text in found_across(comparison.frame)]
+    return said or ["Across machines: no row is; both arms are of one machine, or nothing fits."]
+
+
+def found_across(frame: pd.DataFrame) -> list[str]:
+    """Return the differences between machines that rows name, each once."""
+    return [text for text in dict.fromkeys(frame["across"]) if text]
+
+
+def legend(comparison: Comparison) -> tuple[str, ...]:
+    """Return what the columns of the table mean."""
+    return (*LEGEND, *(ACROSS if comparison.across else ()))
 
 
 def footer(comparison: Comparison) -> list[str]:
@@ -132,12 +158,17 @@ def _case_text(row: dict[str, Any], axes: list[str], several: bool) -> str:
 
 
 def ratio_text(row: dict[str, Any]) -> str:
-    """Return a ratio and its interval as text: `1.20 [1.15, 1.25]`; "" where there is none."""
+    """Return a ratio and its interval as text: `1.20 [1.15, 1.25]`; "" where there is none.
+
+    Across machines the ratio of the calibrated values stands behind it.
+    """
     if np.isnan(row["ratio"]):
         return ""
     known = not np.isnan(row["low"])
     interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if known else ""
-    return f"{row['ratio']:.3g}{interval}{' raw' if row['basis'] == 'raw' else ''}"
+    known = not np.isnan(row["calibrated_ratio"])
+    calibrated = f", {row['calibrated_ratio']:.3g} calibrated" if known else ""
+    return f"{row['ratio']:.3g}{interval}{' raw' if row['basis'] == 'raw' else ''}{calibrated}"
 
 
 def _time(value_s: float) -> str:

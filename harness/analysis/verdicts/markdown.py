@@ -10,9 +10,10 @@ import pandas as pd
 from harness.analysis.verdicts import rules
 from harness.analysis.verdicts.compare import Comparison
 from harness.analysis.verdicts.listing import (
-    LEGEND,
+    across_lines,
     footer,
     heading,
+    legend,
     ordered,
     summary_text,
     table,
@@ -26,6 +27,7 @@ def to_markdown(comparison: Comparison, every: bool = False) -> str:
     """Return a comparison as Markdown; rows that are `same` are only counted unless `every`."""
     frame = ordered(comparison.frame)
     blocks = [f"**{escaped(summary_text(frame))}**", escaped(heading(comparison))]
+    blocks += [f"**{escaped(line)}**" for line in across_lines(comparison)]
     for verdict in (rules.SLOWER, rules.FASTER):
         rows = frame[frame["verdict"] == verdict]
         if len(rows):
@@ -38,7 +40,7 @@ def to_markdown(comparison: Comparison, every: bool = False) -> str:
             left = f"\n\n… and {len(rows) - len(shown)} more." if len(shown) < len(rows) else ""
             summary = f"<summary>{len(rows)} {verdict}</summary>"
             blocks.append(f"<details>{summary}\n\n{_table(shown)}{left}\n\n</details>")
-    blocks += [f"<sub>{escaped(line)}</sub>" for line in (*LEGEND, *footer(comparison))]
+    blocks += [f"<sub>{escaped(line)}</sub>" for line in (*legend(comparison), *footer(comparison))]
     return "\n\n".join(blocks)
 
 

@@ -65,8 +65,9 @@ def pair(
 ) -> pd.DataFrame:
     """Return which rows belong together: positions `a` and `b`, int64, -1 where a side has none.
 
-    Of several rows of a case in an arm the newest counts; one without a date is older than any
-    other. Pairs come in the order of `a`; what only `b` has follows.
+    Of several rows of a case in an arm the newest counts: that of the newest commit, and of those
+    of one commit, or without any, the one that was measured last. One without a date is older than
+    any other. Pairs come in the order of `a`; what only `b` has follows.
 
     Args:
         a: rows of :func:`comparable_rows`.
@@ -109,9 +110,16 @@ def _newest(frame: pd.DataFrame, keys: list[Any]) -> dict[Any, int]:
     import numpy as np
     import pandas as pd
 
-    # NaT is the least number there is.
     started = pd.to_datetime(frame["started_at"], utc=True, errors="coerce")
-    moments = started.to_numpy("datetime64[ms]").view(np.int64)
+    dates = started
+    if "commit_date" in frame.columns:
+        # The clocks of the machines that share a name may differ, what was committed does not.
+        dates = pd.to_datetime(frame["commit_date"], utc=True, errors="coerce").fillna(started)
+    # NaT is the least number there is.
+    order, clock = (
+        column.to_numpy("datetime64[ms]").view(np.int64).tolist() for column in (dates, started)
+    )
+    moments = list(zip(order, clock, strict=True))
     found: dict[Any, int] = {}
     for position, key in enumerate(keys):
         earlier = found.get(key)

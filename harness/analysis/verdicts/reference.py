@@ -21,14 +21,15 @@ _CACHE_FLAGS = ("JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_COM
 """Flags that scenarios set; the reference is measured without the cache in all of them."""
 
 
-def yardstick(a: Row, b: Row) -> str:
+def yardstick(a: Row, b: Row, across: bool = False) -> str:
     """Return by what the values of two rows can be divided: `reference`, `loop` or `none`.
 
     The reference program is traced, lowered and compiled by the JAX that is measured. Where JAX,
     its flags or the target differ, dividing by it would hide a change that all programs share; the
-    plain Python loop is left, which differs with the machine and with Python only.
+    plain Python loop is left, which differs with the machine and with Python only. Between machines
+    nothing is, unless the difference of their references is what is asked for (`across`).
     """
-    if a["machine"] != b["machine"] or a["python"] != b["python"]:
+    if (a["machine"] != b["machine"] and not across) or a["python"] != b["python"]:
         return NONE
     if CALIBRATED_BY.get(a["stage"]) == "loop":
         return REFERENCE

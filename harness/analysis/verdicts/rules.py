@@ -42,6 +42,8 @@ class Evidence(NamedTuple):
     """What differs between the programs."""
     environment: Callable[[], str]
     """What differs between the environments."""
+    across: bool = False
+    """The rows are of unlike machines, and a user asked for it."""
 
 
 class Decision(NamedTuple):
@@ -50,12 +52,17 @@ class Decision(NamedTuple):
     verdict: str
     reason: str
     cause: str = ""
-    """`program`, `environment`, or "" where neither is known to be."""
+    """`program`, `environment`, `machine` (across machines), or "" where none is known to be."""
 
 
 def decide(found: Evidence) -> Decision:
     """Return the verdict on a pair of rows."""
     decision = _by_numbers(found)
+    if found.across:
+        # The machine is what was asked about, so an equal program does not make a row unsure.
+        same = {"equal": "the program is the same", "differs": f"program: {found.facts()}"}
+        parts = ["across machines", decision.reason, same.get(found.program, "")]
+        return Decision(decision.verdict, "; ".join(filter(None, parts)), "machine")
     if found.program == "equal" and found.stage in RUNS_THE_PROGRAM:
         if decision.verdict in (FASTER, SLOWER):
             what = found.environment() or "nothing recorded differs: the machine"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -32,11 +33,12 @@ class Chooser:
         self._axes = axes
         self._loops: tuple[Loops, Loops] | None = None
 
-    def values(self, a: Row, b: Row, interleaved: bool) -> Values:
+    def values(self, a: Row, b: Row, interleaved: bool, across: bool = False) -> Values:
         """Return what to compare of a pair.
 
-        Raw seconds where the arms took turns; else calibrated values where both sides have them,
-        by something that they share (:func:`harness.analysis.verdicts.reference.yardstick`).
+        Raw seconds where the arms took turns, or are of unlike machines (`across`); else calibrated
+        values where both sides have them, by something that they share
+        (:func:`harness.analysis.verdicts.reference.yardstick`).
         """
         for arm, row in (("A", a), ("B", b)):
             if not all(0 < value < math.inf for value in row["samples"]):
@@ -47,14 +49,28 @@ class Chooser:
                 return Values((), (), "", f"{arm} has no samples")
         if interleaved:
             return Values(a["samples"], b["samples"], INTERLEAVED)
+        if across:
+            return Values(a["samples"], b["samples"], RAW)
         one, other = self._calibrated(a, b)
         complete = len(one) == len(a["samples"]) and len(other) == len(b["samples"])
         if complete and all(0 < value < math.inf for side in (one, other) for value in side):
             return Values(one, other, CALIBRATED)
         return Values(a["samples"], b["samples"], RAW)
 
-    def _calibrated(self, a: Row, b: Row) -> tuple[Sequence[float], Sequence[float]]:
-        by = yardstick(a, b)
+    def calibrated_ratio(self, a: Row, b: Row) -> float:
+        """Return B / A of the geometric means of calibrated values, whatever machines they are of.
+
+        NaN where that is not known of both sides.
+        """
+        one, other = self._calibrated(a, b, across=True)
+        if len(one) and len(other) and all(0 < v < math.inf for v in (*one, *other)):
+            return statistics.geometric_mean(other) / statistics.geometric_mean(one)
+        return math.nan
+
+    def _calibrated(
+        self, a: Row, b: Row, across: bool = False
+    ) -> tuple[Sequence[float], Sequence[float]]:
+        by = yardstick(a, b, across)
         if by == REFERENCE:
             return a["calibrated_samples"], b["calibrated_samples"]
         if by != LOOP:

@@ -9,7 +9,7 @@ from harness.analysis.tables import case_texts
 from harness.figures import GREEN, VERMILLION
 from harness.report import charts
 from harness.report.content import BYTES, RATIO, SECONDS, Column, Figure, Section, Table
-from harness.report.rows import axes_of
+from harness.report.rows import axes_of, machine_picks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,13 +75,15 @@ def _figure(data: pd.DataFrame) -> Figure:
         f"{len(data)} {'case' if len(data) == 1 else 'cases'}).",
         (line + points).properties(height=alt.Step(24)),
         ("cache",),
+        picks=machine_picks(data),
     )
 
 
 def _table(data: pd.DataFrame) -> Table:
     columns = (
         *(Column(name, name) for name in ("workload", "case")),
-        *(Column(name, name, hidden=True) for name in ("target", "machine")),
+        Column("target", "target", hidden=True),
+        Column("machine", "machine", hidden=data["machine"].nunique() < 2),
         *(Column(name, label, SECONDS) for name, label in _TIMES.items()),
         Column("relative_warm", "warm / cold", RATIO),
         Column("entry_bytes", "entry", BYTES),

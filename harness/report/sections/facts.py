@@ -8,6 +8,7 @@ from harness.metrics import fact_unit
 from harness.program.facts import TOTALS
 from harness.report import charts
 from harness.report.content import BYTES, COUNT, NUMBER, Column, Figure, Section, Table
+from harness.report.rows import machine_picks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +82,7 @@ def _figure(wide: pd.DataFrame) -> Figure:
         f"{wide['fingerprint'].nunique()} distinct programs in {len(wide)} cases.{launched}",
         chart,
         ("fact_bars",),
-        picks=(("fact", "fact", "launches"),),
+        picks=(*machine_picks(wide), ("fact", "fact", "launches")),
     )
 
 

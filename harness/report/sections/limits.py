@@ -70,7 +70,9 @@ def environment(cases: pd.DataFrame) -> Section:
     )
     names = [column.name for column in columns]
     data = pd.DataFrame(rows, columns=names)
-    table = Table("origins", "Where the numbers come from, newest first", columns, data)
+    table = Table(
+        "origins", "Where the numbers come from: machine by machine, newest first", columns, data
+    )
     return Section(
         "environment",
         "Environment",
@@ -162,11 +164,10 @@ def doubts(
 def _reasons(frame: pd.DataFrame) -> Table:
     noted = ordinary(frame)
     noted = noted[noted["reason"] != ""]
-    groups = noted.groupby(["workload", "status", "reason"], sort=False)
+    groups = noted.groupby(["machine", "workload", "status", "reason"], sort=False)
     data = groups.agg(
         rows=("stage", "size"),
         stages=("stage", lambda stages: ", ".join(dict.fromkeys(stages))),
-        machine=("machine", "first"),
         target=("target", "first"),
     ).reset_index()
     order = {"refused": 0, "failed": 1, "ok": 2, "skipped": 3}
@@ -178,7 +179,8 @@ def _reasons(frame: pd.DataFrame) -> Table:
         Column("reason", "reason"),
         Column("stages", "stages"),
         Column("rows", "rows", COUNT),
-        *(Column(name, name, TEXT, hidden=True) for name in ("machine", "target")),
+        Column("machine", "machine", TEXT, hidden=data["machine"].nunique() < 2),
+        Column("target", "target", TEXT, hidden=True),
     )
     return Table("reasons", "What is not ok or leaves something out, and why", columns, data)
 

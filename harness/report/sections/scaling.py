@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harness.analysis.tables import case_text
 from harness.report import charts
 from harness.report.content import NUMBER, SECONDS, Column, Figure, Section, Table
-from harness.report.rows import axes_of
+from harness.report.rows import axes_of, machine_picks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,7 @@ def _figure(data: pd.DataFrame) -> Figure:
         "one below.",
         (base.mark_line(strokeWidth=1.5) + points).properties(height=320),
         ("scaling",),
-        picks=(("axis", "workload and axis", data["axis"].iloc[0]),),
+        picks=(*machine_picks(data), ("axis", "workload and axis", data["axis"].iloc[0])),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harness.analysis.tables import seconds_text
 from harness.report import charts
 from harness.report.content import COUNT, SECONDS, TEXT, Column, Figure, Section, Table
-from harness.report.rows import stages_of
+from harness.report.rows import machine_picks, stages_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +67,7 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
         f"Over all cases: {shares}. Longest: {longest.index[0]}, {seconds_text(longest.iloc[0])}.",
         chart,
         ("stages",),
+        picks=machine_picks(ok),
     )
 
 

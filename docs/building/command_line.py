@@ -1,0 +1,35 @@
+"""The reference of the command line: what each command's --help says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer.main
+
+from harness.cli import app
+
+WIDTH = 90
+"""Of a line of help, in characters."""
+
+INTRODUCTION = """# Command line
+
+What `--help` says of each command. `harness` is also `python -m harness`.
+"""
+
+
+def command_line_page() -> str:
+    """Return the page: a section for each command, the nested ones after the one they belong to."""
+    return INTRODUCTION + "".join(_sections("harness", typer.main.get_command(app), None, 2))
+
+
+def _sections(name: str, command: Any, parent: Any, level: int) -> Iterator[str]:
+    settings = {**command.context_settings, "terminal_width": WIDTH}
+    context = command.context_class(command, info_name=name, parent=parent, **settings)
+    path = context.command_path
+    help_ = command.get_help(context).rstrip()
+    yield f"\n{'#' * level} {path} {{ #{path.replace(' ', '-')} }}\n\n```text\n{help_}\n```\n"
+    nested = getattr(command, "commands", {})
+    for child in command.list_commands(context) if nested else []:
+        if not nested[child].hidden:
+            yield from _sections(child, nested[child], context, min(level + 1, 3))

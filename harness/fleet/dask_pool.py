@@ -1,0 +1,216 @@
+"""Workers of a Dask scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import time
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import msgspec
+
+from harness import __version__
+from harness.errors import FleetError
+from harness.fleet import dask_client, remote, spool
+from harness.fleet import place as places
+from harness.fleet.errand import Errand, Report, decode_kept, decode_report, encode_errand
+from harness.fleet.place import Place, Question
+from harness.fleet.pool import Answers, Changed, Event, Gone, Lost
+
+LOOK_S = 1.0
+"""How often the list of workers is looked at."""
+
+ANSWER_S = 120.0
+"""How long workers may take to say what they are: they import the workloads for it."""
+
+CALL = "__import__('harness.fleet.remote', fromlist=['remote']).carry_out(errand)"
+"""What a task evaluates. The scheduler reads tasks as well, and need not have the harness: so they
+must not hold a function of ours, and code objects would tie them to one version of Python."""
+
+VERSION = "__import__('harness').__version__"
+
+
+class DaskPool:
+    """The workers of one scheduler, reached through a client of its own or of the caller's."""
+
+    by_resources = True
+
+    def __init__(self, address: str = "", client: Any = None, only: Collection[str] = ()) -> None:
+        """Connect to `address`, or use `client`; of its workers `only` those, if any are named.
+
+        Raises:
+            FleetError: nobody answers there, or Dask is not installed.
+        """
+        self._own = client is None
+        self.client = dask_client.connect(address) if client is None else client
+        self.name = address or str(self.client.scheduler.address)
+        self._only = set(only)
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._flying: dict[str, tuple[Any, str]] = {}
+        """Errand to its future and its worker's address."""
+        self._known: dict[str, str] = {}
+        self._looked = float("-inf")
+        self._topic = ""
+
+    def workers(self) -> dict[str, str]:
+        """Return the addresses of the workers that the scheduler knows now, and their ids."""
+        try:
+            return self._workers()
+        except ConnectionError as error:
+            raise FleetError(Gone(str(error)).text(self.name)) from error
+
+    def _workers(self) -> dict[str, str]:
+        found = dask_client.workers(self.client)
+        return {
+            address: str(info.get("id", ""))
+            for address, info in found.items()
+            if not self._only or self._only & {address, info.get("name"), info.get("host")}
+        }
+
+    def survey(self, question: Question, workers: Sequence[str]) -> Answers:
+        """Ask workers what they are, even while they measure."""
+        before = time.time_ns()
+        asked = dask_client.each(
+            self.client,
+            _answer,
+            places.encode_question(question),
+            workers=workers,
+            timeout_s=ANSWER_S,
+        )
+        after = time.time_ns()
+        answers = Answers([], {}, {})
+        for address, found in asked.items():
+            if isinstance(found, bytes):
+                try:
+                    place = places.decode_place(found)
+                except msgspec.MsgspecError:
+                    answers.silent[address] = _of_version(places.decode_speaker(found).harness)
+                    continue
+                answers.places.append(place)
+                answers.offsets_ns[address] = place.clock_ns - min(
+                    max(place.clock_ns, before), after
+                )
+            else:
+                answers.silent[address] = self._why_silent(address, found)
+        return answers
+
+    def send(self, errand: Errand, place: Place) -> None:
+        """Send an errand to one worker, which takes it as soon as its resource is free."""
+        if not self._topic:
+            # A scheduler keeps what was last said of a topic: one for each results tree is few.
+            self._topic = f"harness/{errand.owner}"
+            self.client.subscribe_topic(self._topic, self._on_said)
+        errand.topic = self._topic
+        address = place.worker
+        future = self.client.submit(
+            eval,
+            CALL,
+            {"errand": encode_errand(errand)},
+            key=f"harness-{errand.id}",
+            workers=[address],
+            allow_other_workers=False,
+            resources={errand.order.unit.target: 1},
+            pure=False,
+        )
+        self._flying[errand.id] = (future, address)
+        future.add_done_callback(lambda done: self._on_done(errand.id, done))
+
+    def next_events(self, timeout_s: float) -> Sequence[Event]:
+        """Wait until records or reports arrive, or workers come or go."""
+        found: list[Event] = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._events.get(timeout=timeout_s))
+            while True:
+                found.append(self._events.get_nowait())
+        if self.client.status != "running":  # which cancels all that was on its way
+            kept = [event for event in found if not isinstance(event, Lost)]
+            return [*kept, Gone("the connection to it was lost")]
+        for event in found:
+            if isinstance(event, Report | Lost):
+                self._flying.pop(event.errand, None)
+        return [*found, *self._look()]
+
+    def fetch(self, owner: str, workers: Collection[str]) -> dict[str, dict[str, bytes]]:
+        """Return what workers keep for `owner`."""
+        found = dask_client.each(self.client, spool.fetch, owner, workers=workers)
+        return {address: kept for address, kept in found.items() if isinstance(kept, dict)}
+
+    def forget(self, owner: str, stored: dict[str, dict[str, int]]) -> None:
+        """Let workers remove what has been stored; one that is gone keeps it for now."""
+        if self.client.status != "running":
+            return
+        for address, orders in stored.items():
+            if orders:
+                dask_client.each(self.client, spool.forget, owner, orders, workers=[address])
+
+    def stop(self, sweep: str) -> None:
+        """End what is being measured for a sweep."""
+        if self.client.status != "running":
+            return
+        futures, addresses = zip(*self._flying.values(), strict=True) if self._flying else ((), ())
+        with contextlib.suppress(Exception):  # the scheduler may be what ended the sweep
+            dask_client.each(self.client, remote.stop, sweep, workers=set(addresses), timeout_s=5.0)
+            self.client.cancel(list(futures), force=True)
+
+    def close(self) -> None:
+        """Close the client, if it was made here."""
+        if self._topic and self.client.status == "running":
+            with contextlib.suppress(Exception):
+                self.client.unsubscribe_topic(self._topic)
+        if self._own:
+            dask_client.close(self.client)
+
+    def _why_silent(self, address: str, found: Any) -> str:
+        """Say why a worker cannot describe itself: perhaps its harness is too old for that."""
+        why = dask_client.why(found)
+        if isinstance(found, TimeoutError):
+            return why
+        version = dask_client.each(self.client, eval, VERSION, workers=[address])[address]
+        if not isinstance(version, str):
+            return f"has no harness ({dask_client.why(version)}), and this is harness {__version__}"
+        return _of_version(version) if version != __version__ else why
+
+    def _look(self) -> list[Event]:
+        if time.monotonic() - self._looked < LOOK_S:
+            return []
+        self._looked = time.monotonic()
+        try:
+            there = self._workers()
+        except ConnectionError as error:
+            return [Gone(str(error))]
+        changed: list[Event] = [Changed()] if there != self._known else []
+        for errand, (future, address) in list(self._flying.items()):
+            known = self._known.get(address)
+            if address not in there or (known is not None and there[address] != known):
+                del self._flying[errand]
+                future.cancel(force=True)
+                changed.append(Lost(errand, "the worker was lost"))
+        self._known = there
+        return changed
+
+    def _on_said(self, event: Any) -> None:
+        _, said = event
+        self._events.put(decode_kept(said))
+
+    def _on_done(self, errand: str, future: Any) -> None:
+        if future.status == "finished":
+            try:
+                self._events.put(decode_report(future.result()))
+            except Exception as error:  # its worker was lost before it could be fetched
+                self._events.put(Lost(errand, dask_client.why(error)))
+        elif future.status == "error":
+            self._events.put(Lost(errand, dask_client.why(future.exception())))
+        else:
+            self._events.put(Lost(errand, f"Dask calls it {future.status}"))
+
+
+async def _answer(question: bytes, dask_worker: Any = None) -> bytes:
+    """Describe the worker that this runs in, beside its event loop."""
+    resources = dict(dask_worker.state.total_resources)
+    return await asyncio.to_thread(places.describe, question, dask_worker.address, resources)
+
+
+def _of_version(version: str) -> str:
+    return f"has harness {version}, and this is harness {__version__}"

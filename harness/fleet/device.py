@@ -1,0 +1,58 @@
+"""One measurement at a time on each device of a machine, whoever asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from harness.records import digest
+
+LOOK_S = 0.2
+
+
+@contextlib.contextmanager
+def alone(device: str, check: Callable[[], None]) -> Iterator[None]:
+    """Hold a device of this machine against every other worker, whoever its client is.
+
+    `check` is called while another one holds it; what it raises ends the waiting.
+    """
+    fd = _open(_folder() / f"jax-harness-{digest(device)}.lock")
+    try:
+        waiting = threading.Event()
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                check()
+                waiting.wait(LOOK_S)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _folder() -> Path:
+    """Return a folder that all workers of a machine share, though each job may have its TMPDIR.
+
+    HARNESS_LOCKS names another one, to whoever wants to measure beside others all the same.
+    """
+    given = os.environ.get("HARNESS_LOCKS")
+    if given:
+        return Path(given)
+    shared = Path("/tmp")
+    return shared if shared.is_dir() else Path(tempfile.gettempdir())
+
+
+def _open(path: Path) -> int:
+    """Open a file that any user may have made; Linux lets nobody else open it for writing."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.open(path, os.O_RDONLY)
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:  # made just now
+        return os.open(path, os.O_RDONLY)

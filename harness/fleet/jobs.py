@@ -1,0 +1,79 @@
+"""What a sweep over a fleet consists of: teams of like workers, and a job for each share."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from dataclasses import dataclass, field
+
+from harness.books import Books
+from harness.order import Order
+from harness.plan import Share
+
+LOSSES = 3
+"""An order that came to nothing this often is not sent again."""
+
+
+@dataclass(eq=False)
+class Team:
+    """The workers that measure alike on one target, and count as one machine."""
+
+    target: str
+    books: Books
+    shares: dict[str, Share]
+
+    @functools.cached_property
+    def _known(self) -> Counter[str]:
+        return Counter(key for key, _ in self.books.before)
+
+    def begun(self, share: str) -> int:
+        """Return how many records of a share there were before the sweep."""
+        return sum(self._known[ref.key] for ref in self.shares[share].refs)
+
+
+@dataclass(eq=False)
+class Job:
+    """The processes of one share, one after the other, on one machine."""
+
+    name: str
+    target: str
+    team: Team | None = None
+    """Who does it; None where nobody has begun."""
+    fixed: bool = False
+    """Whether no other team may do it."""
+    host: str = ""
+    """Where it was begun; a team may have several."""
+    process: int = 0
+    """The next one."""
+    retries: list[str] = field(default_factory=list)
+    """What became of earlier attempts at the process that is next."""
+    losses: int = 0
+
+    def begin(self, team: Team, host: str, limit: int) -> Order | None:
+        """Return the next order for a team, skipping what is there; None if nothing is left."""
+        self.team, self.host = team, host
+        while self.process < limit:
+            order = team.books.order(team.shares[self.name], self.process)
+            if order:
+                if self.retries:
+                    order.unit.base["retries"] = list(self.retries)
+                return order
+            self.advance()
+        return None
+
+    def advance(self) -> None:
+        """Go on to the next process."""
+        self.process += 1
+        self.retries, self.losses = [], 0
+
+    def put_back(self, why: str) -> None:
+        """Note that an attempt came to nothing; what nobody has finished a process of is free."""
+        self.retries.append(why)
+        if self.process == 0:
+            self.release()
+
+    def release(self) -> None:
+        """Let another machine begin from the first process: one machine measures all of a case."""
+        self.host, self.process = "", 0
+        if not self.fixed:
+            self.team = None

@@ -1,0 +1,175 @@
+"""Carry an errand out, on the worker: records go to the spool first and to the client then."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from collections.abc import Callable
+
+import msgspec
+
+from harness import __version__, environment, measuring, targets
+from harness.errors import HarnessError
+from harness.fleet import sources, spool
+from harness.fleet.device import alone
+from harness.fleet.errand import Errand, Kept, Report, decode_errand, encode_kept, encode_report
+from harness.records import Record, encode
+from harness.unit import Bye, CaseRef, Source, Unit
+
+_stopped: set[str] = set()
+
+
+class Stopped(Exception):
+    """The client has ended the sweep."""
+
+
+def carry_out(errand: bytes) -> bytes:
+    """Measure what an errand asks for, and return the report; runs on the worker.
+
+    The records of cases that are in the spool already, from a client that went away or a worker
+    that was killed, are returned and not measured again.
+    """
+    asked = decode_errand(errand)
+    report = Report(asked.id, [])
+    spool.forget(asked.owner, asked.stored)
+    report.refused = _changed(asked)
+    report.elsewhere = bool(report.refused)
+    if not report.refused:
+        found = sources.here(asked.order.unit.source)
+        if found is None:
+            report.refused = f"{asked.order.unit.source.module} is gone"
+        else:
+            _carry_out(asked, found, report)
+    return encode_report(report)
+
+
+def stop(sweep: str) -> None:
+    """End what is being measured for a sweep, on this worker."""
+    _stopped.add(sweep)
+
+
+def _carry_out(asked: Errand, found: Source, report: Report) -> None:
+    report.refused = spool.trouble(asked.owner)
+    if report.refused:
+        return
+    store = spool.store(asked.owner, asked.id)
+    if store.path.exists():
+        # Dask runs a task anew where a worker comes back under the address of one that was lost.
+        report.lost = "the worker was lost, and has come back"
+        return
+    asked.order.unit = _at_home(asked.order.unit, found)
+    listener = _Listener(asked, report)
+    try:
+        store.open()
+        with alone(asked.device, listener.check):
+            listener.start()
+            if asked.order.unit.cases:
+                measuring.measure(asked.order, listener)
+    except Stopped:
+        report.stopped = True
+    except (HarnessError, OSError) as error:  # a disk is full, or no process can be started
+        report.refused = spool.trouble(asked.owner) or f"{type(error).__name__}: {error}"
+    report.spooled = spool.size(asked.owner, asked.id)
+    if not report.spooled:
+        spool.forget(asked.owner, {asked.id: 0})
+
+
+def _at_home(unit: Unit, source: Source) -> Unit:
+    """Return a unit with what depends on the machine in how its target is reached."""
+    target = targets.TARGETS.get(unit.target)
+    if target is None:  # from a file of the client's, whose text the unit holds
+        return msgspec.structs.replace(unit, source=source)
+    platforms = target.platforms if unit.backend in ("", "xla") else unit.platforms
+    environment = dict(target.environment)
+    return msgspec.structs.replace(
+        unit, source=source, platforms=platforms, environment=environment
+    )
+
+
+def _changed(asked: Errand) -> str:
+    """Say what is not as it was when this worker was chosen: it may be another one by now."""
+    expected = asked.expected
+    if expected.harness != __version__:
+        return f"it has harness {__version__} now, and had {expected.harness}"
+    found = _versions(_stamp())
+    for name, version in expected.versions.items():
+        if found.get(name) != version:
+            return f"it has {name} {found.get(name) or 'not at all'} now, and had {version}"
+    machine = environment.machine_name()
+    if expected.machine != machine:
+        return f"it is on the machine {machine} now, and was on {expected.machine}"
+    if expected.identity != environment.identity():
+        return "its flags, plugins or hardware are not what they were"
+    return ""
+
+
+@functools.lru_cache(maxsize=1)
+def _versions(stamp: tuple[int, ...]) -> dict[str, str]:
+    """Return the versions that are installed; finding them takes longer than an order that is done.
+
+    They are looked up anew when a folder of packages has changed.
+    """
+    return environment.versions()
+
+
+def _stamp() -> tuple[int, ...]:
+    found = []
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            found.append(os.stat(folder).st_mtime_ns)
+    return tuple(found)
+
+
+class _Listener:
+    def __init__(self, asked: Errand, report: Report) -> None:
+        self.asked = asked
+        self.report = report
+        self.store = spool.store(asked.owner, asked.id)
+        self.say = _saying(asked.topic)
+
+    def start(self) -> None:
+        """Take over what an earlier errand has left in the spool."""
+        unit = self.asked.order.unit
+        replicate, sweep = unit.base["replicate"], unit.base["sweep"]
+        wanted = {ref.key: ref for ref in unit.cases}
+        instruments = (unit.process_key, unit.reference_key)
+        for record in spool.kept(self.asked.owner):
+            if record.replicate != replicate or record.status not in ("ok", "refused"):
+                continue
+            if self.asked.fresh and record.sweep != sweep:
+                continue
+            ref = wanted.pop(record.key, None)
+            if ref or record.key in instruments:
+                self._pass_on(record, ref)
+        unit.cases = list(wanted.values())
+
+    def keep(self, record: Record, ref: CaseRef | None, hopeless: bool = False) -> None:
+        self.store.append([record])
+        self._pass_on(record, ref, hopeless)
+
+    def _pass_on(self, record: Record, ref: CaseRef | None, hopeless: bool = False) -> None:
+        kept = Kept(self.asked.id, encode(record), ref.index if ref else None, hopeless)
+        self.report.kept.append(kept)
+        self.say(encode_kept(kept))
+
+    def tell(self, case: str, stage: str) -> None:
+        pass
+
+    def check(self) -> None:
+        if self.asked.sweep in _stopped:
+            raise Stopped
+
+    def timed(self, bye: Bye) -> None:
+        self.report.timed_ns += bye.timed_ns
+        self.report.wall_ns += bye.wall_ns
+
+
+def _saying(topic: str) -> Callable[[bytes], None]:
+    if not topic or "distributed" not in sys.modules:
+        return lambda said: None
+    from distributed import get_worker
+
+    worker = get_worker()
+    return lambda said: worker.log_event(topic, said)

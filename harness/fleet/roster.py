@@ -1,0 +1,215 @@
+"""Who is there: workers asked what they are, those of no use refused, the others put in teams."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.books import Books, Name, Outcome, Progress
+from harness.errors import FleetError
+from harness.fleet import collecting, fitting
+from harness.fleet.jobs import Team
+from harness.fleet.place import Place, Question
+from harness.fleet.pool import Answers, Pool
+from harness.plan import Context, Host, Options
+from harness.unit import Source, locate
+from harness.workload import Workload
+
+ASIDE = 3
+"""A worker that is another one than it said this often is not asked again."""
+
+LOOK_S = 0.5
+
+
+@dataclass(eq=False)
+class Worker:
+    """A worker that takes part."""
+
+    place: Place
+    teams: dict[str, Team]
+    """By target."""
+    since: str
+    """Which of the workers that had this address, one after the other."""
+    offset_ms: int = 0
+    """How much its clock is ahead, where that is worth a correction."""
+    errand: str = ""
+    """What it is at; empty where that is nothing."""
+    turn: int = 0
+    """When it was last sent something: workers that share a device take turns."""
+    stored: dict[str, int] = field(default_factory=dict)
+    """What it may remove from its spool."""
+
+
+class Roster:
+    """The workers of a sweep, and the teams that they form."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        workloads: Sequence[type[Workload]],
+        context: Context,
+        options: Options,
+        owner: str,
+        outcome: Outcome,
+        on_progress: Callable[[Progress], None],
+        on_note: Callable[[str], None],
+    ) -> None:
+        self.pool = pool
+        self.workloads = workloads
+        self.context = context
+        self.options = options
+        self.outcome = outcome
+        self.on_progress = on_progress
+        self.on_note = on_note
+        self.name = Name.of(options)
+        self.sources = [locate(workload) for workload in workloads]
+        self.versions = fitting.expected(workloads, self.sources)
+        self.question = Question(owner, self.sources, _exclude(context.results, self.sources))
+        self.workers: dict[str, Worker] = {}
+        self.teams: dict[tuple[str, str, str, str], Team] = {}
+        self.places: dict[str, Place] = {}
+        """Of every worker that has answered."""
+        self.refused: dict[str, str] = {}
+        """Worker to the reason why it is not used."""
+        self._since: dict[str, str] = {}
+        self._aside: Counter[str] = Counter()
+        self._noted: set[str] = set()
+
+    def gather(self, wait_s: float) -> None:
+        """Find the workers, and wait some seconds for those that are needed and not there yet.
+
+        Raises:
+            FleetError: nobody can measure, or not on a target that was asked for; or unlike
+                machines have one name.
+        """
+        deadline = time.monotonic() + wait_s
+        while True:
+            self.look(at_first=True)
+            lacking = self._lacking()
+            if not lacking:
+                return
+            if time.monotonic() > deadline:
+                raise FleetError(lacking)
+            time.sleep(LOOK_S)
+
+    def look(self, at_first: bool = False) -> None:
+        """Take in workers that have come, and forget those that are gone."""
+        there = self.pool.workers()
+        for address, since in list(self._since.items()):
+            if there.get(address) != since:
+                self._forget(address)
+        new = [address for address in there if address not in self._since]
+        if not new and (self._since or not at_first):
+            return
+        count = collecting.collect(self.pool, self.question.owner, self.context.results, new)
+        if count:
+            self._note(f"{count} record(s) of an earlier sweep were waiting on its workers.")
+        answers = self.pool.survey(self.question, sorted(new))
+        self._since |= {place.worker: there.get(place.worker, "") for place in answers.places}
+        self._since |= {address: there.get(address, "") for address in answers.silent}
+        self._admit(answers, at_first)
+
+    def collect(self) -> None:
+        """Fetch what is left on the workers; where one is gone, the next sweep does."""
+        with contextlib.suppress(FleetError):
+            collecting.collect(
+                self.pool, self.question.owner, self.context.results, list(self.pool.workers())
+            )
+
+    def refuse(self, address: str, why: str) -> None:
+        """Use a worker no more, for a reason that can be said after its name."""
+        self.workers.pop(address, None)
+        self.refused[address] = why
+        self._note(f"The worker {address} is not used: it {why}.")
+
+    def ask_again(self, address: str, why: str) -> None:
+        """Find out what a worker is that is another one than it said."""
+        self._aside[address] += 1
+        if self._aside[address] >= ASIDE:
+            self.refuse(address, f"is not what it says: {why}")
+        else:
+            self._forget(address)
+            self.look()
+
+    def _forget(self, address: str) -> None:
+        for known in (self.workers, self.places, self.refused, self._since):
+            known.pop(address, None)
+
+    def _note(self, text: str) -> None:
+        if text not in self._noted:
+            self._noted.add(text)
+            self.on_note(text)
+
+    def _admit(self, answers: Answers, at_first: bool) -> None:
+        for address, why in answers.silent.items():
+            self.refuse(address, why)
+        sent = any(source.pickled for source in self.sources)
+        for place in answers.places:
+            others = [self.places[a] for a in self.places if a not in self.refused]
+            self.places[place.worker] = place
+            why = fitting.unfit(place, self.context.commit, self.versions, sent)
+            unlike = "" if why else fitting.unlike(place, others)
+            if unlike and at_first:
+                raise FleetError(unlike)
+            if why or unlike:
+                self.refuse(place.worker, why or f"has the name of another machine: {unlike}")
+            else:
+                self._take_in(place, answers.offsets_ns.get(place.worker, 0))
+
+    def _take_in(self, place: Place, offset_ns: int) -> None:
+        wanted = self.options.targets or [t for w in self.workloads for t in w.targets]
+        teams = {
+            target: self._team(place, target)
+            for target in dict.fromkeys(wanted)
+            if fitting.can(place, target, self.pool)
+        }
+        if not teams:
+            return
+        worker = Worker(place, teams, self._since[place.worker])
+        self.workers[place.worker] = worker
+        if abs(offset_ns) > fitting.CLOCK_S * 1e9:
+            worker.offset_ms = offset_ns // 1_000_000
+            self._note(
+                f"The clock of the worker {place.worker} is {offset_ns / 1e9:+.0f} s off; the "
+                "times in its records are corrected by that. Set the clock of one of the two."
+            )
+
+    def _team(self, place: Place, target: str) -> Team:
+        """Return the team of a worker on a target, with its books."""
+        key = (place.machine, place.env, place.identity, target)
+        if key not in self.teams:
+            host = Host(place.identity, place.versions, lambda target: None)
+            context = dataclasses.replace(
+                self.context, machine=place.machine, env=place.env, host=host
+            )
+            books = Books(
+                self.workloads,
+                context,
+                dataclasses.replace(self.options, targets=(target,)),
+                self.on_progress,
+                self.outcome,
+                self.name,
+            )
+            self.teams[key] = Team(target, books, {share.name: share for share in books.shares})
+        return self.teams[key]
+
+    def _lacking(self) -> str:
+        """Say what has to be there before anything is measured, and is not."""
+        for target in self.options.targets or ():
+            if not any(fitting.can(w.place, target, self.pool) for w in self.workers.values()):
+                return fitting.nobody(self.pool, self.places.values(), self.refused, target)
+        if not self.workers:
+            return fitting.nobody(self.pool, self.places.values(), self.refused)
+        return ""
+
+
+def _exclude(results: Path, sources: Sequence[Source]) -> str:
+    """Return where the results are, seen from the folder of the first workload with a file."""
+    folder = next((Path(source.file).parent for source in sources if source.file), None)
+    return os.path.relpath(results.resolve(), folder) if folder else ""

@@ -1,0 +1,1 @@
+"""What the pages show is run: examples, the transcript of the first page, pictures."""

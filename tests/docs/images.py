@@ -1,0 +1,172 @@
+"""Every picture of the pages, by a command: `python -m tests.docs.images [PICTURE ...]`.
+
+Figures are drawn from the committed results, or from a program that is run for the purpose;
+screenshots are of Chromium in a window of fixed size. Without arguments all are made, in about
+three minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from tests.docs import asv_scripts, session
+from tests.docs.pages import ROOT, blocks
+from tests.docs.transcript import PAGE
+from tests.report.conftest import start_browser, wait_until
+
+WINDOW = (1200, 800)
+"""Pixels; a screenshot is one window of it."""
+PROGRAM = "docs/examples/slow_start.py"
+MEASURED = "harness run"
+GRAPHED = "asv run -E existing --set-commit-hash HEAD >/dev/null"
+
+
+def harness(*arguments: object, cwd: Path = ROOT) -> None:
+    """Run `harness ARGUMENTS` with this Python."""
+    # `python` in a command of a page is this one.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    variables = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-m", "harness", *map(str, arguments)]
+    subprocess.run(command, cwd=cwd, env=variables, check=True, stdout=subprocess.DEVNULL)
+
+
+def stages(file: Path, scratch: Path) -> None:
+    """Draw where the time goes, from the committed results."""
+    harness("report", "-o", scratch / "report.html", "--figures", scratch)
+    (scratch / "stages.svg").replace(file)
+
+
+def baselines(file: Path, scratch: Path) -> None:
+    """Draw XLA against its baselines, from the committed results."""
+    harness("baselines", "-s", "Softmax|NBody|NaiveAttention", "--figure", file)
+
+
+def shipping(file: Path, scratch: Path) -> None:
+    """Measure the ways to ship a program, and draw them."""
+    harness("cache", "ship", "MultiHeadAttention", "--seed", 1, "--figure", file)
+
+
+def _profiled(scratch: Path) -> Path:
+    folder = scratch / "slow-start"
+    harness("profile", "-o", folder, "--", "python", PROGRAM)
+    return folder
+
+
+def timeline(file: Path, scratch: Path) -> None:
+    """Profile a small program, and draw its timeline."""
+    harness("profile", "report", _profiled(scratch), "--figures", scratch)
+    (scratch / "timeline.svg").replace(file)
+
+
+@contextmanager
+def _browser(scratch: Path) -> Iterator[Any]:
+    browser = start_browser(scratch / "browser")
+    try:
+        size = {"width": WINDOW[0], "height": WINDOW[1], "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+        yield browser
+    finally:
+        browser.quit()
+
+
+def _photographed(page: Path, file: Path, scratch: Path, top: str) -> None:
+    """Take a picture of a report, from the heading `top` downwards."""
+    with _browser(scratch) as browser:
+        browser.get(page.as_uri())
+        wait_until(browser, "document.documentElement.dataset.complete")
+        browser.execute_script(
+            "[...document.querySelectorAll('h1, h2')]"
+            ".find(heading => heading.textContent.includes(arguments[0]))"
+            ".scrollIntoView({behavior: 'instant'})",
+            top,
+        )
+        browser.save_screenshot(str(file))
+
+
+def report(file: Path, scratch: Path) -> None:
+    """Show the top of the report of the committed results."""
+    harness("report", "-o", scratch / "report.html")
+    _photographed(scratch / "report.html", file, scratch, "Benchmarks of")
+
+
+def profile(file: Path, scratch: Path) -> None:
+    """Show the causes in the report of a profile."""
+    folder = _profiled(scratch)
+    harness("profile", "report", folder, "-o", scratch / "profile.html")
+    _photographed(scratch / "profile.html", file, scratch, "Causes")
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def _served(folder: Path) -> Iterator[str]:
+    """Serve a folder on this machine, as asv's pages need it, and give its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def asv(file: Path, scratch: Path) -> None:
+    """Do what the first page says, with `asv run` after each commit, and show asv's graph."""
+    todo = []
+    for block in blocks(PAGE):
+        if (block.runs or block.title) and block.mark("not executed") is None:
+            for command in session.commands(block):
+                todo += [command, "asv machine --yes >/dev/null", GRAPHED][
+                    : 3 if command == MEASURED else 1
+                ]
+    package = session.fresh(scratch / "home")
+    session.run(package, todo)
+    html = package.folder / ".asv" / "html"
+    asv_scripts.install(html)
+    with _served(html) as address, _browser(scratch) as browser:
+        browser.get(f"{address}/#predict.Predict.track_compile")
+        wait_until(browser, "document.querySelector('#main-graph canvas')")
+        browser.save_screenshot(str(file))
+
+
+PICTURES: dict[str, Callable[[Path, Path], None]] = {
+    "docs/stages.svg": stages,
+    "docs/baselines.svg": baselines,
+    "docs/cache/shipping.svg": shipping,
+    "docs/profile-timeline.svg": timeline,
+    "docs/images/report.png": report,
+    "docs/images/profile.png": profile,
+    "docs/images/asv.png": asv,
+}
+
+
+def make(picture: str, to: Path = ROOT) -> Path:
+    """Make a picture below the folder `to`, and return its file."""
+    file = to / picture
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="harness-images-") as scratch:
+        PICTURES[picture](file.resolve(), Path(scratch))
+    return file
+
+
+def main(pictures: list[str]) -> None:
+    """Make the pictures that are named, or all; with the size of each."""
+    for picture in pictures or PICTURES:
+        if picture not in PICTURES:
+            sys.exit(f"No such picture: {picture}. There are {', '.join(PICTURES)}.")
+        print(f"{picture}: {make(picture).stat().st_size / 1e3:.0f} kB", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,80 @@
+"""Is what a command said what the page shows, apart from numbers?"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections import Counter
+
+MACHINE = "my-machine"
+"""The name on the page of the machine that measured."""
+CLEAR = ("compile",)
+"""The stages that the change on the page makes slower beyond the noise of any machine."""
+WIDTH = 152
+"""Columns; what goes beyond is cut on the page."""
+
+_PROGRESS = re.compile(r"\[\d+/\d+\] ETA ")
+_ROW = re.compile(
+    r"^(\S+\.\S+)\s+(size=\d+)\s+(\w+)\s.*?\s(same|faster|slower|unsure|incomparable)\b"
+)
+_COUNTS = re.compile(r"^(?:\d+ (?:same|faster|slower|unsure|incomparable)(?:, |$))+$")
+_NOT_LISTED = re.compile(r"^Not listed: \d+ same;")
+_NUMBER = re.compile(
+    r"\b[0-9a-f]{8}\b|\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?(?: ?(?:[nµm]?s|min|[kMG]?B)\b)?"
+)
+
+
+def shown(said: str) -> str:
+    """Return what the page shows of it: no progress, long lines cut, folded ones only begun."""
+    said = re.sub(rf"(?<![\w-]){re.escape(platform.node())}(?![\w-])", MACHINE, said)
+    kept = []
+    for line in said.strip("\n").splitlines():
+        if _PROGRESS.match(line) or line.startswith(" " * 40):
+            continue
+        line = line.rstrip()
+        kept.append(line if len(line) <= WIDTH else line[:WIDTH].rstrip() + " …")
+    return "".join(f"{line}\n" for line in kept)
+
+
+def _plain(line: str) -> str | None:
+    """Return a line without what differs from run to run; None where a run may lack it."""
+    if _COUNTS.match(line) or _NOT_LISTED.match(line):
+        return None  # the rows, and the exit code, say it
+    row = _ROW.match(line)
+    if row:
+        verdict = row[4]
+        if verdict in ("same", "unsure") or (verdict == "slower" and row[3] not in CLEAR):
+            return None  # which of the two, and whether it is seen at all, is left to chance
+        return " ".join(row.groups())
+    return " ".join(_NUMBER.sub("#", line).split())
+
+
+def differences(page: str, said: str) -> list[str]:
+    """Return lines that only one of both has, `-` of the page and `+` of the command.
+
+    Order counts for nothing: tables are sorted by what was measured. A line `…` of the page stands
+    for any others, and `…` at the end of a line for its rest.
+    """
+    wanted = [line for line in page.splitlines() if line != "…"]
+    there = Counter(plain for line in shown(said).splitlines() if (plain := _plain(line)))
+    lacking = []
+    for line in wanted:
+        plain = _plain(line)
+        if not plain:
+            continue
+        begun = plain.removesuffix("…").rstrip() if plain.endswith("…") else None
+        equal = next(
+            (
+                t
+                for t in there
+                if t == plain or (begun and t.removesuffix("…").startswith(begun[:90]))
+            ),
+            None,
+        )
+        if equal is None:
+            lacking.append(f"- {plain}")
+        else:
+            there[equal] -= 1
+            there += Counter()
+    more = [] if "…" in page.splitlines() else [f"+ {line}" for line in there.elements()]
+    return lacking + more

@@ -1,0 +1,88 @@
+"""docs/getting-started.md: what the page does, done in an empty folder, says what it shows."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from tests.docs import matching, pages, transcript
+from tests.docs.pages import blocks
+
+VERDICTS = """\
+A: HEAD~1 (commit=c94042f1) · B: HEAD (commit=b413466a)
+workload         case      stage         A       B              B / A  verdict  reason
+predict.Predict  size=64   compile   28 ms  132 ms   5.55 [4.66, 6.6]  slower   5.55 × slower (5 % …
+predict.Predict  size=256  trace    2.9 ms  5.4 ms   1.9 [1.65, 2.19]  slower   90 % slower (10 % …
+predict.Predict  size=64   dispatch  13 µs   19 µs   1.3 [0.94, 1.81]  unsure   30 % slower, but …
+2 slower, 1 unsure
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.replay
+def test_the_page_leads_from_a_function_to_a_verdict(tmp_path):
+    steps = transcript.replay(tmp_path)
+    problems = [problem for step in steps for problem in step.problems()]
+    assert not problems, (
+        "\n\n".join(problems)
+        + "\nIf the page is to change: python -m tests.docs.transcript --write"
+    )
+    said = "".join(step.said for step in steps)
+    assert len(re.findall(r"\bcompile\b.*\bslower\b", said)) >= 2  # the change, in both sizes
+    assert not re.findall(r"^predict.*\b(?:failed|refused)\b", said, re.MULTILINE)
+    assert (tmp_path / "repository/mypackage/.asv/html/index.html").is_file()
+
+
+def test_what_is_shown_stands_below_its_commands():
+    """A block of output that no command fills would be an invention."""
+    found = blocks(transcript.PAGE)
+    for before, block in itertools.pairwise(found):
+        if block.language == "text":
+            assert before.runs, f"{block.where} follows no command"
+            assert block.text.strip(), f"{block.where} is empty"
+
+
+def test_the_front_door_shows_the_verdict_of_the_page():
+    (there,) = [block for block in blocks("README.md") if "verdict" in block.text.split("\n")[0]]
+    assert transcript.with_verdict((pages.ROOT / "README.md").read_text("utf-8")) == (
+        pages.ROOT / "README.md"
+    ).read_text("utf-8")
+    assert there.text.count(" slower\n") >= 2
+
+
+def test_numbers_and_order_are_no_difference():
+    other = VERDICTS.replace("28 ms", "30.5 ms").replace("c94042f1", "01234567")
+    first, second, *rest = other.splitlines()
+    mixed = "\n".join([first, second, rest[1], rest[0], *rest[2:]])
+    assert matching.differences(VERDICTS, mixed) == []
+
+
+def test_what_chance_decides_is_no_difference():
+    other = VERDICTS.replace("  unsure ", "  same ").replace(
+        "2 slower, 1 unsure", "2 slower, 1 same"
+    )
+    assert matching.differences(VERDICTS, other) == []
+
+
+def test_another_verdict_is_a_difference():
+    other = VERDICTS.replace("[4.66, 6.6]  slower ", "[0.9, 6.6]  unsure ")
+    assert matching.differences(VERDICTS, other) == ["- predict.Predict size=64 compile slower"]
+    other = VERDICTS.replace("[0.94, 1.81]  unsure ", "[0.5, 0.6]  faster ")
+    assert matching.differences(VERDICTS, other) == ["+ predict.Predict size=64 dispatch faster"]
+
+
+def test_a_line_more_or_less_is_a_difference():
+    page = "wrote         asv.conf.json\nwrote         .gitignore\n"
+    assert matching.differences(page, "wrote asv.conf.json\n") == ["- wrote .gitignore"]
+    assert matching.differences(page, page + "failed: x\n") == ["+ failed: x"]
+    assert matching.differences("…\n" + page, page + "failed: x\n") == []
+
+
+def test_a_command_that_fails_is_named(tmp_path):
+    text = "```sh\ntrue\nls no-such-file\n```\n\n<!-- exit code: 1 -->\n\n```sh\nfalse\n```\n"
+    first, second = transcript.replay(tmp_path, text)
+    assert [command.code for command in first.commands] == [0, 2]
+    assert "`ls no-such-file` ended with 2" in first.problems()[0]
+    assert second.problems() == []

@@ -1,0 +1,282 @@
+"""A fleet of real processes on this machine: a Dask scheduler, workers, and clients."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import harness
+from harness import sampling, sweeping, unit
+from harness.fleet import driving
+from harness.fleet.dask_pool import DaskPool
+from harness.store import Store, record_files
+
+REPOSITORY = Path(harness.__file__).parents[1]
+SUITES = REPOSITORY / "tests" / "suites"
+
+SLOW = '''"""Cases that take a second each, most of it to trace."""
+
+import time
+
+import jax.numpy as jnp
+
+from harness import Workload, spec
+
+
+class Slow(Workload):
+    """Slow to trace."""
+
+    targets = ("cpu",)
+    sweep = {"size": [8, 16, 24]}
+
+    def inputs(self, size):
+        return spec((size,))
+
+    @staticmethod
+    def function(x):
+        time.sleep(0.7)
+        return jnp.sin(x)
+'''
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Return the environment of a process whose spool is in `folder`."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY),
+        "JAX_PLATFORMS": "cpu",
+        "HARNESS_SPOOL": str(folder / "spool"),
+        "HARNESS_LOCKS": str(folder),  # other tests may run on this machine
+        **more,
+    }
+
+
+def project(folder: Path, package: str, extra: str = "") -> Path:
+    """Make a project with a package of workloads, commit it, and return its folder.
+
+    `extra` is put below the well-behaved ones: another source.
+    """
+    suite = folder / package
+    suite.mkdir(parents=True)
+    for name in ("__init__.py", "small.py", "bad.py"):
+        (suite / name).write_text((SUITES / "troubled" / name).read_text())
+    (suite / "slow.py").write_text(SLOW)
+    small = suite / "small.py"
+    small.write_text(small.read_text().replace("* 2", "* 2" + extra))
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    commit(folder)
+    return folder
+
+
+def commit(folder: Path) -> None:
+    """Commit what there is, by a clock of its own: equal content makes equal commits."""
+    who = ("-c", "user.name=x", "-c", "user.email=x@y")
+    date = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
+    command = ["git", "-C", str(folder), *who, "commit", "-q", "--allow-empty", "-m", "a"]
+    subprocess.run(command, check=True, env={**os.environ, **date})
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True)
+
+
+def wait_until(true, seconds: float = 30.0, what: str = "it"):
+    """Return what `true` returns once that is true; fail if that takes too long."""
+    deadline = time.monotonic() + seconds
+    while not (found := true()):
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.05)
+    return found
+
+
+class Fleet:
+    """A scheduler and its workers, which end with the test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.package = f"suite_{uuid.uuid4().hex[:8]}"  # this process imports those of all fleets
+        self.project = project(folder / "project", self.package)
+        self.results = self.project / "results"
+        self.spool = folder / "spool"
+        self.without = folder / "without"
+        self.without.mkdir()
+        (self.without / "harness.py").write_text(
+            "raise ModuleNotFoundError(\"No module named 'harness'\")\n"
+        )
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.port = 0
+        self.start_scheduler()
+
+    @property
+    def address(self) -> str:
+        return f"tcp://127.0.0.1:{self.port}"
+
+    def start_scheduler(self) -> None:
+        """Start a scheduler: at the port of the one before, if there was one."""
+        file = self.folder / "scheduler.json"
+        file.unlink(missing_ok=True)
+        self.scheduler = self._start(
+            "scheduler",
+            *("scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"),
+            *("--scheduler-file", str(file)),
+            # A scheduler need not have the harness.
+            environment={**os.environ, "PYTHONPATH": str(self.without)},
+        )
+
+        def address() -> str:
+            with contextlib.suppress(OSError, ValueError):
+                return str(json.loads(file.read_text())["address"])
+            return ""
+
+        self.port = int(wait_until(address, what="a scheduler").rpartition(":")[2])
+
+    def worker(
+        self,
+        machine: str = "alpha",
+        resources: str = "cpu=1",
+        *options: str,
+        cwd: Path | None = None,
+        nanny: bool = False,
+        python: str = "",
+        **variables: str,
+    ) -> subprocess.Popen[bytes]:
+        """Start a worker of a machine called `machine`; see :meth:`wait_for`."""
+        more = {"HARNESS_MACHINE": machine, **variables}
+        if python:
+            more["PYTHONPATH"] = python
+        return self._start(
+            f"worker-{machine}",
+            *("worker", self.address, "--nthreads", "1", "--no-dashboard"),
+            *("--nanny" if nanny else "--no-nanny", "--name", machine),
+            *("--local-directory", str(self.folder / "dask")),
+            *(("--resources", resources) if resources else ()),
+            *options,
+            cwd=cwd or self.project,
+            environment=environment(self.folder, **more),
+        )
+
+    def wait_for(self, *names: str) -> None:
+        """Wait until workers of these names are there, and no others."""
+        from distributed import Client
+
+        with Client(self.address, set_as_default=False) as client:
+
+            def there() -> bool:
+                found = client.scheduler_info(n_workers=-1)["workers"].values()
+                return sorted(info["name"] for info in found) == sorted(names)
+
+            wait_until(there, what=f"workers {names}")
+
+    def workload(self, module: str, name: str):
+        """Return a class of the fleet's own package."""
+        file = self.project / self.package / f"{module}.py"
+        return getattr(unit.import_file(f"{self.package}.{module}", file), name)
+
+    def sweep(self, workloads, effort="1x1", only=(), results=None, **options):
+        """Measure on the fleet from this process; return the outcome, notes and progress."""
+        from distributed import Client
+
+        level = effort if isinstance(effort, sampling.Effort) else sampling.effort(effort)
+        how = {name: options.pop(name) for name in ("each_machine", "wait_s") if name in options}
+        night = options.pop("night", "")
+        context = sweeping.local_context(
+            results or self.results, self.project / self.package, "client", night
+        )
+        notes, messages = [], []
+        with Client(self.address, set_as_default=False) as client:
+            pool = DaskPool(client=client, only=only)
+            try:
+                outcome = driving.sweep_on(
+                    pool,
+                    workloads,
+                    context,
+                    sweeping.Options(level, **options),
+                    messages.append,
+                    notes.append,
+                    **{"wait_s": 0.0, **how},
+                )
+            finally:
+                pool.close()
+        return outcome, notes, messages
+
+    def records(self):
+        """Return the records of cases that are stored, of every machine."""
+        return [
+            record
+            for file in record_files(self.results)
+            for record in Store(file).read()
+            if record.workload not in ("process", "reference")
+        ]
+
+    def client(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """Start `harness run --on` this fleet in the project's folder."""
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "harness", "run", *arguments),
+                *("--on", self.address, "--benchmarks", self.package),
+            ],
+            cwd=self.project,
+            env=environment(self.folder, **variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.processes.append(process)
+        return process
+
+    def run(self, *arguments: str, **variables: str) -> tuple[int, str, str]:
+        """Run `harness run --on` this fleet to its end: exit code, output, errors."""
+        process = self.client(*arguments, **variables)
+        out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    def _start(self, name, *arguments, environment, cwd=None) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]],
+                cwd=cwd,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def kill(self, process: subprocess.Popen) -> None:
+        """Kill a process and all that it started, at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def close(self) -> None:
+        for process in self.processes:
+            self.kill(process)
+            for stream in (process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+
+
+def measuring(spool: Path) -> list[int]:
+    """Return the measuring processes whose records go to a spool."""
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            command = process.cmdline()
+            if "harness.worker" in command and process.environ().get("HARNESS_SPOOL") == str(spool):
+                found.append(process.pid)
+    return found

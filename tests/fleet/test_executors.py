@@ -1,0 +1,128 @@
+"""harness.sweep over whatever has the shape of an executor."""
+
+import multiprocessing
+import os
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+import harness
+from harness import spec
+from harness.errors import FleetError, HarnessWarning
+from tests.sweeps import workload
+
+Scale = workload("small", "Scale")
+
+
+@pytest.fixture(autouse=True)
+def spool(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_SPOOL", str(tmp_path / "spool"))
+    return tmp_path / "spool"
+
+
+def typed():
+    """Return a workload that no other process can import."""
+
+    class Typed(harness.Workload):
+        targets = ("cpu",)
+
+        def inputs(self):
+            return spec((4,))
+
+        @staticmethod
+        def function(x):
+            return x + 1
+
+    return Typed
+
+
+def test_processes_measure_a_workload_typed_at_a_prompt(spool, tmp_path):
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context) as executor:
+        frame = harness.sweep(typed(), effort="1x1", executor=executor)
+        assert set(frame[frame["workload"].str.contains("Typed")]["status"]) == {"ok"}
+        again = harness.sweep(Scale, effort="1x1", executor=executor, results=tmp_path / "results")
+        assert set(again["machine"]) == set(frame["machine"])
+    assert list(spool.rglob("*.jsonl")) == [], "what is stored is not kept"
+    assert list((tmp_path / "results").glob("*/records/*.jsonl"))
+
+
+def test_threads_measure_one_thing_at_a_time(tmp_path):
+    with ThreadPoolExecutor(4) as executor:
+        frame = harness.sweep(Scale, effort="2x1", executor=executor, results=tmp_path)
+        assert set(frame["status"]) == {"ok"}
+        seen = []
+        harness.sweep(
+            Scale, effort="2x1", executor=executor, results=tmp_path, on_progress=seen.append
+        )
+        assert seen == []
+
+
+def test_an_executor_that_was_shut_down_is_said(tmp_path):
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    with pytest.raises(FleetError, match="ThreadPoolExecutor did not answer: RuntimeError"):
+        harness.sweep(Scale, effort="1x1", executor=executor, results=tmp_path)
+
+
+class Breaking(ThreadPoolExecutor):
+    """Answers, and then raises what it was told to."""
+
+    def submit(self, fn, *args):
+        from harness.fleet import remote
+
+        if fn is not remote.carry_out:
+            return super().submit(fn, *args)
+        if self.how == "at once":
+            raise OSError("no route to the cluster")
+        future = Future()
+        future.set_exception(ValueError("not today"))
+        return future
+
+
+def test_an_executor_that_raises_ends_the_sweep_or_fails_the_case(tmp_path):
+    with Breaking(1) as executor:
+        executor.how = "at once"
+        with pytest.raises(FleetError, match="Breaking is gone: OSError: no route to the cluster"):
+            harness.sweep(Scale, effort="1x1", executor=executor, results=tmp_path)
+        executor.how = "later"
+        with pytest.warns(HarnessWarning, match=r"ValueError: not today\. It is "):
+            frame = harness.sweep(Scale, effort="1x1", executor=executor, results=tmp_path)
+    assert set(frame["status"]) == {"failed"}
+    assert frame["reason"].str.contains("given up after 3 attempts").all()
+    assert frame["reason"].str.contains("ValueError: not today").all()
+
+
+def die(*_):
+    os._exit(1)
+
+
+def test_a_pool_of_processes_that_breaks_ends_the_sweep(tmp_path, monkeypatch):
+    from harness.fleet import remote
+
+    context = multiprocessing.get_context("spawn")
+    monkeypatch.setattr(remote, "carry_out", die)
+    with (
+        ProcessPoolExecutor(1, mp_context=context) as executor,
+        pytest.raises(FleetError, match="ProcessPoolExecutor is gone: "),
+    ):
+        harness.sweep(Scale, effort="1x1", executor=executor, results=tmp_path)
+
+
+def test_dask_s_own_executor_chooses_workers(fleet, tmp_path):
+    from distributed import Client
+
+    fleet.worker("alpha")
+    fleet.worker("beta")
+    fleet.wait_for("alpha", "beta")
+    with Client(fleet.address, set_as_default=False) as client:
+        scale = fleet.workload("small", "Scale")
+        executor = client.get_executor(workers=["beta"])
+        frame = harness.sweep(scale, effort="1x1", executor=executor, results=tmp_path)
+        assert set(frame["machine"]) == {"beta"}
+        frame = harness.sweep(typed(), effort="1x1", executor=executor)
+        assert set(frame["machine"]) == {"beta"}
+        executor.shutdown()
+        with pytest.raises(FleetError, match="was shut down"):
+            harness.sweep(scale, effort="1x1", executor=executor, results=tmp_path)
+        assert client.status == "running"

@@ -1,0 +1,142 @@
+"""Sweeps over workers that do what they should."""
+
+import json
+import time
+
+import pytest
+
+from harness import sampling
+from harness.errors import FleetError
+from harness.records import STAGES
+from tests.fleet.processes import git
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers(fleet):
+    """Two machines, as far as anybody can tell; they share this one's CPU."""
+    fleet.worker("alpha")
+    fleet.worker("beta")
+    fleet.wait_for("alpha", "beta")
+
+
+@pytest.fixture(scope="module")
+def once(fleet):
+    scale, several = fleet.workload("small", "Scale"), fleet.workload("small", "Several")
+    return fleet.sweep([scale, several], "1x1", seed=3)
+
+
+def cases(outcome):
+    return [r for r in outcome.records if r.workload not in ("process", "reference")]
+
+
+def test_records_say_which_machine_and_environment_took_them(fleet, once):
+    outcome, notes, messages = once
+    assert notes == []
+    assert outcome.measured == 5
+    assert {r.machine for r in outcome.records} == {"alpha", "beta"}
+    for record in cases(outcome):
+        assert record.status == "ok"
+        assert list(record.stages) == list(STAGES)
+        assert record.seed == 3
+        assert record.retries == []
+        assert len(json.loads(bytes(record.environment))["host"]["cpu"]) > 3
+    assert {m.machine for m in messages} == {"alpha", "beta"}
+    assert [m.done for m in messages] == [1, 2, 3, 4, 5]
+    assert {m.total for m in messages} == {5}
+    assert len(fleet.records()) == 5
+
+
+def test_workers_keep_nothing_that_is_stored(fleet, once):
+    assert list(fleet.spool.rglob("*.jsonl")) == []
+
+
+def test_measurements_of_two_workers_on_one_cpu_never_overlap(fleet, once):
+    outcome, _, _ = once
+    for record in cases(outcome):
+        taken = sum(sum(s.samples_ns) * s.number for s in record.stages.values()) / 1e6
+        for other in cases(outcome):
+            if other.machine != record.machine:
+                assert not record.started_at_ms < other.started_at_ms < record.started_at_ms + taken
+
+
+def test_a_second_run_measures_what_is_missing_where_the_first_began(fleet, once):
+    scale, several = fleet.workload("small", "Scale"), fleet.workload("small", "Several")
+    outcome, _, _ = fleet.sweep([scale, several], "2x1")
+    assert (outcome.measured, outcome.reused) == (5, 5)
+    machines = {}
+    for record in cases(outcome):
+        machines.setdefault(record.key, set()).add(record.machine)
+    assert all(len(found) == 1 for found in machines.values())
+    git(fleet.project, "add", "-A")  # results that are tracked change nothing of what is measured
+    outcome, _, _ = fleet.sweep([scale, several], "2x1")
+    assert (outcome.measured, outcome.reused) == (0, 10)
+
+
+@pytest.mark.slow
+def test_each_machine_can_measure_everything(fleet):
+    outcome, _, messages = fleet.sweep(
+        [fleet.workload("small", "Scale")], each_machine=True, night="each"
+    )
+    assert sorted((r.machine, r.axes["size"]) for r in cases(outcome)) == [
+        ("alpha", 8),
+        ("alpha", 16),
+        ("beta", 8),
+        ("beta", 16),
+    ]
+    assert messages[-1].done == messages[-1].total == 4
+
+
+@pytest.mark.slow
+def test_thorough_adds_processes_and_says_what_stayed_wide(fleet, monkeypatch):
+    monkeypatch.setattr(sampling, "is_narrow", lambda values: False)
+    effort = sampling.Effort("thorough", 1, 1, limit=2)
+    outcome, _, messages = fleet.sweep(
+        [fleet.workload("small", "Scale")], effort, night="thorough", scenarios=("cold",)
+    )
+    assert (outcome.measured, len(outcome.wide)) == (4, 2)
+    assert {r.scenario for r in outcome.records} == {"cold"}
+    assert messages[-1].done == messages[-1].total == 4
+
+
+@pytest.mark.slow
+def test_a_case_that_misbehaves_costs_only_itself(fleet):
+    wanted = ("none", "raise", "kill")
+    outcome, notes, _ = fleet.sweep(
+        [fleet.workload("bad", "Troubled")], keep=lambda case: case.axes["trouble"] in wanted
+    )
+    found = {r.axes["trouble"]: r for r in cases(outcome)}
+    assert {name: r.status for name, r in found.items()} == {
+        "none": "ok",
+        "raise": "failed",
+        "kill": "failed",
+    }
+    assert found["kill"].reason.startswith("killed by SIGKILL")
+    assert notes == []
+
+
+def test_a_target_that_no_worker_is_there_for_is_named(fleet):
+    begin = time.monotonic()
+    with pytest.raises(FleetError) as caught:
+        fleet.sweep([fleet.workload("small", "Scale")], targets=("gpu",))
+    text = str(caught.value)
+    assert f"No worker of {fleet.address} has the resource gpu=1" in text
+    assert "alpha (tcp://" in text
+    assert "has the resources: cpu=1" in text
+    assert "--resources gpu=1" in text
+    assert time.monotonic() - begin < 20
+
+
+def test_the_command_line_says_where_the_records_of_each_machine_are(fleet):
+    code, out, err = fleet.run("small.Scale", "--effort", "1x1", "--each-machine", "--night", "c")
+    assert code == 0, err
+    assert "2 machine(s): alpha, beta" in out
+    assert "Records: results/alpha/records/" in out
+    assert "Records: results/beta/records/" in out
+    assert "alpha · small.Scale" in err or "beta · small.Scale" in err
+    assert "distributed" not in err
+    assert "Traceback" not in err
+    code, out, err = fleet.run("bad.Troubled", "--case", "trouble=raise", "--effort", "1x1")
+    assert code == 3, err
+    code, out, err = fleet.run("small.Scale", "--target", "tpu:v5e", "--wait-for-workers", "0")
+    assert code == 5
+    assert "has the resource tpu:v5e=1" in err

@@ -1,0 +1,59 @@
+"""What docs/fleet-scale.md extrapolates from: bytes, seconds and memory of the committed results.
+
+    python -m tests.performance.fleet_figures
+
+Reads results/ and takes the sweeps that compare nothing with a baseline. Bytes, seconds and memory
+are per measured case and process: those of the records of processes and of their reference program
+are shared out among the cases. Seconds are from the first process of the suite to the last, over
+the cases that had been measured until then: starts of processes included.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+
+from harness.records import Problems, Record, encode, read_file
+from harness.store import Store, record_files
+
+ROOT = Path(__file__).resolve().parents[2]
+APPENDED = 1000
+
+
+def main() -> None:
+    """Print the figures."""
+    files = record_files(ROOT / "results")
+    found = [record for file in files for record in read_file(file, Problems())]
+    suite = [r for r in found if r.effort == "6x1"]
+    cases = [r for r in suite if r.workload not in ("process", "reference")]
+    lines = [encode(record) for record in suite]
+    count = len(cases)
+    print(f"{count} cases and processes, {len(suite)} records, effort 6x1")
+    print(f"{sum(map(len, lines)) / count:8.0f} bytes in records files")
+    print(f"{len(gzip.compress(b''.join(lines))) / count:8.0f} bytes of it compressed (gzip)")
+    first, last = min(r.started_at_ms for r in suite), max(r.started_at_ms for r in suite)
+    before = sum(r.started_at_ms < last for r in cases)
+    print(f"{(last - first) / 1e3 / before:8.2f} seconds of wall time")
+    tracemalloc.start()
+    kept: list[Record] = []
+    while len(kept) < 10_000:
+        kept += [r for file in files for r in read_file(file, Problems()) if r.effort == "6x1"]
+    held = tracemalloc.get_traced_memory()[0] / len(kept) * len(suite) / count
+    tracemalloc.stop()
+    print(f"{held:8.0f} bytes of memory, where records are kept as objects")
+    with tempfile.TemporaryDirectory() as scratch:
+        store = Store(Path(scratch) / "records.jsonl")
+        begin = time.perf_counter()
+        for record in kept[:APPENDED]:
+            store.append([record])
+        print(f"{APPENDED / (time.perf_counter() - begin):8.0f} records a second are stored")
+        begin = time.perf_counter()
+        many = len(list(read_file(store.path, Problems())))
+        print(f"{many / (time.perf_counter() - begin):8.0f} records a second are read")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What a fleet of one worker costs over the same sweep on this machine.
+
+    python -m tests.performance.fleet_overhead [--pairs 6] [--units 12] [--cases 40]
+
+Both are `harness run` over the same suite of small cases, whose processes take 5 seconds and more
+each, into fresh results trees: once here, once with `--on` a scheduler with one worker on
+this machine. They take turns, and who goes first is drawn. The ratio is of the whole wall time of
+the commands (target: at most 1.05). Then each command runs once more over its complete tree and
+finds nothing to measure: that is what it costs once, however many units there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness.records import Problems, read_file
+from harness.store import record_files
+from tests.performance.fleet_processes import Fleet, commit, fleet
+from tests.performance.paired import paired
+
+TARGET = 1.05
+UNIT_S = 5.0
+
+WORKLOAD = '''
+from harness import Workload, spec
+
+
+class Sum(Workload):
+    """Small cases, many of them."""
+
+    sweep = {{"size": {sizes}}}
+    targets = ("cpu",)
+
+    def inputs(self, size):
+        return spec((size,))
+
+    @staticmethod
+    def function(x):
+        return (x * x).sum()
+'''
+
+
+def run(on: Fleet, results: Path, effort: str, where: list[str]) -> float:
+    """Return the wall time of a sweep in seconds."""
+    command = [sys.executable, "-m", "harness", "run", "--effort", effort, "--results", results]
+    begin = time.perf_counter()
+    subprocess.run(
+        [*command, *where],
+        cwd=on.project,
+        env=on.environment(),
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return time.perf_counter() - begin
+
+
+def measured(results: Path) -> int:
+    """Return how many cases a sweep has measured, in all its processes."""
+    files = record_files(results)
+    found = [record for file in files for record in read_file(file, Problems())]
+    return sum(r.status == "ok" and r.workload == "sums.Sum" for r in found)
+
+
+def measure(pairs: int, units: int, cases: int, passes: int, seed: int) -> None:
+    """Time both in turns and print their ratio."""
+    rng = random.Random(seed)
+    effort = f"{units}x{passes}"
+    with tempfile.TemporaryDirectory() as scratch, fleet(Path(scratch), ["worker"]) as on:
+        (on.project / "benchmarks").mkdir(parents=True)
+        (on.project / "benchmarks" / "__init__.py").write_text("")
+        sizes = [64 + number for number in range(cases)]
+        (on.project / "benchmarks" / "sums.py").write_text(WORKLOAD.format(sizes=sizes))
+        commit(on.project)
+        on.start()
+        on.wait(1)
+        sides = {"local": [], "fleet": ["--on", on.address]}
+        wall_s: dict[str, list[float]] = {side: [] for side in sides}
+        fixed_s: dict[str, list[float]] = {side: [] for side in sides}
+        for pair in range(pairs):
+            for side in rng.sample(list(sides), 2):
+                results = on.folder / f"results-{side}-{pair}"
+                wall_s[side].append(run(on, results, effort, sides[side]))
+                count = measured(results)
+                assert count == units * cases, f"{side}: {count} of {units * cases} measured"
+                fixed_s[side].append(run(on, results, effort, sides[side]))
+            print(
+                f"pair {pair + 1}: local {wall_s['local'][-1]:.2f} s, fleet "
+                f"{wall_s['fleet'][-1]:.2f} s",
+                file=sys.stderr,
+            )
+    once = {side: statistics.median(fixed_s[side]) for side in sides}
+    unit_s = (statistics.median(wall_s["local"]) - once["local"]) / units
+    print(
+        f"{units} units of {unit_s:.1f} s ({cases} cases each): local "
+        f"{statistics.median(wall_s['local']):.1f} s, fleet "
+        f"{statistics.median(wall_s['fleet']):.1f} s"
+    )
+    if unit_s < UNIT_S:
+        print(f"units are shorter than {UNIT_S:.0f} s: ask for more --cases")
+    ratio = paired(wall_s["fleet"], wall_s["local"])
+    print(f"fleet over local: {ratio.text()} (target: at most {TARGET - 1:+.0%})")
+    print(f"once, whatever is measured: local {once['local']:.2f} s, fleet {once['fleet']:.2f} s")
+    less = {
+        side: [w - f for w, f in zip(wall_s[side], fixed_s[side], strict=True)] for side in sides
+    }
+    print(f"without that: {paired(less['fleet'], less['local']).text()}")
+
+
+def main() -> None:
+    """Measure from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--pairs", type=int, default=6)
+    parser.add_argument("--units", type=int, default=12, help="processes of the one workload")
+    parser.add_argument("--cases", type=int, default=40)
+    parser.add_argument("--passes", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    measure(options.pairs, options.units, options.cases, options.passes, options.seed)
+
+
+if __name__ == "__main__":
+    main()

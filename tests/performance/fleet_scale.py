@@ -1,0 +1,193 @@
+"""Units that measure nothing, through a real scheduler: how many a second, and what they leave.
+
+    python -m tests.performance.fleet_scale [--units 100000] [--workers 8] [--workloads 1000]
+
+Drives the client of `harness run --on` itself, over a real scheduler and real workers, each in
+a process of its own that says that it is a machine of its own. The suite is real too: each of its
+workloads has `units / workloads` processes; every unit is an order of the plan's, of which only the
+cases are taken away when it is sent. So all is done that is done for a unit, but for starting a
+process that measures and for storing records.
+
+Printed are units per second, units that were lost or came back twice, and memory of the client and
+of the scheduler along the way: the slope over the last three quarters of the units, in bytes per
+unit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from harness import discovery, sampling, sweeping
+from harness.errors import FleetError
+from harness.fleet import driving
+from harness.fleet.dask_pool import DaskPool
+from harness.fleet.place import Place
+from harness.fleet.pool import Errand, Event, Lost, Report
+from tests.performance.fleet_processes import commit, fleet
+
+TARGET_PER_S = 200
+FLAT_BYTES = 200
+"""A client that keeps this much of each unit would hold 20 MB after 100,000."""
+SAMPLES = 100
+PER_FILE = 10
+
+WORKLOAD = '''
+
+class Noop{number}(Workload):
+    """Not measured."""
+
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        return x + {number}
+'''
+
+
+class Emptying(DaskPool):
+    """Dask's workers, which are sent orders without their cases; what comes back is counted."""
+
+    def watch(self, units: int, others: dict[str, list[psutil.Process]]) -> None:
+        """Begin to count: so many units, and the client's, scheduler's and workers' processes."""
+        self.others = others
+        self.every = max(1, units // SAMPLES)
+        self.names: dict[str, tuple[str, int]] = {}
+        self.back: Counter[tuple[str, int]] = Counter()
+        self.failed: list[str] = []
+        self.memory: list[tuple[int, int, int]] = []
+        self.began = 0.0
+
+    def send(self, errand: Errand, place: Place) -> None:
+        """Send an errand that asks for nothing."""
+        if not self.began:
+            self.spent = {who: cpu_s(them) for who, them in self.others.items()}
+            self.began = time.monotonic()
+        errand.order.unit.cases = []
+        self.names[errand.id] = errand.order.share, errand.order.process
+        super().send(errand, place)
+
+    def next_events(self, timeout_s: float) -> Sequence[Event]:
+        """Count what comes back."""
+        events = super().next_events(timeout_s)
+        for event in events:
+            if isinstance(event, Report) and not event.refused:
+                self.back[self.names.pop(event.errand)] += 1
+                self._sample(self.back.total())
+            elif isinstance(event, Report | Lost):
+                self.failed.append(str(event))
+        return events
+
+    def _sample(self, count: int) -> None:
+        if count % self.every == 0:
+            sizes = [self.others[who][0].memory_info().rss for who in ("client", "scheduler")]
+            self.memory.append((count, sizes[0], sizes[1]))
+        if count % (10 * self.every) == 0:
+            took_s = time.monotonic() - self.began
+            print(f"{count} units, {count / took_s:.0f}/s", file=sys.stderr)
+
+
+def suite(folder: Path, workloads: int) -> list[str]:
+    """Write a suite of many workloads, and return their names."""
+    (folder / "benchmarks").mkdir(parents=True)
+    (folder / "benchmarks" / "__init__.py").write_text("")
+    names = []
+    for begin in range(0, workloads, PER_FILE):
+        numbers = range(begin, min(begin + PER_FILE, workloads))
+        text = "from harness import Workload, spec\n"
+        text += "".join(WORKLOAD.format(number=number) for number in numbers)
+        (folder / "benchmarks" / f"noop_{begin}.py").write_text(text)
+        names += [f"noop_{begin}.Noop{number}" for number in numbers]
+    commit(folder)
+    return names
+
+
+def cpu_s(processes: list[psutil.Process]) -> float:
+    """Return how long processes have computed, all together."""
+    return sum(sum(process.cpu_times()[:2]) for process in processes)
+
+
+def slope(memory: list[tuple[int, int, int]], column: int) -> float:
+    """Return by how many bytes a process grew with each unit, after the first quarter."""
+    rest = memory[len(memory) // 4 :]
+    if len(rest) < 3:
+        return float("nan")
+    counts = np.array([row[0] for row in rest], dtype=float)
+    return float(np.polyfit(counts, [row[column] for row in rest], 1)[0])
+
+
+def measure(units: int, workers: int, workloads: int) -> None:
+    """Send the units and print what became of them."""
+    machines = [f"machine-{number}" for number in range(workers)]
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        fleet(Path(scratch), machines, machines, "tests.performance.fleet_noop") as on,
+    ):
+        names = suite(on.project, workloads)
+        on.start()
+        on.wait(workers)
+        os.chdir(on.project)
+        chosen = discovery.discover(on.project / "benchmarks")
+        context = sweeping.local_context(on.folder / "results", on.project / "benchmarks")
+        processes = -(-units // workloads)
+        options = sweeping.Options(sampling.effort(f"{processes}x1"), targets=("cpu",), seed=0)
+        pool = Emptying(on.address)
+        begin = time.monotonic()
+        pool.watch(
+            processes * workloads,
+            {
+                "client": [psutil.Process()],
+                "scheduler": [on.process("scheduler")],
+                "workers": [on.process(name) for name in machines],
+            },
+        )
+        try:
+            driving.sweep_on(pool, chosen.workloads, context, options, on_note=print)
+        except FleetError as error:
+            print(f"ended early: {error}")
+        took_s = time.monotonic() - pool.began
+        spent = {who: cpu_s(them) - pool.spent[who] for who, them in pool.others.items()}
+        pool.close()
+    wanted = {(f"{name}@cpu", number) for name in names for number in range(processes)}
+    count = sum(pool.back.values())
+    print(f"{count} units over {workers} workers in {took_s:.1f} s: {count / took_s:.0f}/s", end="")
+    print(f" (target: {TARGET_PER_S}/s); {pool.began - begin:.1f} s until the first was sent")
+    print(
+        f"lost {len(wanted - set(pool.back))} (target: 0), {len(pool.failed)} sent again, ", end=""
+    )
+    print(f"{sum(n > 1 for n in pool.back.values())} came back twice, ", end="")
+    print(f"{len(set(pool.back) - wanted)} that nobody asked for")
+    for who, column in (("client", 1), ("scheduler", 2)):
+        first, last = pool.memory[len(pool.memory) // 4][column], pool.memory[-1][column]
+        print(
+            f"{who}: {first / 2**20:.1f} MiB after a quarter, {last / 2**20:.1f} MiB at the end, "
+            f"{slope(pool.memory, column):+.0f} bytes per unit"
+        )
+    said = ", ".join(f"{who} {seconds / count * 1e3:.2f} ms" for who, seconds in spent.items())
+    print(f"CPU per unit: {said}")
+
+
+def main() -> None:
+    """Measure from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--units", type=int, default=100_000)
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--workloads", type=int, default=1000)
+    options = parser.parse_args()
+    measure(options.units, options.workers, options.workloads)
+
+
+if __name__ == "__main__":
+    main()
