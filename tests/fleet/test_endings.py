@@ -38,10 +38,12 @@ def test_a_client_that_is_killed_loses_nothing_and_nothing_is_measured_twice(fle
     client = fleet.client("Slow", "--effort", "1x1")
     wait_until(fleet.records, what="a record")
     fleet.kill(client)
+    stored = len(fleet.records())
     wait_until(lambda: not measuring(fleet.spool), what="the end of the order")
     code, out, err = fleet.run("Slow", "--effort", "1x1")
     assert code == 0, err
-    assert "record(s) of an earlier sweep were waiting on its workers" in err
+    if stored < 3:  # on a busy machine it may have been killed after the last one
+        assert "record(s) of an earlier sweep were waiting on its workers" in err
     assert "0 measured, 3 measured before and reused" in out
     assert list(lines(fleet).values()) == [1, 1, 1]
     assert list(fleet.spool.rglob("*.jsonl")) == []
@@ -66,7 +68,7 @@ def test_ctrl_c_ends_what_is_measured_and_keeps_what_is_finished(fleet, alpha):
 
 def test_a_scheduler_that_dies_ends_the_sweep_at_once_and_the_next_one_resumes(fleet, alpha):
     before = len(fleet.records())
-    client = fleet.client("Slow", "--effort", "3x1")
+    client = fleet.client("Slow", "--effort", "4x1")
     wait_until(lambda: len(fleet.records()) > before, what="a record")
     fleet.kill(fleet.scheduler)
     _, err = client.communicate(timeout=15)
@@ -77,10 +79,10 @@ def test_a_scheduler_that_dies_ends_the_sweep_at_once_and_the_next_one_resumes(f
     fleet.start_scheduler()
     fleet.worker("alpha")
     fleet.wait_for("alpha")
-    code, _, err = fleet.run("Slow", "--effort", "3x1")
+    code, _, err = fleet.run("Slow", "--effort", "4x1")
     assert code == 0, err
     assert set(lines(fleet).values()) == {1}
-    assert len(fleet.records()) == 9
+    assert len(fleet.records()) == 12
 
 
 def test_a_worker_that_is_killed_has_its_unit_done_again_and_the_record_says_so(fleet):
