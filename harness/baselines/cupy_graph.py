@@ -89,7 +89,7 @@ class CupyGraph(CupyEager):
                 self.stream.begin_capture()
                 try:
                     result = eager(*arguments)
-                except BaseException:
+                except BaseException:  # a stream must not be left capturing
                     with contextlib.suppress(RuntimeError):
                         self.stream.end_capture()
                     raise

@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,12 +23,13 @@ from harness.cli import nightly as cli_nightly
 from harness.cli import options
 from harness.cli import profile as cli_profile
 from harness.cli import report as cli_report
-from harness.errors import HarnessError, UsageError
+from harness.cli import running as cli_running
+from harness.errors import HarnessError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FINE, WRONG_USAGE, SOME_FAILED, NOTHING_MEASURED, INTERRUPTED = 0, 2, 3, 4, 130
+NOTHING_MEASURED = 4
 
 DEFECT = 70
 """Python would end with 1, which stands for something that is slower."""
@@ -96,14 +97,6 @@ app.command("report", help=cli_report.HELP)(cli_report.report)
 app.command("nightly", help=cli_nightly.HELP)(cli_nightly.nightly)
 app.command("init", help=cli_init.HELP)(cli_init.init)
 
-Select = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[SELECT]...",
-        help="Regular expressions for the names of workloads; all of them without any.",
-    ),
-]
-
 
 def main() -> None:
     """Run the command line; every error that a user can mend becomes one line and an exit code."""
@@ -114,7 +107,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:  # the reader, a pager or head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except Exception:
+    except Exception:  # a defect, whatever it is: the exit code has to say so
         traceback.print_exc()
         sys.exit(DEFECT)
 
@@ -139,172 +132,17 @@ def _options(
 
 
 @app.command("list")
-def list_(select: Select = None, benchmarks: options.Benchmarks = Path("benchmarks")) -> None:
+def list_(
+    select: options.Workloads = None, benchmarks: options.Benchmarks = Path("benchmarks")
+) -> None:
     """List the workloads, their axes and what each is there to show."""
     from harness.cli import terminal
 
-    found = _discover(benchmarks, select or [])
+    found = cli_running.discover(benchmarks, select or [])
     terminal.print_workloads(found)
 
 
-@app.command()
-def run(
-    select: Select = None,
-    effort: Annotated[
-        str,
-        typer.Option(
-            help="quick (1 process x 1 pass), default (8x3), thorough (8 to 32 x3, until the "
-            "interval of every median is within 5 %), or PROCESSESxPASSES such as 6x1."
-        ),
-    ] = "default",
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Where to measure: cpu, gpu, tpu, or compile-only: gpu:h200, tpu:v5e, "
-            "gpu:FILE.pbtxt (`harness targets` lists all); repeat for several. Without it, "
-            "wherever this machine can."
-        ),
-    ] = None,
-    case: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="AXIS=VALUE",
-            help="Only cases with this value on this axis (transform=gradient works too); repeat "
-            "an axis for several of its values.",
-        ),
-    ] = None,
-    scenario: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="State of the persistent cache: off, cold, warm, default; repeat for several. "
-            "Without it, the workloads' own."
-        ),
-    ] = None,
-    with_baselines: Annotated[
-        bool,
-        typer.Option(
-            "--with-baselines",
-            help="Compare with NumPy on the CPU and CuPy on a GPU as well, where a workload has a "
-            "baseline.",
-        ),
-    ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure again what the results already hold.")
-    ] = False,
-    keep_programs: Annotated[
-        bool,
-        typer.Option(
-            "--keep-programs",
-            envvar="HARNESS_KEEP_PROGRAMS",
-            help="Keep the StableHLO and HLO of every program measured now, for "
-            "`harness ir --diff records:A..B`.",
-        ),
-    ] = False,
-    timeout: Annotated[
-        float | None,
-        typer.Option(min=0.001, help="Seconds that one pass over one case may take."),
-    ] = None,
-    seed: options.Seed = None,
-    machine: options.Machine = None,
-    night: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Measure as one night of a series, such as 2026-11-20: anew, though other nights "
-            "have measured this commit.",
-        ),
-    ] = "",
-    on: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Measure on the workers of the Dask scheduler at this address, such as "
-            "tcp://host:8786, and not here (extra 'fleet'; docs/fleet.md).",
-        ),
-    ] = "",
-    each_machine: Annotated[
-        bool,
-        typer.Option(
-            "--each-machine",
-            help="With --on: every case on every machine that can measure it, and not on one.",
-        ),
-    ] = False,
-    wait_for_workers: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            min=0,
-            help="With --on: how long to wait for workers that can measure: jobs of Slurm queue.",
-        ),
-    ] = 5.0,
-    benchmarks: options.Benchmarks = Path("benchmarks"),
-    results: options.ResultsTree = Path("results"),
-) -> None:
-    """Measure workloads in processes of their own; a run that was stopped resumes."""
-    from harness import environment, sampling, selection, sweeping, targets
-    from harness.cache import scenarios
-    from harness.cli import terminal
-
-    _check_on(on, each_machine, keep_programs, machine)
-    level = sampling.effort(effort)
-    for name in target or ():
-        targets.find(name)
-    chosen = _discover(benchmarks, select or [])
-    workloads = selection.with_axes(chosen.workloads, case or [])
-    asked = sweeping.Options(
-        level,
-        targets=tuple(target) if target else None,
-        keep=selection.case_filter(case or []),
-        scenarios=tuple(map(scenarios.find, scenario)) if scenario else None,
-        with_baselines=with_baselines,
-        fresh=fresh,
-        keep_programs=keep_programs,
-        timeout_s=timeout,
-        seed=seed,
-    )
-    context = sweeping.local_context(results, benchmarks, machine, environment.night(night))
-    try:
-        with terminal.progress() as on_progress:
-            if on:
-                from harness.fleet import driving, pools
-
-                with pools.of_address(on) as pool:
-                    outcome = driving.sweep_on(
-                        pool,
-                        workloads,
-                        context,
-                        asked,
-                        on_progress,
-                        _note,
-                        each_machine,
-                        wait_for_workers,
-                    )
-            else:
-                outcome = sweeping.sweep(workloads, context, asked, on_progress)
-    except KeyboardInterrupt:
-        _say("harness: interrupted. Every finished record is kept; the same command resumes.")
-        raise typer.Exit(INTERRUPTED) from None
-    terminal.print_outcome(outcome, context, fleet=bool(on))
-    if not outcome.measured and not outcome.reused:
-        raise typer.Exit(SOME_FAILED if outcome.failed else NOTHING_MEASURED)
-    if outcome.failed or chosen.broken:
-        raise typer.Exit(SOME_FAILED)
-
-
-def _check_on(on: str, each_machine: bool, keep_programs: bool, machine: str | None) -> None:
-    if each_machine and not on:
-        raise UsageError("--each-machine is for sweeps over a fleet: name its scheduler with --on.")
-    if on and keep_programs:
-        raise UsageError("--keep-programs does not work with --on: programs stay on the workers.")
-    if on and machine:
-        raise UsageError(
-            f"--machine {machine} does not work with --on: each worker names its own machine. Set "
-            "HARNESS_MACHINE where it is started."
-        )
-
-
-def _note(text: str) -> None:
-    _say(f"harness: {text}")
+app.command("run")(cli_running.run)
 
 
 TARGETS_HELP = """List the targets: where programs can be built, where run, and what is lacking.
@@ -383,18 +221,3 @@ def _load(path: Path) -> pd.DataFrame:
         _say(f"harness: no results under {path}. `make bench` or `harness run` makes some.")
         raise typer.Exit(NOTHING_MEASURED)
     return frame
-
-
-def _discover(benchmarks: Path, select: list[str]) -> Any:
-    from harness import discovery
-
-    found = discovery.discover(benchmarks)
-    for place, reason in found.broken.items():
-        _say(f"harness: {place}: {reason} The rest goes on without it.")
-    if not found.workloads:
-        raise UsageError(
-            f"No workload is defined in {benchmarks}. A workload is a class that derives from "
-            "harness.Workload; docs/cookbook.md has one of 15 lines."
-        )
-    found.workloads = discovery.select(found.workloads, select)
-    return found

@@ -17,6 +17,13 @@ ResultsTree = Annotated[
         "--results", "-r", metavar="DIR", help="The results tree.", envvar="HARNESS_RESULTS"
     ),
 ]
+Workloads = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SELECT]...",
+        help="Regular expressions for the names of workloads; all of them without any.",
+    ),
+]
 Select = Annotated[
     list[str] | None,
     typer.Option("--select", "-s", metavar="REGEX", help="Only workloads whose name matches."),

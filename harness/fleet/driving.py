@@ -107,7 +107,7 @@ class _Sweep:
         self.roster.gather(wait_s)
         try:
             self._drive(max(HOPE_S, wait_s))
-        except BaseException:
+        except BaseException:  # Ctrl-C included: workers must not go on measuring
             self.pool.stop(self.roster.name.name)
             raise
         finally:

@@ -62,7 +62,7 @@ class Started:
             self.process.kill()
             self.process.communicate()
             out, err = "", f"no end after {TIMEOUT_S:.0f} s"
-        except BaseException:
+        except BaseException:  # Ctrl-C included: no process may be left behind
             self.stop()
             raise
         code = self.process.returncode
