@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import queue
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -15,7 +16,14 @@ from harness import __version__
 from harness.errors import FleetError
 from harness.fleet import dask_client, remote, spool
 from harness.fleet import place as places
-from harness.fleet.errand import Errand, Report, decode_kept, decode_report, encode_errand
+from harness.fleet.errand import (
+    Errand,
+    Kept,
+    Report,
+    decode_report,
+    decode_said,
+    encode_errand,
+)
 from harness.fleet.place import Place, Question
 from harness.fleet.pool import Answers, Changed, Event, Gone, Lost
 
@@ -50,6 +58,10 @@ class DaskPool:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._flying: dict[str, tuple[Any, str]] = {}
         """Errand to its future and its worker's address."""
+        self._heard: Counter[str] = Counter()
+        """Errand to how many of its records have been told."""
+        self._reports: dict[str, Report] = {}
+        """Reports that were told, of errands that Dask does not call finished yet."""
         self._known: dict[str, str] = {}
         self._looked = float("-inf")
         self._topic = ""
@@ -191,13 +203,20 @@ class DaskPool:
         return changed
 
     def _on_said(self, event: Any) -> None:
-        _, said = event
-        self._events.put(decode_kept(said))
+        _, text = event
+        said = decode_said(text)
+        if isinstance(said, Kept):
+            self._heard[said.errand] += 1
+            self._events.put(said)
+        elif said.said == self._heard[said.errand]:
+            self._reports[said.errand] = said
 
     def _on_done(self, errand: str, future: Any) -> None:
+        told = self._reports.pop(errand, None)
+        self._heard.pop(errand, None)
         if future.status == "finished":
             try:
-                self._events.put(decode_report(future.result()))
+                self._events.put(told or decode_report(future.result()))
             except Exception as error:  # its worker was lost before it could be fetched
                 self._events.put(Lost(errand, dask_client.why(error)))
         elif future.status == "error":

@@ -28,7 +28,7 @@ class Errand(msgspec.Struct):
     """Measure again what is kept here of other sweeps."""
 
 
-class Kept(msgspec.Struct):
+class Kept(msgspec.Struct, tag=True):
     """A record that an errand brought, as a line of the store."""
 
     errand: str
@@ -38,7 +38,7 @@ class Kept(msgspec.Struct):
     hopeless: bool = False
 
 
-class Report(msgspec.Struct):
+class Report(msgspec.Struct, tag=True):
     """What became of an errand."""
 
     errand: str
@@ -54,11 +54,13 @@ class Report(msgspec.Struct):
     stopped: bool = False
     spooled: int = 0
     """The size of its file in the spool."""
+    said: int = 0
+    """How many records were told at once; a report that is told itself leaves them out."""
 
 
 encode_errand = msgspec.json.Encoder().encode
 decode_errand = msgspec.json.Decoder(Errand).decode
 encode_report = msgspec.json.Encoder().encode
 decode_report = msgspec.json.Decoder(Report).decode
-encode_kept = msgspec.json.Encoder().encode
-decode_kept = msgspec.json.Decoder(Kept).decode
+encode_said = msgspec.json.Encoder().encode
+decode_said = msgspec.json.Decoder(Kept | Report).decode

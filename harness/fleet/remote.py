@@ -14,7 +14,7 @@ from harness import __version__, environment, measuring, targets
 from harness.errors import HarnessError
 from harness.fleet import sources, spool
 from harness.fleet.device import alone
-from harness.fleet.errand import Errand, Kept, Report, decode_errand, encode_kept, encode_report
+from harness.fleet.errand import Errand, Kept, Report, decode_errand, encode_report, encode_said
 from harness.records import Record, encode
 from harness.unit import Bye, CaseRef, Source, Unit
 
@@ -42,6 +42,8 @@ def carry_out(errand: bytes) -> bytes:
             report.refused = f"{asked.order.unit.source.module} is gone"
         else:
             _carry_out(asked, found, report)
+    # A client that has heard of every record need not fetch the whole report.
+    _saying(asked.topic)(encode_said(msgspec.structs.replace(report, kept=[])))
     return encode_report(report)
 
 
@@ -152,7 +154,8 @@ class _Listener:
     def _pass_on(self, record: Record, ref: CaseRef | None, hopeless: bool = False) -> None:
         kept = Kept(self.asked.id, encode(record), ref.index if ref else None, hopeless)
         self.report.kept.append(kept)
-        self.say(encode_kept(kept))
+        self.report.said += 1
+        self.say(encode_said(kept))
 
     def tell(self, case: str, stage: str) -> None:
         pass
