@@ -228,7 +228,7 @@ def _table(
 ) -> None:
     from rich.console import Console
 
-    from harness.analysis.verdicts import explaining, listing
+    from harness.analysis.verdicts import by_stage, environments, explaining, listing
     from harness.cli import terminal
 
     handle = open_(output) if output is not None else None
@@ -240,6 +240,12 @@ def _table(
     say(listing.heading(comparison), "bold")
     for line in listing.across_lines(comparison):
         say(line, "bold")
+    for line in environments.environment_lines(comparison):
+        say(line)
+    overview = by_stage.table(comparison.frame)
+    if len(overview):
+        _print_rows(console, overview)
+        say("")
     if explain is not None:
         for text in explaining.explained(comparison, explain, narrowed):
             say(f"\n{text}")
@@ -263,7 +269,7 @@ def _print_rows(console: Console, rows: pd.DataFrame) -> None:
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in rows.columns:
-        right = heading in ("A", "B", "B / A")
+        right = heading not in ("workload", "case", "stage", "verdict", "reason")
         fixed = heading not in ("case", "reason", "workload")
         table.add_column(heading, justify="right" if right else "left", no_wrap=fixed)
     for row in rows.itertuples(index=False):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+import re
 import sys
 
 import msgspec
+import pandas as pd
 import pytest
 
 from harness import cli
-from harness.analysis.verdicts import stored_rates
+from harness.analysis.verdicts import by_stage, markdown, stored_rates
 from harness.analysis.verdicts.error_rates import Power, Rate
 from harness.errors import HarnessWarning
 from harness.records import encode
@@ -203,3 +206,88 @@ def test_records_of_another_schema_version_are_left_out_and_said(compare, tmp_pa
 
     assert code == 0
     assert "1 line(s) of another schema version" in err
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_what_differs_between_the_environments_stands_above(compare, tmp_path, form):
+    folder = tree(tmp_path / "other", jax="0.11.2")
+    out = compare(COMMIT, OTHER, "-r", folder, "--format", form)[1]
+    assert "From A to B: jax 0.10.2 → 0.11.2, flags equal." in out
+
+    assert "From A to B" not in compare(COMMIT, OTHER, "-r", tree(tmp_path / "same"))[1]
+
+
+@pytest.fixture
+def many(tmp_path):
+    """A tree with 50 cases of two stages: the first becomes slower, the second stays."""
+    for commit, factor in ((COMMIT, 1.0), (OTHER, 1.3)):
+        for size in range(50):
+            case = records(commit=commit, axes={"size": size}, stages=("trace", "compile"))
+            for one in case:
+                one.stages["compile"].samples_ns = [
+                    factor * ns for ns in one.stages["compile"].samples_ns
+                ]
+                Store(store_path(tmp_path, one.machine, commit, one.env, one.night)).append([one])
+    return tmp_path
+
+
+def test_many_rows_begin_with_an_overview_by_stage(compare, many):
+    code, out, _ = compare(COMMIT, OTHER, "-r", many)
+    lines = out.splitlines()
+
+    headings = ["stage", "cases", "B / A, geometric mean", "slower", "faster", "same", "unsure"]
+    trace, compiled = lines[2].split(), lines[3].split()
+
+    assert code == 1
+    assert re.split(r"  +", lines[1].strip()) == headings
+    assert trace[:2] == ["trace", "50"]
+    assert 0.98 < float(trace[2]) < 1.02
+    assert compiled[:2] == ["compile", "50"]
+    assert 1.28 < float(compiled[2]) < 1.32
+    assert compiled[3:5] == ["50", "0"]
+    assert "Not listed: 10 more slower, 50 same; `--all` lists all." in out
+    everything = compare(COMMIT, OTHER, "-r", many, "--all")[1]
+    assert len(everything.splitlines()) > len(out.splitlines()) + 50
+
+
+def test_markdown_of_many_rows_has_the_overview_and_fits_a_comment(compare, many, monkeypatch):
+    monkeypatch.setattr(markdown, "MOST", 20)
+    text = compare(COMMIT, OTHER, "-r", many, "--format", "markdown")[1]
+
+    assert re.search(r"\| compile \| 50 \| 1\.[23]\d+ \| 50 \| 0 \| 0 \| 0 \|", text)
+    assert text.index("| stage |") < text.index("### Slower")
+    assert "… and 30 more." in text
+
+
+def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio():
+    frame = pd.DataFrame(
+        {
+            "stage": ["execute", "compile", "compile", "compile"],
+            "ratio": [1.0, 2.0, 0.5, math.nan],
+            "verdict": ["same", "slower", "faster", "incomparable"],
+        }
+    )
+    found = by_stage.by_stage(frame)
+
+    assert found.to_dict("records") == [
+        {
+            "stage": "compile",
+            "cases": 2,
+            "ratio": pytest.approx(1.0),
+            "slower": 1,
+            "faster": 1,
+            "same": 0,
+            "unsure": 0,
+        },
+        {
+            "stage": "execute",
+            "cases": 1,
+            "ratio": 1.0,
+            "slower": 0,
+            "faster": 0,
+            "same": 1,
+            "unsure": 0,
+        },
+    ]
+    assert by_stage.by_stage(frame.head(0)).empty
+    assert by_stage.table(frame).empty

@@ -13,8 +13,8 @@ from harness.analysis.verdicts import rules
 from harness.analysis.verdicts.compare import Comparison
 from harness.analysis.verdicts.stored_rates import rates_text
 
-MOST = 40
-"""Rows of one verdict that are listed of `unsure` and `incomparable`, unless all are wanted."""
+MOST = {rules.SLOWER: 40, rules.FASTER: 40, rules.UNSURE: 10, rules.INCOMPARABLE: 10, rules.SAME: 0}
+"""Rows of a verdict that are listed, unless all are wanted."""
 
 HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
 
@@ -95,16 +95,13 @@ def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
     if every:
         return frame, []
     rank = frame.groupby("verdict").cumcount()
-    capped = frame["verdict"].isin([rules.UNSURE, rules.INCOMPARABLE]) & (rank >= MOST)
-    same = frame["verdict"] == rules.SAME
+    left_out = rank >= frame["verdict"].map(MOST)
+    counts = Counter(frame["verdict"][left_out])
     said = [
-        f"{count} more {verdict}" for verdict, count in Counter(frame["verdict"][capped]).items()
+        f"{count} more {verdict}" if MOST[verdict] else f"{count} {verdict}"
+        for verdict, count in counts.items()
     ]
-    if same.any():
-        said.append(f"{same.sum()} same")
-    return frame[~capped & ~same], [
-        f"Not listed: {', '.join(said)}; `--all` lists all."
-    ] if said else []
+    return frame[~left_out], [f"Not listed: {', '.join(said)}; `--all` lists all."] if said else []
 
 
 def table(frame: pd.DataFrame) -> pd.DataFrame:
