@@ -40,9 +40,25 @@ def embedded(page):
 def test_committed_results_make_a_small_page(committed):
     page = render(committed)
     assert len(page.encode()) < 2_000_000
-    for name in ("stages", "scaling", "cache", "ratios", "roofline", "facts"):
+    for name in (
+        "stages",
+        "scaling",
+        "cache",
+        "ratios",
+        "roofline",
+        "facts",
+        "history",
+        "verdicts",
+    ):
         assert f'data-figure="{name}"' in page
-    assert "harness run --night NAME" in page  # one commit has no history yet
+
+
+def test_one_commit_has_neither_history_nor_verdicts_and_is_told_how_to_get_them():
+    rows = load(RESULTS)
+    page = render(assemble(rows[rows["jax"] == "0.12.0.1"], against_baseline(RESULTS)))
+    for name in ("history", "verdicts"):
+        assert f'data-figure="{name}"' not in page
+    assert "harness run --night NAME" in page
 
 
 def test_nothing_is_loaded_from_elsewhere(hostile_page):
