@@ -15,7 +15,7 @@ if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
 from made_pages import made_pages  # noqa: E402
-from repository_links import Repository  # noqa: E402
+from repository_links import Repository, outside_fences  # noqa: E402
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _repositories: dict[str, Repository] = {}
 """By configuration file."""
+
+_CODE_IN_A_TABLE = re.compile(r"^\|.*`.*$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -44,10 +46,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links go where the repository's files are in the site."""
-    return _repositories[config.config_file_path].with_links_of_the_site(
-        page.file.src_uri, markdown
+    """Let links go where the repository's files are in the site, and show bars in code as bars."""
+    repository = _repositories[config.config_file_path]
+    return outside_fences(
+        repository.with_links_of_the_site(page.file.src_uri, markdown),
+        lambda text: _CODE_IN_A_TABLE.sub(_with_bars, text),
     )
+
+
+def _with_bars(row: re.Match[str]) -> str:
+    r"""Return a row of a table with `|` for `\|` in code: GitHub takes the backslash away there."""
+    return re.sub(r"`[^`]*`", lambda code: code[0].replace(r"\|", "|"), row[0])
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:

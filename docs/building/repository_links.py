@@ -49,7 +49,7 @@ class Repository:
             page = self._page.get(target + anchor) or self._page.get(target)
             return posixpath.relpath(page, folder or ".") + anchor if page else found[0]
 
-        return _outside_fences(markdown, lambda text: _LINK.sub(moved, text))
+        return outside_fences(markdown, lambda text: _LINK.sub(moved, text))
 
     def _target(self, uri: str, path: str) -> str:
         """Return what a link on the page `uri` means, as a path from the top of the repository."""
@@ -80,7 +80,8 @@ def _unsearched(text: str) -> str:
     return f"---\nsearch:\n  exclude: true\n---\n\n{text}"
 
 
-def _outside_fences(markdown: str, change: Callable[[str], str]) -> str:
+def outside_fences(markdown: str, change: Callable[[str], str]) -> str:
+    """Return a text with everything but its fenced blocks changed."""
     parts, end = [], 0
     for fenced in _FENCED.finditer(markdown):
         parts += [change(markdown[end : fenced.start()]), fenced[0]]

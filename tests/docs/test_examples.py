@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from pathlib import Path
 
 import pytest
-import typer
 
-from harness.cli import app
 from tests.docs import examples, pages
 from tests.docs.transcript import PAGE as TRANSCRIPT
 
 PAGES = pages.pages()
 WRITTEN_BY_A_COMMAND = ("docs/cache/probe.md",)
 """Pages of results with the command that wrote them; tests/cache/test_probing.py compares them."""
-HARNESS = re.compile(r"(?:^|&& |\$ )(?:[A-Z_]+=\S+ )*(harness [^\n]*)", re.MULTILINE)
 
 
 def runs_here(page):
@@ -42,45 +37,6 @@ def test_an_example_that_is_not_run_says_why_or_where(page):
             assert len(reason.split()) > 2, f"{block.where}: why is it not executed?"
         if elsewhere is not None:
             assert (pages.ROOT / elsewhere).is_file(), f"{block.where}: there is no {elsewhere}"
-
-
-def options_of(command):
-    return {name for parameter in command.params for name in parameter.opts} | {"-h", "--help"}
-
-
-def unknown(line):
-    """Return the word or option of a line of `harness` that no command knows, or nothing."""
-    words = shlex.split(line, comments=True)[1:]
-    command = typer.main.get_command(app)
-    # What follows -- is another program's.
-    words = words[: words.index("--")] if "--" in words else words
-    for word in words:
-        if word in ("&&", "|", ">", "<") or word.startswith((">", "2>")):
-            return ""
-        if hasattr(command, "commands") and word.startswith("-") and "run" in command.commands:
-            command = command.commands["run"]  # harness profile [OPTIONS] -- PROGRAM
-        if hasattr(command, "commands") and not word.startswith("-"):
-            if word not in command.commands:
-                return word
-            command = command.commands[word]
-        elif re.match(r"--?[a-zA-Z]", word) and word.partition("=")[0] not in options_of(command):
-            return word
-    return ""
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_command_of_a_page_is_one_that_there_is(page):
-    for block in pages.blocks(page):
-        if block.runs == "sh":
-            for line in HARNESS.findall(block.text.replace("\\\n", " ")):
-                assert not unknown(line), f"{block.where}: harness knows no {unknown(line)}: {line}"
-
-
-def test_an_unknown_command_or_option_would_be_noticed():
-    assert unknown("harness measure Gelu") == "measure"
-    assert unknown("harness run Gelu --efort quick") == "--efort"
-    assert not unknown("harness run Gelu --effort quick   # --efort")
-    assert not unknown("harness profile -o now -- python train.py --steps 3")
 
 
 def test_an_example_that_fails_and_has_no_mark_is_found(tmp_path, monkeypatch):

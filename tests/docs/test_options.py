@@ -1,49 +1,88 @@
-"""Every option that a page names is one that its command takes."""
+"""Every command of `harness` that a page names is one that there is, with options that it takes."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+import shlex
+from collections.abc import Iterator
 
 import pytest
 import typer.main
 
 from harness.cli import app
+from tests.docs import pages
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-CALL = re.compile(r"(?<![\w./-])harness (?P<name>[a-z]+)\b(?P<rest>[^`#\n]*)")
-"""A command as it stands in running text or in a block, up to a comment."""
-
-
-def unknown_options(text: str) -> list[str]:
-    """Return `command --option` for each that no such command takes."""
-    root = typer.main.get_command(app)
-    unknown = []
-    for call in CALL.finditer(text):
-        command = root.commands.get(call["name"])
-        if command is None:  # "harness" in running text
-            continue
-        own, dashes, _ = re.split(r" && |[|;]", call["rest"])[0].partition(" -- ")
-        words = own.split()
-        if words and words[0] in getattr(command, "commands", {}):
-            command = command.commands[words.pop(0)]
-        elif call["name"] == "profile" and dashes:
-            command = command.commands["run"]
-        taken = {name for parameter in command.params for name in parameter.opts}
-        for word in words:
-            option = word.strip("()[].,").partition("=")[0]
-            if re.fullmatch(r"--?[a-z][\w-]*", option) and option not in {*taken, "-h", "--help"}:
-                unknown.append(f"{call['name']} {option}")
-    return unknown
+IN_A_BLOCK = re.compile(r"(?:^|&& |\$ )(?:[A-Z_]+=\S+ )*(harness [^\n]*)", re.MULTILINE)
+IN_A_SENTENCE = re.compile(r"`((?:[A-Z_]+=\S+\s+)*harness\s+[a-z][^`]*)`")
+FENCED = re.compile(r"^(```+).*?^\1$", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_names_options_that_there_are(page):
-    assert unknown_options(page.read_text()) == []
+def commands(page: str, text: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yield each command of a page with where it stands: in its blocks, and between backticks."""
+    for block in pages.blocks(page, text):
+        if block.runs == "sh":
+            for line in IN_A_BLOCK.findall(block.text.replace("\\\n", " ")):
+                yield block.where, line
+    if text is None:
+        text = (pages.ROOT / page).read_text(encoding="utf-8")
+    for said in IN_A_SENTENCE.findall(FENCED.sub("", text)):
+        yield page, re.sub(r"^.*?(?=harness\s)", "", " ".join(said.split()))
 
 
-def test_one_that_is_gone_would_be_seen():
-    text = "harness profile --lively -- python a.py --steps 3  # --no\nand `harness run --efort 3`"
-    assert unknown_options(text) == ["profile --lively", "run --efort"]
+def options_of(command):
+    return {name for parameter in command.params for name in parameter.opts} | {"-h", "--help"}
+
+
+def unknown(line: str) -> str:
+    """Return the word or option of a line of `harness` that no command knows, or nothing."""
+    words = shlex.split(line, comments=True)[1:]
+    command = typer.main.get_command(app)
+    # What follows -- is another program's.
+    dashes = "--" in words
+    words = words[: words.index("--")] if dashes else words
+    for word in words:
+        if word in ("&&", "|", ">", "<") or word.startswith((">", "2>")):
+            return ""
+        nested = getattr(command, "commands", {})
+        if word.startswith("-"):
+            if "run" in nested and dashes:
+                command = nested["run"]  # harness profile [OPTIONS] -- PROGRAM
+            option = word.partition("=")[0]
+            if re.fullmatch(r"--?[a-zA-Z][\w-]*", option) and option not in options_of(command):
+                return option
+        elif nested:
+            if word not in nested and not ("run" in nested and dashes):
+                return word
+            command = nested.get(word, command)
+    return ""
+
+
+@pytest.mark.parametrize("page", pages.pages())
+def test_every_command_and_option_of_a_page_is_one_that_there_is(page):
+    wrong = [
+        f"{where}: `{line}`: harness knows no {unknown(line)}"
+        for where, line in commands(page)
+        if unknown(line)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("harness measure Gelu", "measure"),
+        ("harness run Gelu --efort quick", "--efort"),
+        ("harness cache doktor DIR", "doktor"),
+        ("harness profile --lively -- python a.py --steps 3", "--lively"),
+        ("harness run Gelu --effort quick   # --efort", ""),
+        ("harness profile -o now -- python train.py --steps 3", ""),
+    ],
+)
+def test_an_unknown_command_or_option_is_noticed(line, said):
+    assert unknown(line) == said
+
+
+def test_commands_are_found_in_blocks_and_in_sentences():
+    text = "As `harness\nrun --on` and `HARNESS_FRESH=1 harness show`:\n\n    harness list  # a\n"
+    found = [line for _, line in commands("page.md", text)]
+    assert found == ["harness list  # a", "harness run --on", "harness show"]

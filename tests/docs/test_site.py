@@ -19,6 +19,7 @@ import pytest
 import typer.main
 
 import harness
+import harness.errors
 from harness.cli import app
 from tests.report.conftest import start_browser, wait_until
 
@@ -103,12 +104,38 @@ def test_every_heading_of_a_file_is_one_of_its_page(pages, site):
         assert pages[site / uri].headings >= given, file
 
 
+def test_a_table_of_a_file_is_a_table_of_its_page(pages):
+    """A row that an empty line parts from its table is text, with its bars."""
+    assert [path.name for path in pages if re.search(r"<p>\s*\|", path.read_text())] == []
+
+
+def test_a_bar_in_the_code_of_a_table_is_shown_without_its_backslash(pages):
+    assert not [path for path in pages if re.search(r"<code>[^<]*\\\|", path.read_text())]
+
+
+def test_the_glossary_explains_a_noun_once():
+    rows = re.findall(r"^\| (\*\*.*?) \|", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    assert len(rows) > 40
+    assert len(rows) == len(set(rows))
+
+
+def test_every_exit_code_is_explained_once():
+    page = (ROOT / "docs/cookbook.md").read_text().partition("## Exit codes")[2]
+    codes = [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
+    assert codes == [0, 1, 2, 3, 4, 5, 6, 70, 130]
+
+
 def test_the_reference_holds_every_public_name_with_its_arguments(pages, site):
     reference = [path for path in pages if path.parent == site / "reference"]
     anchors = {anchor for path in reference for anchor in pages[path].anchors}
     texts = "".join(path.read_text() for path in reference)
     for name in harness.__all__:
         assert f"harness.{name}" in (texts if name == "__version__" else anchors), name
+    for name, found in vars(harness.errors).items():
+        if isinstance(found, type) and found.__module__ == "harness.errors":
+            assert f"harness.errors.{name}" in anchors, name
+    for name in ("ledger", "summarize", "frame", "LedgerError"):
+        assert f"harness.cache.ledger.{name}" in anchors, name
     measuring = (site / "reference" / "measuring.html").read_text()
     for argument in ("workloads", "effort", "with_baselines", "memory_limit_bytes"):
         assert f"<code>{argument}</code>" in measuring
