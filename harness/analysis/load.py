@@ -16,7 +16,8 @@ import pandas as pd
 from harness.analysis import asv_results, parquet_read
 from harness.analysis.frame import to_frame
 from harness.analysis.machines import warn_of_shared_names
-from harness.analysis.record_rows import Collector, read_records
+from harness.analysis.record_rows import Collector
+from harness.analysis.record_view import read_records
 from harness.analysis.where import Where, choose_columns, filtered
 from harness.errors import HarnessWarning, UsageError
 from harness.records import Problems, Record

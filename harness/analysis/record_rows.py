@@ -1,8 +1,7 @@
 """Rows from records: one per case and stage, over all processes that measured the case.
 
-A tree may hold hundreds of thousands of records, so only the fields that a row needs are decoded,
-a record is reduced to one value per stage as soon as it is read, and medians are taken for all
-groups of one size at once.
+A tree may hold hundreds of thousands of records, so a record is reduced to one value per stage as
+soon as it is read, and medians are taken for all groups of one size at once.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ import math
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from harness.analysis.case_facts import CaseFacts, ComparisonView, TotalsView, sides
+from harness.analysis.case_facts import CaseFacts, ComparisonView, sides
 from harness.analysis.frame import NO_MOMENT, STAGE_ORDER, Rows, objects, order_of, to_moment
+from harness.analysis.record_view import RecordView
 from harness.analysis.row_statistics import (
     FAILED,
     OK,
@@ -31,62 +29,7 @@ from harness.analysis.row_statistics import (
     Tally,
 )
 from harness.comparison import Comparison
-from harness.records import (
-    CALIBRATED_BY,
-    STAGES,
-    Problems,
-    Record,
-    plain_axes,
-    read_file_as,
-    value_ns,
-)
-
-
-class _Stage(msgspec.Struct, gc=False):
-    """The fields of :class:`harness.records.StageSamples` that a row needs."""
-
-    samples_ns: list[float] = msgspec.field(default_factory=list)
-    refused: dict[str, int] | None = None
-    reason: str = ""
-
-
-class RecordView(msgspec.Struct, gc=False):
-    """The fields of :class:`harness.records.Record` that a row needs."""
-
-    schema: int
-    key: str
-    replicate: str
-    workload: str
-    version: str
-    axes: dict[str, Any]
-    transform: str
-    target: str
-    scenario: str
-    status: str
-    machine: str
-    env: str
-    commit: str
-    commit_date_ms: int | None
-    effort: str
-    started_at_ms: int
-    python: str
-    jax: str
-    jaxlib: str
-    precision: str = ""
-    reason: str = ""
-    stages: dict[str, _Stage] = msgspec.field(default_factory=dict)
-    reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
-    fingerprint: str = ""
-    facts: TotalsView | None = None
-    comparison: ComparisonView | None = None
-    entry_bytes: int = 0
-    dirty: str = ""
-    night: str = ""
-    static: list[str] = []
-    environment: msgspec.Raw = msgspec.Raw()
-
-
-_decoder = msgspec.json.Decoder(RecordView)
+from harness.records import CALIBRATED_BY, STAGES, Record, plain_axes, value_ns
 
 _CASE_COLUMNS = (
     *("machine", "commit", "env", "python", "jax", "jaxlib"),
@@ -96,35 +39,6 @@ _CASE_COLUMNS = (
 """Text that is the same in all records of a case."""
 
 _STATUS = {"ok": OK, "refused": REFUSED, "skipped": SKIPPED}
-
-
-def read_records(path: Path, problems: Problems) -> Iterator[RecordView]:
-    """Yield what rows need of the records of one file; a file that holds none is counted as one.
-
-    Without that, each line of a foreign text file would count as a corrupt one.
-    """
-    before = problems.corrupt, problems.torn, problems.other_schema
-    said = len(problems.files)
-    found = False
-    for record in read_file_as(_decoder, path, problems):
-        found = True
-        yield record
-    bad = (problems.corrupt, problems.torn) != before[:2]
-    if bad and not found and problems.other_schema == before[2] and not _looks_like_ours(path):
-        problems.corrupt, problems.torn = before[:2]
-        problems.unreadable += 1
-        del problems.files[said:]
-        problems.note(path, "no records in it")
-
-
-def _looks_like_ours(path: Path) -> bool:
-    try:
-        with path.open("rb") as handle:
-            head = handle.read(2**20)
-    except OSError:
-        return False
-    opening = b'{"schema":'
-    return opening in head or opening.startswith(head)
 
 
 class _Case:

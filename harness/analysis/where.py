@@ -18,7 +18,7 @@ from harness.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
-    from harness.analysis.record_rows import RecordView
+    from harness.analysis.record_view import RecordView
 
 LISTS = ("samples", "calibrated_samples")
 """Columns that hold a list of floats in each row."""

@@ -21,7 +21,8 @@ HELP = """How often are verdicts wrong on this machine? Measure it, and store th
   harness aa                            two identical arms, one after the other
   harness aa --pairs 3 --power          three pairs, and how often a slow-down is found
   harness aa -s Gelu --effort 6x1       a quick look: one workload, little effort
-  harness aa --name 2026-11-20          another run; without a name the last one goes on
+  harness aa --name 2026-11-20          another run; without a name the last one goes on, of the
+                                        same workloads, cases and targets
 
 Identical arms: each pair is the whole sweep twice, one after the other. Whatever is called faster
 or slower is a false alarm. `asv` shows how many asv's own rule would have raised on the same data.
@@ -89,7 +90,8 @@ def aa(
         seed=seed,
     )
     context = sweeping.local_context(results, benchmarks, machine)
-    run = arms.name_of_run(context, level.name, name)
+    chosen = [sorted(given or []) for given in (select, case, target)]
+    run = arms.name_of_run(context, level.name, name, chosen)
     try:
         with terminal.progress() as on_progress:
             found = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
@@ -101,12 +103,14 @@ def aa(
         raise typer.Exit(SOME_FAILED if found.failed else NOTHING_MEASURED)
     file = summing.file_of(context, run)
     earlier = summing.read(file)
-    rates = summing.rates_of(found, context, level.name, earlier.power if earlier else ())
+    power_before = earlier.power if earlier else ()
+    rates = summing.rates_of(found, context, level.name, power_before, any(chosen))
     summing.write(file, rates)
     _print(rates)
     print(f"{found.measured} records measured, {found.reused} were there. Stored in {file}")
-    if found.failed or broken:
+    if found.failed:
         _say(f"{found.failed} records are of cases that failed; they are not counted.")
+    if found.failed or broken:
         raise typer.Exit(SOME_FAILED)
 
 

@@ -6,18 +6,23 @@ import enum
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli import options
-from harness.errors import StoreError, UsageError
+from harness.cli import files, options
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import pandas as pd
     from rich.console import Console
 
     from harness.analysis.verdicts.compare import Comparison
+    from harness.records import Record
+
+    Records = Sequence[Iterable[Record]]
 
 FINE, SOMETHING_SLOWER, NOTHING_COMPARABLE = 0, 1, 4
 
@@ -129,18 +134,12 @@ def compare(
         raise UsageError("--explain is for reading: leave --format out.")
     if live and across:
         raise UsageError("--live measures both arms on this machine: leave --across out.")
+    chosen = select or [], stage or [], case or []
     if live:
-        comparison, records = _measured(
-            a, b, results, select or [], stage or [], case or [], effort, seed, benchmarks
-        )
-        show(comparison, format_, output, every, records if explain else None)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        comparison = _stored(a, b, results, select or [], stage or [], case or [], across or [])
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        _say(message)
-    narrowed = bool(select or stage or case)
-    show(comparison, format_, output, every, results if explain else None, narrowed)
+        comparison, records = _measured(a, b, results, *chosen, effort, seed, benchmarks)
+    else:
+        comparison, records = _stored(a, b, results, *chosen, across or [])
+    show(comparison, format_, output, every, records if explain else None, any(chosen))
 
 
 def _measured(
@@ -153,13 +152,12 @@ def _measured(
     effort: str,
     seed: int | None,
     benchmarks: Path,
-) -> tuple[Comparison, Path]:
-    """Return the comparison of two arms that are measured now, and where their records are."""
-    from harness.analysis.verdicts.arms import Arm
+) -> tuple[Comparison, Records]:
+    """Return the comparison of two arms that are measured now, and the records of each."""
     from harness.analysis.verdicts.compare import comparison_between
     from harness.cli import live
 
-    frame_a, frame_b, on, records = live.measure(
+    found = live.measure(
         a,
         b,
         select=select,
@@ -169,10 +167,10 @@ def _measured(
         benchmarks=benchmarks,
         results=results,
     )
-    arms = (Arm(a, frame_a), Arm(b, frame_b))
-    return comparison_between(
-        *arms, results=results, interleaved=True, stages=stage, on=on
-    ), records
+    comparison = comparison_between(
+        *found.arms, results=results, interleaved=True, stages=stage, on=found.on
+    )
+    return comparison, found.records
 
 
 def _stored(
@@ -183,16 +181,27 @@ def _stored(
     stage: list[str],
     case: list[str],
     across: list[Across],
-) -> Comparison:
+) -> tuple[Comparison, Records]:
+    """Return the comparison of two arms that were measured before, and the records of each."""
     from harness.analysis.load import load
     from harness.analysis.verdicts.compare import comparison_of
+    from harness.analysis.verdicts.explaining import stored_records
 
-    frame: pd.DataFrame | None = None
-    if results.exists():
-        frame = load(results)
-    return comparison_of(
-        frame, a, b, select=select, stages=stage, cases=case, results=results, across=across
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        comparison = comparison_of(
+            load(results) if results.exists() else None,
+            a,
+            b,
+            select=select,
+            stages=stage,
+            cases=case,
+            results=results,
+            across=across,
+        )
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        _say(message)
+    return comparison, [stored_records(arm, results) for arm in (comparison.a, comparison.b)]
 
 
 def show(
@@ -200,20 +209,20 @@ def show(
     format_: options.Format,
     output: Path | None,
     every: bool,
-    explain: Path | None = None,
+    records: Records | None = None,
     narrowed: bool = False,
 ) -> None:
-    """Write a comparison, and exit with its code; `explain` is the tree that holds the records."""
+    """Write a comparison, and exit with its code; with `records` of its arms, explain it."""
     from harness.analysis.verdicts import formats, markdown
 
     if format_ is options.Format.table:
-        _table(comparison, output, every, explain, narrowed)
+        _table(comparison, output, every, records, narrowed)
     elif format_ is options.Format.markdown:
-        write(markdown.to_markdown(comparison, every), output)
+        files.write(markdown.to_markdown(comparison, every), output)
     elif format_ is options.Format.json:
-        write(formats.to_json(comparison), output)
+        files.write(formats.to_json(comparison), output)
     else:
-        write(formats.to_csv(comparison).rstrip("\n"), output)
+        files.write(formats.to_csv(comparison).rstrip("\n"), output)
     verdicts = set(comparison.frame["verdict"])
     if not verdicts - {"incomparable"}:
         _say(
@@ -224,14 +233,18 @@ def show(
 
 
 def _table(
-    comparison: Comparison, output: Path | None, every: bool, explain: Path | None, narrowed: bool
+    comparison: Comparison,
+    output: Path | None,
+    every: bool,
+    records: Records | None,
+    narrowed: bool,
 ) -> None:
     from rich.console import Console
 
     from harness.analysis.verdicts import by_stage, environments, explaining, listing
     from harness.cli import terminal
 
-    handle = open_(output) if output is not None else None
+    handle = files.open_(output) if output is not None else None
     console = Console(file=handle, width=200, highlight=False) if handle else terminal.console
 
     def say(text: str, style: str | None = None) -> None:
@@ -246,8 +259,8 @@ def _table(
     if len(overview):
         _print_rows(console, overview)
         say("")
-    if explain is not None:
-        for text in explaining.explained(comparison, explain, narrowed):
+    if records is not None:
+        for text in explaining.explained(comparison, records, narrowed):
             say(f"\n{text}")
         say("")
     else:
@@ -275,30 +288,6 @@ def _print_rows(console: Console, rows: pd.DataFrame) -> None:
     for row in rows.itertuples(index=False):
         table.add_row(*(Text(str(cell)) for cell in row))
     console.print(table)
-
-
-def write(text: str, output: Path | None) -> None:
-    """Write text into a file, or print it."""
-    if output is None:
-        print(text)
-        return
-    with open_(output) as handle:
-        handle.write(text + "\n")
-
-
-def open_(output: Path) -> TextIO:
-    """Open a file to write, whose folder may not be there yet.
-
-    Raises:
-        StoreError: if it cannot be written.
-    """
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        return output.open("w", encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"{output} cannot be written: {error.strerror or error}. Choose another place with -o."
-        ) from error
 
 
 def _say(text: str) -> None:

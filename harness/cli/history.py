@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from harness.cli import options
+from harness.cli import files, options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +31,9 @@ HELP = """Where did a series of commits or nights change, and what else changed 
 
 \b
 Reading a row:
-  change    slower; faster; environment: execute or dispatch changed though the program is the
-            same; incomparable (--cuts): the workload or the effort changed. `new`: one night
-            shows it so far, the next confirms it or it is gone.
+  change    slower; faster; environment: execute, dispatch or load changed though the program is
+            the same; incomparable (--cuts): the workload, the effort or the machine changed.
+            `new`: one night shows it so far, the next confirms it or it is gone.
   ratio     level after / level before; above 1 is slower.
   points    nights or commits that the levels before | after rest on.
   commits   last that is not changed..first that is: the cause lies in between.
@@ -61,7 +61,8 @@ def history(
     cuts: Annotated[
         bool,
         typer.Option(
-            "--cuts", help="Also where a series was cut: the workload or the effort changed."
+            "--cuts",
+            help="Also where a series was cut: the workload, the effort or the machine changed.",
         ),
     ] = False,
     format_: Annotated[
@@ -102,7 +103,7 @@ def history(
     if lacking and found.empty:
         _say(f"{path}: {lacking}")
         raise typer.Exit(NOTHING_COMPARABLE)
-    _print(found, format_, output)
+    _print(found, format_, output, since)
     if figure is not None:
         from harness.analysis.history import figure as drawing
 
@@ -122,46 +123,36 @@ def _of_stages(frame: pd.DataFrame, stages: list[str]) -> pd.DataFrame:
     return frame[frame["stage"].isin(stages)] if stages else frame
 
 
-def _print(found: pd.DataFrame, format_: options.Format, output: Path | None) -> None:
+def _print(found: pd.DataFrame, format_: options.Format, output: Path | None, since: str) -> None:
     from harness.analysis.history import texts
 
     if format_ is options.Format.table and output is None:
-        _print_table(found)
+        _print_table(found, since)
         return
     if format_ is options.Format.csv:
-        text = found.to_csv(index=False)
+        text = found.to_csv(index=False).rstrip("\n")
     elif format_ is options.Format.json:
-        text = f"{texts.to_json(found)}\n"
+        text = texts.to_json(found)
     elif format_ is options.Format.markdown:
-        text = f"{texts.markdown(found)}\n"
+        text = texts.markdown(found)
     else:
-        text = f"{texts.table(found).to_string(index=False)}\n"
-    if output is None:
-        sys.stdout.write(text)
-        return
-    _write(text, output)
-    _say(f"{len(found)} change points written to {output}")
+        text = texts.table(found).to_string(index=False)
+    files.write(text, output)
+    if output is not None:
+        _say(f"{len(found)} change points written to {output}")
 
 
-def _write(text: str, output: Path) -> None:
-    from harness.errors import StoreError
-
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"{output} cannot be written: {error.strerror or error}. Choose another place with "
-            "--output."
-        ) from error
-
-
-def _print_table(found: pd.DataFrame) -> None:
+def _print_table(found: pd.DataFrame, since: str) -> None:
     from harness.analysis.history import texts
     from harness.cli.terminal import console
 
     if found.empty:
-        console.print("No change point: no step is as large as what counts in its stage.")
+        after = f" since {since}" if since else ""
+        console.print(
+            f"No change point{after}: no step is as large as what counts in its stage.",
+            markup=False,
+            soft_wrap=True,
+        )
         return
     rows = texts.table(found)
     if console.width < WIDE:

@@ -8,14 +8,28 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from harness.analysis.verdicts.arms import Arm
+    from harness.records import Record
 
 INTERRUPTED = 130
+
+
+class Measured(NamedTuple):
+    """Two arms that took turns."""
+
+    arms: tuple[Arm, Arm]
+    on: tuple[str, ...]
+    """Columns in which they differ by intention."""
+    records: tuple[list[Record], list[Record]]
+    """Of each arm, replicates named by round."""
+    folder: Path
+    """Where the records stay: in `RESULTS/MACHINE/live/`, where :func:`harness.load` does not look.
+    """
 
 
 def measure(
@@ -28,15 +42,11 @@ def measure(
     seed: int | None = None,
     benchmarks: Path = Path("benchmarks"),
     results: Path = Path("results"),
-) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...], Path]:
-    """Measure two arms in turns, showing progress and warnings.
-
-    Returns:
-        Both frames, the columns in which the arms differ by intention (what
-        `compare_arms(a, b, interleaved=True, on=...)` takes), and where the records stay: in
-        `RESULTS/MACHINE/live/`, where :func:`harness.load` does not look.
-    """
+) -> Measured:
+    """Measure two arms in turns, showing progress and warnings."""
     from harness import environment, live, sampling
+    from harness.analysis.load import frame_of
+    from harness.analysis.verdicts.arms import Arm
     from harness.cli import terminal
 
     first, second = (live.parse(text, sys.executable) for text in (a, b))
@@ -52,14 +62,15 @@ def measure(
         warnings.simplefilter("always")
         try:
             with terminal.progress() as on_progress:
-                frames = live.run_live(a, b, options, on_progress)
+                records = live.run_live(a, b, options, on_progress)
         except KeyboardInterrupt:
             _say("interrupted before both arms had finished a round: nothing to compare.")
             raise typer.Exit(INTERRUPTED) from None
     for warning in caught:
         _say(str(warning.message))
     _say(f"records: {folder}")
-    return *frames, live.differing_columns(first, second), folder
+    arms = Arm(a, frame_of(records[0])), Arm(b, frame_of(records[1]))
+    return Measured(arms, live.differing_columns(first, second), records, folder)
 
 
 def _say(text: str) -> None:

@@ -17,7 +17,7 @@ from harness.analysis.choose import INSTRUMENTS
 from harness.error_rates.effects import Effects
 from harness.errors import UsageError
 from harness.injection import Injected, name
-from harness.records import Record, plain_axes, values_ns
+from harness.records import Record, digest, plain_axes, values_ns
 from harness.sweeping import Context, Options, Outcome, Progress, sweep
 from harness.workload import Case, Workload
 
@@ -47,8 +47,13 @@ def folder_of(results: Path, machine: str) -> Path:
     return results / machine / "aa"
 
 
-def name_of_run(context: Context, effort: str, given: str = "") -> str:
+def name_of_run(
+    context: Context, effort: str, given: str = "", chosen: Sequence[Sequence[str]] = ()
+) -> str:
     """Return the name of a run: the one `given`, else made of commit, environment and effort.
+
+    What was `chosen` to be measured (workloads, cases, targets) is part of it, so that a look at
+    one workload does not replace what is known of all.
 
     Raises:
         UsageError: it could not be part of a file's name.
@@ -58,7 +63,8 @@ def name_of_run(context: Context, effort: str, given: str = "") -> str:
             f"{given!r} is no name for a run: expected letters, digits, dots and hyphens, such as "
             "2026-11-20."
         )
-    return given or "-".join([context.commit.hash[:8] or "nocommit", context.env, effort])
+    some = [digest(*chosen)[:8]] if any(chosen) else []
+    return given or "-".join([context.commit.hash[:8] or "nocommit", context.env, effort, *some])
 
 
 def measure(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from harness.analysis.frame import axis_column
+from harness.analysis.verdicts.comparing import COLUMNS
 from harness.error_rates.effects import Effects
 from harness.error_rates.judging import CASE, case_rows, verdicts, without_fingerprints
 
@@ -37,7 +39,8 @@ def found_by_stage(
 
 
 def _verdict_on(found: pd.DataFrame, row: dict[str, Any]) -> str:
-    wanted = {column: row[column] for column in (*CASE, "stage")} | row["axes"]
+    wanted = {column: row[column] for column in (*CASE, "stage")}
+    wanted |= {axis_column(axis, COLUMNS): value for axis, value in row["axes"].items()}
     for judged in found.to_dict("records"):
         if all(judged[column] == value for column, value in wanted.items()):
             return str(judged["verdict"])

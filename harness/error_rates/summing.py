@@ -18,11 +18,16 @@ from harness.plan import Context
 
 
 def rates_of(
-    arms: Arms, context: Context, effort: str, earlier: Sequence[Power] = ()
+    arms: Arms,
+    context: Context,
+    effort: str,
+    earlier: Sequence[Power] = (),
+    narrowed: bool = False,
 ) -> ErrorRates:
     """Return what the arms of a run say of this machine.
 
     `earlier` is the power that the run has measured before; it is kept where there is none anew.
+    `narrowed` says that a user chose what was measured.
     """
     pairs = [(frame_of(a), frame_of(b)) for a, b in arms.pairs]
     flagged = judging.rates_by_stage(judging.judged_by_us(pairs))
@@ -49,6 +54,7 @@ def rates_of(
         asv_by_stage=by_asv,
         noise=judging.noise(pairs),
         power=found or list(earlier),
+        narrowed=narrowed,
     )
 
 

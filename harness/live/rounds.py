@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,9 +23,6 @@ from harness.records import Record
 from harness.sampling import Effort
 from harness.store import Store, record_files
 from harness.sweeping import Progress
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _GOOD = (0, 3)
 """Exit codes of `harness run` after which there are records: fine, and some cases failed."""
@@ -57,8 +53,8 @@ def run_live(
     b: str,
     options: LiveOptions,
     on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Measure two arms in turns and return their frames; replicates are named by round.
+) -> tuple[list[Record], list[Record]]:
+    """Measure two arms in turns and return their records; replicates are named by round.
 
     Ctrl-C ends it with the rounds that both arms have finished, and a warning; without any, it is
     raised again.
@@ -77,8 +73,6 @@ def run_live(
         HarnessWarning: nothing that is recorded differs between the arms, a variable did not
             reach JAX, other flags made the same programs, or it was stopped.
     """
-    from harness.analysis.load import frame_of
-
     arms = [parse(text, sys.executable) for text in (a, b)]
     records: tuple[list[Record], list[Record]] = ([], [])
     with contextlib.ExitStack() as stack:
@@ -103,7 +97,7 @@ def run_live(
                 raise
             text = f"stopped: {finished} of {options.effort.processes} rounds are compared"
             warnings.warn(text, HarnessWarning, stacklevel=2)
-    return frame_of(records[0]), frame_of(records[1])
+    return records
 
 
 def _rounds(

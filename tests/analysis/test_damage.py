@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harness
-from harness.analysis.record_rows import read_records
+from harness.analysis.record_view import read_records
 from harness.errors import HarnessWarning
 from harness.records import Problems, encode, read_file
 from tests.analysis.trees import failed, record

@@ -14,9 +14,10 @@ from harness.analysis.load import frame_of
 from harness.analysis.verdicts.error_rates import ErrorRates
 from harness.cli import app
 from harness.error_rates import effects, judging, power
-from harness.error_rates.arms import medians_ns
+from harness.error_rates.arms import medians_ns, name_of_run
 from harness.errors import HarnessWarning, UsageError
 from harness.injection import name
+from harness.sweeping import local_context
 from tests.analysis.trees import record
 from tests.sweeps import SUITES
 
@@ -58,6 +59,7 @@ def test_a_run_is_measured_stored_and_resumed(tmp_path):
     (file,) = (tmp_path / "box" / "aa").glob("*.json")
     rates = msgspec.json.decode(file.read_bytes(), type=ErrorRates)
     assert (rates.machine, rates.effort, rates.pairs) == ("box", "3x1", 1)
+    assert rates.narrowed
     assert rates.flagged.of == rates.flagged_by_asv.of == 5
     assert set(rates.flagged_by_stage) == set(rates.asv_by_stage) == {n.stage for n in rates.noise}
     assert all(len(noise.ratios) == 1 and noise.axes == {"size": 8} for noise in rates.noise)
@@ -148,6 +150,24 @@ def test_a_slow_down_is_judged_among_identical_rows():
     assert found.count(("compile", True)) == 10
     assert found.count(("compile", False)) == 10
     assert list(power.found_by_stage((same, same), slow, {"trace": 0.5})) == []
+
+
+def test_axes_that_are_called_like_columns_of_a_comparison_hide_no_slow_down():
+    same, slow = (
+        frame_of([msgspec.structs.replace(r, axes={"p": 1}) for r in arm({8: steady(seconds)})])
+        for seconds in (1.0, 1.2)
+    )
+    assert list(power.found_by_stage((same, same), slow, EFFECTS)) == [("compile", True)]
+
+
+def test_a_run_of_some_workloads_has_a_name_of_its_own(tmp_path):
+    context = local_context(tmp_path, SUITES, "box")
+    whole = name_of_run(context, "default")
+    assert name_of_run(context, "default", chosen=[[], [], []]) == whole
+    some = name_of_run(context, "default", chosen=[["Gelu"], [], []])
+    assert some.startswith(f"{whole}-")
+    assert some != name_of_run(context, "default", chosen=[[], ["Gelu"], []])
+    assert name_of_run(context, "default", "mine", [["Gelu"], [], []]) == "mine"
 
 
 def test_a_slow_down_is_sized_by_the_median_over_processes():

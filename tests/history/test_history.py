@@ -61,7 +61,7 @@ def test_the_environment_and_the_facts_are_said_and_what_is_equal_too():
     assert row["env"] == "py3.12-jax0.12.0.1"
 
 
-@pytest.mark.parametrize("stage", ["execute", "dispatch"])
+@pytest.mark.parametrize("stage", ["execute", "dispatch", "load"])
 def test_an_equal_program_that_runs_slower_is_the_environment(stage):
     times = stepped(factor=1.5)
     (equal,) = harness.history(frame_of(nights(times, stage=stage))).to_dict("records")

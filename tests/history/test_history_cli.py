@@ -79,7 +79,7 @@ def test_select_stage_and_since_narrow_it(tree):
 def test_no_change_point_is_said_and_is_no_failure(tree):
     done = run(tree, "--since", night_name(11))
     assert done.exit_code == 0
-    assert "No change point" in done.stdout
+    assert f"No change point since {night_name(11)}: " in done.stdout
 
 
 def test_a_stage_that_is_not_there_is_wrong_usage(tree):

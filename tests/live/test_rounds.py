@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.load import frame_of
+from harness.analysis.verdicts.compare import comparison_between
+from harness.analysis.verdicts.explaining import explained
+from harness.analysis.verdicts.listing import legend
 from harness.cli import live as cli
 from harness.errors import HarnessError, UsageError
 from harness.live import LiveOptions, run_live
@@ -82,14 +86,14 @@ def test_two_commits_are_measured_in_turns_until_it_is_stopped(project, tmp_path
     told = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        a, b = run_live(
+        records = run_live(
             "HEAD~1",
             "HEAD",
             options(effort="8x1", folder=tmp_path / "kept"),
             interrupted_at(7, told),
         )
     assert [str(w.message) for w in caught] == ["stopped: 2 of 8 rounds are compared"]
-    first, second = only(a), only(b)
+    first, second = map(only, map(frame_of, records))
     assert first["commit"] != second["commit"]
     assert first["fingerprint"] != second["fingerprint"]  # own benchmarks, own packages
     assert first["n_processes"] == second["n_processes"] == 2
@@ -109,16 +113,23 @@ def test_a_comparison_that_is_stopped_in_its_first_round_has_nothing(project):
 
 def test_the_command_sets_flags_of_one_arm_keeps_records_and_says_where(project, capsys):
     b_text = "set:XLA_FLAGS=--xla_cpu_enable_fast_math=true"
-    a, b, on, records = cli.measure(".", b_text, select=["Scale"], effort="1x1", seed=1)
-    assert on == ()
-    assert "fast_math" not in only(a)["environment"]
-    assert "--xla_cpu_enable_fast_math=true" in only(b)["environment"]
+    found = cli.measure(".", b_text, select=["Scale"], effort="1x1", seed=1)
+    a, b = found.arms
+    assert found.on == ()
+    assert "fast_math" not in only(a.rows)["environment"]
+    assert "--xla_cpu_enable_fast_math=true" in only(b.rows)["environment"]
     (folder,) = project.glob("results/*/live/*-1")
-    assert project / records == folder
+    assert project / found.folder == folder
     assert sorted(p.name for p in (folder / "round-1").iterdir()) == ["a", "b"]
     said = capsys.readouterr().err
     assert f"records: {folder.relative_to(project)}" in said
     assert "the arms' flags differ, but XLA built the same program for every case" in said
+    comparison = comparison_between(a, b, interleaved=True, stages=["compile"], on=found.on)
+    (text,) = explained(comparison, found.records, narrowed=True)
+    assert text.count("scale.Scale@cpu#1: ") == 2
+    assert "no records at hand" not in text
+    (_, said) = legend(comparison)[0].split("B takes longer; ")
+    assert said.startswith("as measured, because the processes took turns")
 
 
 def test_identical_arms_and_a_variable_that_does_not_reach_jax_are_told(project):

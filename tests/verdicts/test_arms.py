@@ -140,6 +140,7 @@ def test_a_comparison_can_be_narrowed_and_says_what_is_not_there():
     arms = (frame, "0.10.2", "0.11.2")
 
     assert len(harness.compare(*arms, select=["Work"], stages=["compile"], cases=["size=8"])) == 1
+    assert len(harness.compare(*arms, stages=["compile"], cases=["size=8", "size=9"])) == 1
     with pytest.raises(UsageError, match=r"No row has the stage 'link'. There are: compile"):
         harness.compare(*arms, stages=["link"])
     with pytest.raises(UsageError, match="No workload matches 'nope'"):
@@ -148,6 +149,12 @@ def test_a_comparison_can_be_narrowed_and_says_what_is_not_there():
         harness.compare(*arms, cases=["size=9"])
     with pytest.raises(UsageError, match="'depth=1' is no case: expected AXIS=VALUE"):
         harness.compare(*arms, cases=["depth=1"])
+
+
+def test_an_arm_that_is_longer_than_a_name_of_a_file_is_no_path():
+    text = "jax=0.10.2,target=cpu,env=" + "e" * 300
+    with pytest.raises(UsageError, match=r"fits no row: env is .*, not eee"):
+        resolve(text, arm())
 
 
 def test_words_without_results_are_refused():

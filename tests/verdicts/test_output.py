@@ -140,6 +140,22 @@ def test_markdown_folds_what_did_not_become_slower_or_faster(compare, tmp_path):
     assert "<sub>Error rates of box: unknown" in text
 
 
+def test_markdown_fits_into_a_comment_unless_every_row_is_wanted(compare, tmp_path):
+    about = {"n": 1, "stages": ("compile", "trace"), "workload": "family." + "LongName" * 8}
+    for commit in (COMMIT, OTHER):
+        found = [records(axes={"size": n}, commit=commit, **about)[0] for n in range(400)]
+        Store(store_path(tmp_path, "box", commit, found[0].env)).append(found)
+    arms = (COMMIT, OTHER, "-r", tmp_path, "--format", "markdown")
+
+    _, out, _ = compare(*arms)
+    assert len(out) < 65_536
+    assert "<summary>800 unsure</summary>" in out
+    assert "cut here, for the length that a comment may have: `--all` lists every row." in out
+    _, out, _ = compare(*arms, "--all")
+    assert len(out) > 65_536
+    assert "cut here" not in out
+
+
 def test_explain_shows_processes_samples_hosts_programs_and_the_rule(compare, tmp_path):
     folder = tree(tmp_path, factor=1.2, fingerprint="f" * 16)
     arguments = (COMMIT, OTHER, "-r", folder, "--stage", "compile", "--explain")
@@ -152,6 +168,29 @@ def test_explain_shows_processes_samples_hosts_programs_and_the_rule(compare, tm
     assert " / compile 1.0 ms = " in out
     assert "program: not known" in out
     assert "program ffffffffffff" in out
+
+
+def test_explain_divides_by_what_the_verdict_divided_by(compare, tmp_path):
+    measured = {"stages": ("compile", "execute"), "reference_ns": {"compile": 2e6, "loop": 4e6}}
+    for fields in (
+        {},
+        {"factor": 1.2, "jax": "0.11.2", "commit": OTHER},
+        {"factor": 1.2, "jax": "0.12.0", "commit": "e" * 40, "python": "3.12.1"},
+    ):
+        found = records(**fields, **measured)
+        Store(store_path(tmp_path, "box", found[0].commit, found[0].env)).append(found)
+    arms = ("0.10.2", "0.11.2", "-r", tmp_path, "--explain")
+
+    _, out, _ = compare(*arms, "--stage", "compile")
+    assert "calibrated: value / the Python loop of the same process" in out
+    assert out.count(" / loop 4.0 ms = ") == 16
+    _, out, _ = compare(COMMIT, COMMIT, "-r", tmp_path, "--explain", "--stage", "compile")
+    assert "calibrated: value / the reference's compile of the same process" in out
+    assert out.count(" / compile 2.0 ms = ") == 16
+    _, out, _ = compare("0.10.2", "0.12.0", "-r", tmp_path, "--explain", "--stage", "compile")
+    assert "raw: seconds" in out
+    assert out.count("#") == 16
+    assert " = " not in out.partition("A: box")[2]
 
 
 def test_explain_reads_the_records_of_files_and_does_without_records(compare, tmp_path):
@@ -188,6 +227,9 @@ def test_the_newest_error_rates_of_the_effort_come_first_and_bad_files_are_named
     assert stored_rates.newest(tmp_path, "box", "default").started_at_ms == 2
     assert stored_rates.newest(tmp_path, "box", "6x1").started_at_ms == 3
     assert stored_rates.newest(tmp_path, "elsewhere") is None
+    some = msgspec.structs.replace(rates_of([]), started_at_ms=9, narrowed=True)
+    (place / "some.json").write_bytes(msgspec.json.encode(some))
+    assert stored_rates.newest(tmp_path, "box", "default").started_at_ms == 2
     (place / "9.json").write_text("{}")
     with pytest.warns(HarnessWarning, match=r"9\.json are left out"):
         stored_rates.newest(tmp_path, "box")
@@ -251,12 +293,13 @@ def test_many_rows_begin_with_an_overview_by_stage(compare, many):
 
 
 def test_markdown_of_many_rows_has_the_overview_and_fits_a_comment(compare, many, monkeypatch):
-    monkeypatch.setattr(markdown, "MOST", 20)
+    monkeypatch.setattr(markdown, "MOST_CHARACTERS", 5_000)
     text = compare(COMMIT, OTHER, "-r", many, "--format", "markdown")[1]
 
     assert re.search(r"\| compile \| 50 \| 1\.[23]\d+ \| 50 \| 0 \| 0 \| 0 \|", text)
     assert text.index("| stage |") < text.index("### Slower")
-    assert "… and 30 more." in text
+    assert markdown.CUT in text
+    assert len(text) < 5_100
 
 
 def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio():

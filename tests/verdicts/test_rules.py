@@ -110,6 +110,34 @@ def test_the_more_rows_the_less_one_small_p_says():
     assert first["p_adjusted"] > alone["p_adjusted"]
 
 
+def test_rows_that_change_by_less_than_counts_do_not_lower_the_bar_for_the_others():
+    doubtful = records(spread=0.05), records(1.06, spread=0.05, seed=1)
+    sizes = range(100, 160)
+
+    def among(factor):
+        """Return the doubtful row's p among rows that changed by a factor, and all verdicts."""
+        a, b = ([*side] for side in doubtful)
+        for size in sizes:
+            a += records(axes={"size": size}, spread=0.002, seed=size)
+            b += records(factor, axes={"size": size}, spread=0.002, seed=-size)
+        found = compare_arms(frame_of(a), frame_of(b), stages=["compile"]).set_index("size")
+        return found["p_adjusted"], found["verdict"]
+
+    alone = only(*map(frame_of, doubtful))
+    p, verdict = among(1.03)
+    assert alone["ratio"] > 1.05
+    assert alone["p"] < 0.05
+    # Every other row surely differs, and none of them by as much as counts.
+    assert (p[list(sizes)] < 0.001).all()
+    assert set(verdict[list(sizes)]) == {"same"}
+    assert p[8] == pytest.approx(min(1, 61 * alone["p"]))
+    assert verdict[8] == "unsure"
+    # Changes that count are what a user looks for: they make a further one more likely.
+    p, verdict = among(1.3)
+    assert p[8] == pytest.approx(alone["p"])
+    assert verdict[8] == "slower"
+
+
 @pytest.mark.parametrize("stage", ["execute", "dispatch", "load"])
 def test_a_changed_time_of_an_equal_program_is_the_environment(stage):
     a = arm(stages=(stage,), fingerprint="f1")
@@ -228,6 +256,17 @@ def test_another_jax_is_calibrated_by_the_loop_because_the_reference_changes_wit
 
     assert (row["verdict"], row["basis"]) == ("slower", "calibrated")
     assert row["ratio"] == pytest.approx(2, rel=0.05)
+
+
+def test_another_scenario_is_calibrated_by_the_loop_because_the_reference_depends_on_it():
+    # In a process that reads all its programs from the cache, the reference compiles alone.
+    alone = {"trace": 1e6, "lower": 1e6, "compile": 1.25e6, "loop": 1e6}
+    stages = ("first_call", "start")
+    a, b = arm(stages=stages, scenario="cold"), arm(stages=stages, scenario="warm")
+    c = arm(stages=stages, scenario="warm", reference_ns=alone)
+    for other in (b, c):
+        frame = compare_arms(a, other, on=["scenario"], stages=["first_call"])
+        assert frame[["verdict", "basis"]].to_numpy().tolist() == [["same", "calibrated"]]
 
 
 def test_another_jax_is_raw_where_the_loop_is_not_known():

@@ -17,14 +17,12 @@ from harness.analysis.history.steps import CONFIRMED, Level, levels, state
 from harness.analysis.history.weights import weights
 from harness.analysis.machines import difference, hardware
 from harness.analysis.verdicts.effects import stage_effect
+from harness.analysis.verdicts.rules import RUNS_THE_PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
-
-RUN = frozenset({"execute", "dispatch"})
-"""Stages that do nothing but run the program: with an equal one, only the environment is left."""
 
 COLUMNS = (
     *("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage"),
@@ -53,8 +51,8 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
         `machine`, `workload`, `version`, a column per axis, `target`, `transform`, `precision`,
         `scenario`, `stage`; then
 
-        - `change`: `slower`, `faster`; `environment`: execute or dispatch changed, the program did
-          not; `incomparable`.
+        - `change`: `slower`, `faster`; `environment`: execute, dispatch or load changed, the
+          program did not; `incomparable`.
         - `state`: `confirmed`, or `new`: one point so far shows it, and the next must confirm it.
         - `night_before`, `commit_before`: of the last point before the step; `night_after`,
           `commit_after`: of the first point after it. The cause lies between the two.
@@ -134,7 +132,7 @@ def _step(
     one, other = found.iloc[before].to_dict(), found.iloc[after].to_dict()
     change = SLOWER if new.value > old.value else FASTER
     same = _same_program(one, other)
-    if same and other["stage"] in RUN:
+    if same and other["stage"] in RUNS_THE_PROGRAM:
         change = ENVIRONMENT
     return _around(one, other, axes) | {
         "change": change,

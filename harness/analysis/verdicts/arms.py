@@ -67,7 +67,7 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
     """
     if not text.strip():
         raise UsageError("An arm is empty: expected a commit, column=value, or a path.")
-    is_path = Path(text).exists()
+    is_path = _is_path(text)
     if "=" in text and not is_path:
         where = _pairs(text, _known(text, frame))
         return _selected(text, where, _known(text, frame), repository)
@@ -82,6 +82,13 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
     if not fits:
         raise UsageError(_nothing(text, _known(text, frame), repository))
     return _selected(text, fits, _known(text, frame), repository)
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # longer than any file's name, up to Python 3.12
+        return False
 
 
 def _known(text: str, frame: pd.DataFrame | None) -> pd.DataFrame:

@@ -77,9 +77,9 @@ def compare_arms(
         `basis` (`calibrated`, `raw`, `interleaved`, "" where nothing was compared),
         `fingerprint_a`, `fingerprint_b`. Float64, NaN where not known: `a_s`, `b_s`, the medians in
         seconds; `ratio`, B / A by the basis, above 1 for slower, with its 95 % interval `low` to
-        `high`; `p` for a ratio of 1, `p_adjusted` for the number of rows; `effect`, the smallest
-        that counts (0.05: 5 %); of rows across machines also `calibrated_ratio`, B / A of values
-        divided by the reference of their own machine. Int64: `n_a`, `n_b`, processes.
+        `high`; `p` for a ratio of 1, `p_adjusted` corrected for the number of rows; `effect`, the
+        smallest that counts (0.05: 5 %); of rows across machines also `calibrated_ratio`, B / A of
+        values divided by the reference of their own machine. Int64: `n_a`, `n_b`, processes.
 
     Raises:
         UsageError: `a` or `b` lacks columns that every frame has.
@@ -161,6 +161,7 @@ class _Comparison:
         self._across: dict[int, str] = {}
         self._numbers = {name: np.full(len(self._pairs), np.nan) for name in NUMBERS}
         self._low, self._high = (np.full(len(self._pairs), np.nan) for _ in range(2))
+        self._counts = np.zeros(len(self._pairs), bool)
         for number, (a, b) in enumerate(self._pairs):
             for name, row in (("a_s", a), ("b_s", b)):
                 self._numbers[name][number] = row["value"] if row else math.nan
@@ -197,11 +198,13 @@ class _Comparison:
                 numbers[name][members] = getattr(estimates, name)
             self._low[members] = estimates.equivalence_low
             self._high[members] = estimates.equivalence_high
-        numbers["p_adjusted"] = statistics.adjust(numbers["p"])
+        for number, pair in self._rows.items():
+            numbers["effect"][number] = noise.effect(*pair, self._axes)
+        self._counts = statistics.counting(numbers["ratio"], numbers["effect"])
+        numbers["p_adjusted"] = statistics.adjust(numbers["p"], self._counts)
         family = int(np.count_nonzero(~np.isnan(numbers["p"])))
-        for number, (row_a, row_b) in self._rows.items():
-            numbers["effect"][number] = noise.effect(row_a, row_b, self._axes)
-            self._said[number] = rules.decide(self._evidence(number, row_a, row_b, family))
+        for number, pair in self._rows.items():
+            self._said[number] = rules.decide(self._evidence(number, *pair, family))
 
     def _evidence(self, number: int, a: Row, b: Row, family: int) -> rules.Evidence:
         numbers, values = self._numbers, self._values[number]
@@ -215,6 +218,7 @@ class _Comparison:
             float(numbers["p_adjusted"][number]),
             family,
             float(numbers["effect"][number]),
+            bool(self._counts[number]),
             program_of(a, b),
             lambda: facts_difference(a, b),
             lambda: _environment_difference(a["environment"], b["environment"]),

@@ -67,3 +67,5 @@ class ErrorRates(msgspec.Struct):
     noise: list[Noise]
     power: list[Power]
     asv_by_stage: dict[str, Rate] = msgspec.field(default_factory=dict)
+    narrowed: bool = False
+    """A user chose some workloads, cases or targets: a run over all says more."""

@@ -14,6 +14,7 @@ from harness.analysis.frame import axis_column
 from harness.analysis.load import record_files_of
 from harness.analysis.tables import seconds_text
 from harness.analysis.verdicts import effects, rules
+from harness.analysis.verdicts.arms import Arm
 from harness.analysis.verdicts.compare import Comparison
 from harness.analysis.verdicts.comparing import either, paired_rows
 from harness.analysis.verdicts.incomparable import program_of
@@ -21,6 +22,7 @@ from harness.analysis.verdicts.listing import case_texts, ordered, ratio_text, r
 from harness.analysis.verdicts.pairing import axis_text
 from harness.analysis.verdicts.reference import LOOP, yardstick
 from harness.analysis.verdicts.rows import Row
+from harness.analysis.verdicts.values import CALIBRATED
 from harness.records import CALIBRATED_BY, Problems, Record, plain_axes, read_file, value_ns
 
 MOST = 20
@@ -34,12 +36,14 @@ _IDENTITY = (
 _Key = tuple[Any, ...]
 
 
-def explained(comparison: Comparison, results: Path | None, narrowed: bool) -> Iterator[str]:
+def explained(
+    comparison: Comparison, records: Sequence[Iterable[Record]], narrowed: bool
+) -> Iterator[str]:
     """Yield a text of several lines for each row: the worst 20, without `same` unless `narrowed`.
 
     Args:
         comparison: what to explain.
-        results: the tree that holds the records of arms that are no paths, or None.
+        records: of each arm, such as :func:`stored_records` gives; others among them do no harm.
         narrowed: the user chose the rows, so those that are `same` are explained too.
     """
     first, second, axes = paired_rows(comparison.a.rows, comparison.b.rows, comparison.on)
@@ -53,29 +57,31 @@ def explained(comparison: Comparison, results: Path | None, narrowed: bool) -> I
         frame = frame[frame["verdict"] != rules.SAME]
     chosen = frame.iloc[:MOST]
     pairs = [both[number] for number in chosen.index]
-    records = [
-        _records(
-            _files(arm.text if not arm.where else None, results), (p[side] for p in pairs), axes
-        )
-        for side, arm in enumerate((comparison.a, comparison.b))
+    known = [
+        _of_rows(of_arm, (p[side] for p in pairs), axes) for side, of_arm in enumerate(records)
     ]
     for row, case, pair in zip(rows_of(chosen), case_texts(chosen), pairs, strict=True):
         lines = [
             " · ".join(filter(None, (row["workload"], case, row["stage"]))) + f": {row['verdict']}"
         ]
-        lines += _said(row, pair)
-        for name, one, found in zip("AB", pair, records, strict=True):
-            lines += _side(name, one, found.get(_key(one, axes), []) if one else [])
+        by = _divisor(row, pair)
+        lines += _said(row, pair, by)
+        for name, one, found in zip("AB", pair, known, strict=True):
+            lines += _side(name, one, found.get(_key(one, axes), []) if one else [], by)
         yield "\n".join(lines)
     if len(frame) > MOST:
         yield f"{len(frame) - MOST} more rows are not explained: narrow with -s, --stage or --case."
 
 
-def _files(path: str | None, results: Path | None) -> list[Path]:
-    place = Path(path) if path is not None else results
-    if place is None or not place.exists() or place.suffix in (".parquet", ".json"):
-        return []
-    return record_files_of(place)
+def stored_records(arm: Arm, results: Path) -> Iterator[Record]:
+    """Yield the records behind an arm; `results` holds those of an arm that is no path.
+
+    Nothing where there are none, as in Parquet files and in what asv wrote.
+    """
+    place = Path(arm.text) if not arm.where else results
+    if place.exists() and place.suffix not in (".parquet", ".json"):
+        for path in record_files_of(place):
+            yield from read_file(path, Problems())
 
 
 def _key(row: Row, axes: Sequence[str]) -> _Key:
@@ -89,29 +95,36 @@ def _record_key(record: Record) -> _Key:
     return (*(getattr(record, name) for name in _IDENTITY), *(pair for pair in own if pair[1]))
 
 
-def _records(
-    files: Sequence[Path], rows: Iterable[Row | None], axes: Sequence[str]
+def _of_rows(
+    records: Iterable[Record], rows: Iterable[Row | None], axes: Sequence[str]
 ) -> dict[_Key, list[Record]]:
     """Return the records of rows, one per process, the latest of each."""
     wanted = {_key(row, axes) for row in rows if row is not None}
     workloads = {key[_IDENTITY.index("workload")] for key in wanted}
     found: dict[_Key, dict[str, Record]] = {}
-    for path in files:
-        for record in read_file(path, Problems()):
-            if record.workload not in workloads or record.comparison is not None:
-                continue
-            key = _record_key(record)
-            if key in wanted:
-                found.setdefault(key, {})[record.replicate] = record
+    for record in records:
+        if record.workload not in workloads or record.comparison is not None:
+            continue
+        key = _record_key(record)
+        if key in wanted:
+            found.setdefault(key, {})[record.replicate] = record
     return {key: list(processes.values()) for key, processes in found.items()}
 
 
-def _said(row: dict[str, Any], pair: tuple[Row | None, Row | None]) -> list[str]:
+def _divisor(row: dict[str, Any], pair: tuple[Row | None, Row | None]) -> str:
+    """Return what of the reference the compared values were divided by; "" for raw seconds."""
+    a, b = pair
+    if row["basis"] != CALIBRATED or a is None or b is None:
+        return ""
+    return "loop" if yardstick(a, b) == LOOP else CALIBRATED_BY.get(row["stage"], "")
+
+
+def _said(row: dict[str, Any], pair: tuple[Row | None, Row | None], by: str) -> list[str]:
     lines = [f"  rule: {row['reason']}"]
     a, b = pair
-    if row["basis"] and a is not None and b is not None:
-        by = "the Python loop" if yardstick(a, b) == LOOP else "the reference"
-        basis = {"calibrated": f"value / {by} of the same process"}.get(row["basis"], "seconds")
+    if row["basis"]:
+        divisor = "the Python loop" if by == "loop" else f"the reference's {by}"
+        basis = f"value / {divisor} of the same process" if by else "seconds"
         default = effects.stage_effect(row["stage"])
         p, corrected = _number(row["p"]), _number(row["p_adjusted"])
         raised = " (raised: this machine's A/A)" if row["effect"] > default else ""
@@ -133,7 +146,7 @@ def _number(value: float) -> str:
     return "none" if math.isnan(value) else f"{value:.2g}"
 
 
-def _side(name: str, row: Row | None, records: Sequence[Record]) -> list[str]:
+def _side(name: str, row: Row | None, records: Sequence[Record], by: str) -> list[str]:
     if row is None:
         return [f"  {name}: no row"]
     began = row["started_at"]
@@ -149,19 +162,18 @@ def _side(name: str, row: Row | None, records: Sequence[Record]) -> list[str]:
     ]
     lines = [f"  {name}: " + " · ".join(filter(None, about))]
     if records:
-        return lines + [f"    {_process(record, row['stage'])}" for record in records]
+        return lines + [f"    {_process(record, row['stage'], by)}" for record in records]
     values = ", ".join(f"{value:.4g}" for value in row["samples"])
     return [*lines, f"    no records at hand; seconds per process: {values or 'none'}"]
 
 
-def _process(record: Record, stage: str) -> str:
-    """Return a process in a line: its value, reference, samples, host and program."""
+def _process(record: Record, stage: str, by: str) -> str:
+    """Return a process in a line: its value, what that was divided by, samples, host, program."""
     found = record.stages.get(stage)
     if found is None or not found.samples_ns:
         why = found.reason if found is not None else record.reason
         return f"{record.replicate}: {record.status}: {why or 'no samples of this stage'}"
     value = value_ns(stage, found.samples_ns)
-    by = CALIBRATED_BY.get(stage, "")
     reference = record.reference_ns.get(by, math.nan)
     host = json.loads(bytes(record.environment) or b"{}").get("host", {})
     parts = [

@@ -19,10 +19,13 @@ MOST = {rules.SLOWER: 40, rules.FASTER: 40, rules.UNSURE: 10, rules.INCOMPARABLE
 HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
 
 LEGEND = (
-    "A, B: medians over processes, as measured. B / A: above 1, B takes longer; calibrated by a "
-    "reference in the same process unless marked raw; in brackets the 95 % interval.",
+    "A, B: medians over processes, as measured. B / A: above 1, B takes longer; {basis}; in "
+    "brackets the 95 % interval."
 )
 
+STORED = "calibrated by a reference in the same process unless marked raw"
+
+TURNS = "as measured, because the processes took turns"
 
 ACROSS = (
     "Across machines, raw seconds are compared: a verdict is on machine and program together. "
@@ -81,7 +84,8 @@ def found_across(frame: pd.DataFrame) -> list[str]:
 
 def legend(comparison: Comparison) -> tuple[str, ...]:
     """Return what the columns of the table mean."""
-    return (*LEGEND, *(ACROSS if comparison.across else ()))
+    said = LEGEND.format(basis=TURNS if comparison.interleaved else STORED)
+    return (said, *(ACROSS if comparison.across else ()))
 
 
 def footer(comparison: Comparison) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import re
 
 import pandas as pd
@@ -20,43 +21,60 @@ from harness.analysis.verdicts.listing import (
     table,
 )
 
-MOST = 200
-"""Rows of a table; GitHub cuts comments at 65,536 characters."""
+MOST_CHARACTERS = 60_000
+"""Of all tables and what stands around them; GitHub takes no comment of more than 65,536."""
+
+MOST_ROWS = 1_000
+"""More do not fit into so many characters."""
+
+CUT = "… cut here, for the length that a comment may have: `--all` lists every row."
 
 
 def to_markdown(comparison: Comparison, every: bool = False) -> str:
-    """Return a comparison as Markdown; rows that are `same` are only counted unless `every`."""
+    """Return a comparison as Markdown that fits into a comment.
+
+    Rows that are `same` are only counted, and tables end where the room does, unless `every`.
+    """
     frame = ordered(comparison.frame)
-    blocks = [f"**{escaped(summary_text(frame))}**", escaped(heading(comparison))]
-    blocks += [f"**{escaped(line)}**" for line in across_lines(comparison)]
-    blocks += [escaped(line) for line in environment_lines(comparison)]
+    above = [f"**{escaped(summary_text(frame))}**", escaped(heading(comparison))]
+    above += [f"**{escaped(line)}**" for line in across_lines(comparison)]
+    above += [escaped(line) for line in environment_lines(comparison)]
     overview = by_stage.table(frame)
     if len(overview):
-        blocks.append(_table(overview))
-    for verdict in (rules.SLOWER, rules.FASTER):
+        above.append("\n".join(_lines(overview)))
+    below = [f"<sub>{escaped(line)}</sub>" for line in (*legend(comparison), *footer(comparison))]
+    room = None if every else MOST_CHARACTERS - sum(map(len, (*above, *below)))
+    tables = []
+    for verdict in rules.VERDICTS:
         rows = frame[frame["verdict"] == verdict]
-        if len(rows):
-            blocks += [f"### {verdict.capitalize()}", _rows(rows, every)]
-    rest = [rules.UNSURE, rules.INCOMPARABLE, *([rules.SAME] if every else [])]
-    for verdict in rest:
-        rows = frame[frame["verdict"] == verdict]
-        if len(rows):
+        if rows.empty or (verdict == rules.SAME and not every):
+            continue
+        text = _table(rows, room)
+        room = None if room is None else room - len(text)
+        if verdict in (rules.SLOWER, rules.FASTER):
+            tables += [f"### {verdict.capitalize()}", text]
+        else:
             summary = f"<summary>{len(rows)} {verdict}</summary>"
-            blocks.append(f"<details>{summary}\n\n{_rows(rows, every)}\n\n</details>")
-    blocks += [f"<sub>{escaped(line)}</sub>" for line in (*legend(comparison), *footer(comparison))]
-    return "\n\n".join(blocks)
+            tables.append(f"<details>{summary}\n\n{text}\n\n</details>")
+    return "\n\n".join([*above, *tables, *below])
 
 
-def _rows(frame: pd.DataFrame, every: bool) -> str:
-    shown = frame if every else frame.iloc[:MOST]
-    left = f"\n\n… and {len(frame) - len(shown)} more." if len(shown) < len(frame) else ""
-    return _table(table(shown).drop(columns="verdict")) + left
+def _table(frame: pd.DataFrame, room: int | None) -> str:
+    """Return a table of as many rows as there is room for, in characters; all of them for None."""
+    shown = table(frame if room is None else frame.iloc[:MOST_ROWS]).drop(columns="verdict")
+    lines = _lines(shown)
+    if room is None:
+        return "\n".join(lines)
+    ends = itertools.accumulate(len(line) + 1 for line in lines)
+    kept = [line for line, end in zip(lines, ends, strict=True) if end <= room]
+    is_cut = len(kept) < len(lines) or len(frame) > MOST_ROWS
+    return "\n".join(kept) + (f"\n\n{CUT}" if is_cut else "")
 
 
-def _table(shown: pd.DataFrame) -> str:
+def _lines(shown: pd.DataFrame) -> list[str]:
     rows = [list(shown.columns), ["---"] * len(shown.columns)]
     rows += [[escaped(cell) for cell in row] for row in shown.to_numpy().tolist()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def escaped(text: str) -> str:

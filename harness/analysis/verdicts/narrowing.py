@@ -20,7 +20,8 @@ def narrowed(
         arms: both, changed in place.
         select: regular expressions for the names of workloads.
         stages: names of stages.
-        cases: `column=value` of axes, `transform`, `target`, `precision` or `scenario`.
+        cases: `column=value` of axes, `transform`, `target`, `precision` or `scenario`; of several
+            values of one column a row has one.
 
     Raises:
         UsageError: neither arm has any such row.
@@ -35,14 +36,17 @@ def narrowed(
     if unknown:
         there = ", ".join(dict.fromkeys(names["stage"]))
         raise UsageError(f"No row has the stage {unknown[0]!r}. There are: {there}.")
-    wanted = [_case(case, arms) for case in cases]
+    wanted: dict[str, set[str]] = {}
+    for case in cases:
+        name, value = _case(case, arms)
+        wanted.setdefault(name, set()).add(value)
     for arm in arms:
         rows = arm.rows
         if workloads is not None:
             rows = rows[rows["workload"].isin(workloads)]
-        for name, value in wanted:
+        for name, values in wanted.items():
             known = name in rows.columns
-            rows = rows[rows[name].map(str) == value] if known else rows.iloc[:0]
+            rows = rows[rows[name].map(str).isin(values)] if known else rows.iloc[:0]
         arm.rows = rows
     if all(arm.rows.empty for arm in arms):
         said = [*select, *cases]

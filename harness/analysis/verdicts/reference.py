@@ -25,15 +25,16 @@ def yardstick(a: Row, b: Row, across: bool = False) -> str:
     """Return by what the values of two rows can be divided: `reference`, `loop` or `none`.
 
     The reference program is traced, lowered and compiled by the JAX that is measured. Where JAX,
-    its flags or the target differ, dividing by it would hide a change that all programs share; the
-    plain Python loop is left, which differs with the machine and with Python only. Between machines
-    nothing is, unless the difference of their references is what is asked for (`across`).
+    its flags or the target differ, dividing by it would hide a change that all programs share; and
+    in another scenario of the cache the process has compiled other things before it, or nothing.
+    The plain Python loop is left, which differs with the machine and with Python only. Between
+    machines nothing is, unless the difference of their references is what is asked for (`across`).
     """
     if (a["machine"] != b["machine"] and not across) or a["python"] != b["python"]:
         return NONE
     if CALIBRATED_BY.get(a["stage"]) == "loop":
         return REFERENCE
-    same = all(a[name] == b[name] for name in ("jax", "jaxlib", "target"))
+    same = all(a[name] == b[name] for name in ("jax", "jaxlib", "target", "scenario"))
     return REFERENCE if same and _same_flags(a["environment"], b["environment"]) else LOOP
 
 

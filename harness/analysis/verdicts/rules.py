@@ -36,6 +36,8 @@ class Evidence(NamedTuple):
     rows: int
     """How many rows were judged together."""
     effect: float
+    counts: bool
+    """The ratio differs from 1 by at least the effect."""
     program: str
     """`equal`, `differs`, or "" where a fingerprint is not known."""
     facts: Callable[[], str]
@@ -90,10 +92,9 @@ def _by_numbers(found: Evidence) -> Decision:
             "takes 8",
         )
     effect = found.effect
-    counts = found.ratio >= 1 + effect or found.ratio <= 1 / (1 + effect)
     differs = found.p_adjusted <= ALPHA
     interval = f"{found.low:.3g} to {found.high:.3g}"
-    if counts and differs:
+    if found.counts and differs:
         return Decision(
             SLOWER if found.ratio > 1 else FASTER,
             f"{change_text(found.ratio)} ({percent(effect)} counts), p = {found.p_adjusted:.2g} "
@@ -107,7 +108,7 @@ def _by_numbers(found: Evidence) -> Decision:
             f"{change_text(found.ratio)}, less than what counts ({percent(effect)}), but the 90 % "
             f"interval {interval} reaches beyond",
         )
-    if counts:
+    if found.counts:
         return Decision(
             UNSURE,
             f"{change_text(found.ratio)}, but this may be chance: p = {found.p_adjusted:.2g} among "

@@ -19,7 +19,8 @@ FOLDER = "aa"
 def newest(results: Path, machine: str, effort: str = "") -> ErrorRates | None:
     """Return the newest error rates of a machine, or None where there are none.
 
-    Those of `effort` come before any others. A file that cannot be used is warned of and left out.
+    Those of `effort` come before any others, and those of all workloads before those of some. A
+    file that cannot be used is warned of and left out.
 
     Args:
         results: a results tree.
@@ -40,7 +41,12 @@ def newest(results: Path, machine: str, effort: str = "") -> ErrorRates | None:
     if not found:
         return None
     return max(
-        found, key=lambda rates: (bool(effort) and rates.effort == effort, rates.started_at_ms)
+        found,
+        key=lambda rates: (
+            bool(effort) and rates.effort == effort,
+            not rates.narrowed,
+            rates.started_at_ms,
+        ),
     )
 
 

@@ -54,7 +54,7 @@ def diff(
     ] = False,
 ) -> None:
     """Compare two profiles; :data:`HELP` is what the command says of itself."""
-    from harness.cli.compare import open_, write
+    from harness.cli.files import open_, write
     from harness.profiling.comparing import compare, formats
     from harness.profiling.model import read
 

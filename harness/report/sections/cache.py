@@ -42,8 +42,6 @@ def section(newest: pd.DataFrame) -> Section:
         )
     axes = [axis for axis in axes_of(newest) if axis in data]
     data = data.assign(case=case_texts(data[["precision", "transform", "target", *axes]]))
-    wanted = [*_TIMES, "entry_bytes"]
-    data = data.reindex(columns=[*data.columns, *(c for c in wanted if c not in data)])
     return Section(**about, figures=(_figure(data),), tables=(_table(data),))
 
 
