@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -131,8 +131,8 @@ def by_function(builds: Iterable[Built]) -> list[Counted]:
         of(built.function, built.process.started).builds.append(built)
         for inner in built.line.inner:
             function = built.process.functions.get(inner.function)
-            if function is not None:
-                of(function, built.process.started).inner_traces += 1
+            if function is not None and inner.times:
+                of(function, built.process.started).inner_traces += inner.times
     return list(found.values())
 
 
@@ -173,3 +173,15 @@ def script_of(argv: tuple[str, ...]) -> str:
         if word.endswith(".py"):
             return word
     return ""
+
+
+def program_of(argv: Sequence[str]) -> str:
+    """Return the program of a command line, no arguments or folder: `train.py`, `-m package`."""
+    words = list(argv)
+    if words and os.path.basename(words[0]).startswith("python"):
+        words = words[1:]
+        while words and words[0].startswith("-") and words[0] not in ("-m", "-c", "-"):
+            del words[: 2 if words[0] in ("-W", "-X") else 1]
+    if words[:1] in (["-m"], ["-c"]):
+        return " ".join(words[:2])
+    return os.path.basename(words[0]) if words else ""

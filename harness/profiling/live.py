@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness.profiling import events
 from harness.profiling.log import SUFFIX, ProfileError, decoded
+from harness.profiling.model import call_site_of
 
 AT_ONCE_BYTES = 32 << 20
 """What is read of one file in one look."""
@@ -175,12 +176,9 @@ def _key(function: events.Function) -> _Key:
 
 
 def place_of(stack: events.Stack) -> str:
-    """Return the innermost line of the program's own, else of a library's: `train.py:88`."""
-    for origin in ("program", "library"):
-        for frame in reversed(stack.frames):
-            if frame.origin == origin:
-                return f"{Path(frame.file).name}:{frame.line}"
-    return ""
+    """Return the call site, with the name of its file alone: `train.py:88`; empty for none."""
+    frame = call_site_of(stack.frames)
+    return f"{Path(frame.file).name}:{frame.line}" if frame.file else ""
 
 
 @dataclass

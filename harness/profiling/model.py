@@ -261,15 +261,17 @@ class Profile:
             self.causes = decide(self)
         return self.causes.get(built.key, Cause("unexplained"))
 
-    def summary(self, width: int = 100) -> list[str]:
-        """Return the answer as lines of text that fit a screen: at most 24.
+    def summary(self, width: int = 100, lines: int = 24) -> list[str]:
+        """Return the answer as lines of text that fit a screen.
 
         Args:
             width: of a line, in characters; 60 at least.
+            lines: how many there are at most; where even the sums and the next steps need more,
+                these stay.
         """
         from harness.profiling.answer.summary import summary
 
-        return summary(self, width)
+        return summary(self, width, lines)
 
     def frame(self, table: str = "builds") -> pd.DataFrame:
         """Return one of the tables as a pandas frame; docs/profile.md has their columns.

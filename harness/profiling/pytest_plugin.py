@@ -118,9 +118,8 @@ class _Recording:
 
         terminalreporter.section("JAX profile")
         try:
-            profile = read(self.folder)
-            summary = getattr(profile, "summary", None)
-            for line in summary() if summary is not None else ():
+            width = min(terminalreporter.config.get_terminal_writer().fullwidth, 120)
+            for line in read(self.folder).summary(width):
                 terminalreporter.write_line(line)
         except HarnessError as error:
             terminalreporter.write_line(str(error))

@@ -12,6 +12,7 @@ HELP = """Why does a program compile so much, and what would it save?
   harness profile --live -- python -m package       the same, and what is compiled right now
   harness profile show FOLDER --table causes        the tables behind the answer
   harness profile report FOLDER -o profile.html     timeline, tree, causes in one file
+  harness profile trace FOLDER -o trace.json        for Perfetto: every build and its stages
   harness profile diff BEFORE AFTER                 what changed between two runs
   harness profile check FOLDER --budget FILE        fail where more is compiled than allowed
 

@@ -66,13 +66,15 @@ def check(
     from harness.profiling.budgets.checking import checked
     from harness.profiling.budgets.writing import write as write_budget
     from harness.profiling.model import read
+    from harness.profiling.texts import counted
 
     profile = read(folder)
     for text in _incomplete(profile):
         note(f"{folder}: {text}")
     if write is not None:
         count = write_budget(profile, write, force)
-        note(f"wrote {write}: a budget of {count} functions, which this profile just keeps to.")
+        functions = counted(count, "function")
+        note(f"wrote {write}: a budget of {functions}, which this profile just keeps to.")
         return
     assert budget is not None
     found = checked(profile, budget)
@@ -99,11 +101,11 @@ def _print(found: Checked) -> None:
     from rich.text import Text
 
     from harness.cli.cache.printing import note, say
+    from harness.cli.profile.answering import judged, verdict
     from harness.cli.terminal import console
     from harness.profiling.budgets.texts import number
 
-    for message in found.messages():
-        say([*message.split("\n"), ""])
+    say(list(judged(found)))
     if found.uses:
         table = Table(box=None, padding=(0, 2, 0, 0))
         for heading, justify in (
@@ -127,6 +129,4 @@ def _print(found: Checked) -> None:
             console.print(f"… and {len(found.uses) - rows} more that are further from their limit.")
     for text in found.stale:
         note(f"{found.file.path}: {text}")
-    over = len(found.over)
-    within = f"all {len(found.uses)} limits are kept"
-    say([f"{over} of {len(found.uses)} limits exceeded." if over else f"{within}."])
+    say([verdict(found)])

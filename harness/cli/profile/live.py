@@ -22,12 +22,15 @@ IDLE_S = 3.0
 
 DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
 
-# The line stands below the cursor, which goes back to where the program left it: output without
-# an end of line, a prompt for instance, stays whole.
-_CLEAR = "\x1b[J"
+LEAST_HEIGHT = 3
+"""Lines of a terminal on which a line is given away."""
+
+# The line stands at the bottom, and what is above it scrolls by itself: lines that the program
+# writes never run into it. The cursor goes back to where the program left it.
 _ROOM_BELOW = "\x1bD\x1b[A"
 _KEEP, _BACK = "\x1b7", "\x1b8"
-_BELOW = "\x1b[B\r"
+_SCROLL_ABOVE, _SCROLL_ALL = "\x1b[1;{}r", "\x1b[r"
+_EMPTY_LINE = "\x1b[{}H\x1b[2K"
 
 
 class Live:
@@ -74,10 +77,12 @@ class Live:
             following = Following(self._folder)
             begin_ns = time.perf_counter_ns()
             shown = OnTerminal(self._stream) if on_terminal(self._stream) else Plain(self._stream)
-            while not self._over.wait(LOOK_EVERY_S):
-                now_ns = time.perf_counter_ns()
-                shown.show(following.look(now_ns), now_ns, (now_ns - begin_ns) / 1e9)
-            shown.end()
+            try:
+                while not self._over.wait(LOOK_EVERY_S):
+                    now_ns = time.perf_counter_ns()
+                    shown.show(following.look(now_ns), now_ns, (now_ns - begin_ns) / 1e9)
+            finally:
+                shown.end()
         # A closed terminal, a folder that is gone: the program and its profile are what counts.
         except Exception:
             return
@@ -89,14 +94,15 @@ def on_terminal(stream: TextIO) -> bool:
 
 
 class OnTerminal:
-    """One line below the cursor, there while something is being built."""
+    """One line at the bottom of the terminal, there while something is being built."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
 
         self._stream = stream
         self._console = Console(file=stream, force_terminal=True, highlight=False)
-        self._drawn = ""
+        self._height = 0
+        """The line that it stands on; 0 while it is not there."""
         self._builds = 0
         self._busy_ns = 0
 
@@ -104,26 +110,34 @@ class OnTerminal:
         """Draw the line anew, or take it away when there has been nothing to say for a while."""
         if state.running or state.builds != self._builds:
             self._busy_ns, self._builds = now_ns, state.builds
-        elif not self._drawn or now_ns - self._busy_ns > IDLE_S * 1e9:
+        elif not self._height or now_ns - self._busy_ns > IDLE_S * 1e9:
             self.end()
             return
         self._draw(line_of(state, now_ns, elapsed_s))
 
     def end(self) -> None:
         """Take the line away."""
-        if self._drawn:
-            self._write(_CLEAR)
-            self._drawn = ""
+        if self._height:
+            empty = _EMPTY_LINE.format(self._height)
+            self._write(f"{_KEEP}{_SCROLL_ALL}{empty}{_BACK}")
+            self._height = 0
 
     def _draw(self, line: str) -> None:
         from rich.text import Text
 
+        width, height = self._console.size
+        if height != self._height:
+            self.end()
+        if height < LEAST_HEIGHT:
+            return
         text = Text(line, style="dim")
-        text.truncate(max(1, self._console.width - 1), overflow="ellipsis")
+        text.truncate(max(1, width - 1), overflow="ellipsis")
         with self._console.capture() as captured:
             self._console.print(text, end="")
-        self._drawn = captured.get()
-        self._write(f"{_CLEAR}{_ROOM_BELOW}{_KEEP}{_BELOW}{self._drawn}{_BACK}")
+        room = "" if self._height else _ROOM_BELOW
+        place = _SCROLL_ABOVE.format(height - 1) + _EMPTY_LINE.format(height)
+        self._write(f"{room}{_KEEP}{place}{captured.get()}{_BACK}")
+        self._height = height
 
     def _write(self, text: str) -> None:
         self._stream.write(text)

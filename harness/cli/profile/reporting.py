@@ -26,7 +26,9 @@ Needs the extra `figures`: pip install 'jax-harness[figures]'.
 
 @app.command("report", help=HELP, no_args_is_help=True)
 def report(
-    folder: Annotated[Path, typer.Argument(help="What `harness profile -o FOLDER` wrote.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file. [default: FOLDER/profile.html]")
     ] = None,

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.profile import app
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError
 
 if TYPE_CHECKING:
     from harness.profiling.following import Ran
+    from harness.profiling.model import Profile
 
 OVER_BUDGET = 1
+NO_PROFILE = 4
 
 HELP = """Run a program and say where its time went, and why it compiled what it compiled.
 
@@ -24,7 +26,7 @@ HELP = """Run a program and say where its time went, and why it compiled what it
   harness profile -- python train.py --steps 10
   harness profile -o FOLDER -- train.py             a .py file, -m MODULE, -c CODE, python's flags
   harness profile -- pytest tests                   any command that is a Python program
-  harness profile --budget budget.toml -- train.py  exit code 1 where more is compiled than allowed
+  harness profile --budget budgets.toml -- train.py exit code 1 where more is compiled than allowed
 
 The program runs unchanged: its own interpreter, arguments, input, output and signals. What is said
 of it goes to standard error, and its exit code is kept: 128 + n where signal n ended it.
@@ -43,7 +45,7 @@ def run(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="PROGRAM [ARG]...",
+            metavar="PROGRAM [ARG]",
             help="A command, a .py file, -m MODULE or -c CODE, after --.",
         ),
     ],
@@ -79,10 +81,16 @@ def run(
     from harness.following import programs
     from harness.profiling import following
 
+    # What is wrong with an option is said before the program runs, which may take hours.
     command = programs.command_of(words, following.EXAMPLE)
-    if budget is not None and not budget.is_file():
-        raise UsageError(f"--budget {budget}: there is no such file.")
+    if budget is not None:
+        from harness.profiling.budgets import files
+
+        files.read(budget)
     if report is not None:
+        from harness.report import writing
+
+        writing.check()
         check_writable("--report", report)
     folder = following.new_folder(output)
     with _live(folder, live):
@@ -107,6 +115,8 @@ def _live(folder: Path, wanted: bool) -> Iterator[None]:
 
 def _tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
     """Say what the profile says, on standard error; return the exit code."""
+    from harness.cli.profile.answering import answer
+    from harness.cli.terminal import notes
     from harness.following import programs
     from harness.profiling.model import read
 
@@ -117,35 +127,51 @@ def _tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
             f"Nothing was recorded in {ran.folder}: the program ran no Python, or one that ignores "
             "PYTHONPATH (-I, -E, -S) or was started with a cleared environment."
         )
-        return ran.code
+        return ran.code or _missed(budget, report)
     code = ran.code
     try:
         profile = read(ran.folder)
-        for line in profile.summary():
-            _say(line)
+        _say(*answer(profile, notes, below=2))
         if report is not None:
             profile.report(report)
             _say(f"Report: {report}")
         if budget is not None:
-            from harness.profiling.budgets.checking import check
-
-            problems = check(profile, budget)
-            for problem in problems:
-                _say(problem)
-            code = code or (OVER_BUDGET if problems else 0)
+            over = _judge(profile, budget)
+            code = code or over
     except HarnessError as error:  # the program has run: what went wrong afterwards is told
         _say(f"harness: {error}")
         code = code or error.exit_code
     if not ran.complete:
         _say(f"How the program ended could not be written: {ran.folder} is full or gone.")
-    _say(f"Profile: {ran.folder}   (harness profile show {ran.folder})")
+    _say(f"Profile: {ran.folder}")
     return code
 
 
-def _say(line: str) -> None:
+def _missed(budget: Path | None, report: Path | None) -> int:
+    """Say what there can be none of without a profile; return the exit code."""
+    if budget is not None:
+        _say(f"harness: {budget} cannot be checked without a profile.")
+    if report is not None:
+        _say(f"harness: {report} cannot be written without a profile.")
+    return NO_PROFILE if budget is not None or report is not None else 0
+
+
+def _judge(profile: Profile, budget: Path) -> int:
+    """Say how a profile keeps to a budget; return the exit code."""
+    from harness.cli.profile.answering import judged, verdict
+    from harness.profiling.budgets.checking import checked
+
+    found = checked(profile, budget)
+    _say(*judged(found), *(f"{budget}: {text}" for text in found.stale), verdict(found))
+    return OVER_BUDGET if found.over else 0
+
+
+def _say(*lines: str) -> None:
+    from harness.cli.cache.printing import shown
     from harness.cli.terminal import notes
 
     try:
-        notes.print(line, markup=False, soft_wrap=True)
+        for line in lines:
+            notes.print(shown(line), markup=False, emoji=False, soft_wrap=True)
     except (OSError, SystemExit):  # nobody reads it any more, for which rich ends the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

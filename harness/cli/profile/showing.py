@@ -69,7 +69,9 @@ class Format(enum.StrEnum):
 
 @app.command("show", help=HELP, no_args_is_help=True)
 def show(
-    folder: Annotated[Path, typer.Argument(help="A profile: the folder that was written.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A profile: the folder that was written.")
+    ],
     table: Annotated[Table | None, typer.Option("--table", "-t", help="Which table.")] = None,
     format_: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.table,
     output: Annotated[
@@ -99,15 +101,14 @@ def show(
 
 
 def _lines(profile: Profile, handle: TextIO | None) -> None:
-    from harness.cli.cache.printing import shown
+    from harness.cli.cache.printing import say, shown
+    from harness.cli.profile.answering import answer
     from harness.cli.terminal import console
 
-    width = console.width if console.is_terminal and handle is None else 100
-    for line in profile.summary(min(width, 120)):
-        if handle is not None:
-            print(shown(line), file=handle)
-        else:
-            console.print(shown(line), markup=False, emoji=False, soft_wrap=True)
+    if handle is None:
+        say(answer(profile, console))
+    else:
+        print(*map(shown, answer(profile)), sep="\n", file=handle)
 
 
 def _rows(profile: Profile, table: Table, handle: TextIO | None) -> None:

@@ -25,7 +25,9 @@ with gzip if its name ends in .gz. It contains paths and values of static argume
 
 @app.command("trace", help=HELP, no_args_is_help=True)
 def trace(
-    folder: Annotated[Path, typer.Argument(help="What `harness profile -o FOLDER` wrote.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.cache.ledger import events as ledger
 from harness.profiling.answer import blocks
 from harness.profiling.answer.finding import times_text
 from harness.profiling.answer.findings import findings, shares
@@ -27,16 +29,16 @@ NARROWEST = 60
 """Characters; no line is made narrower."""
 
 
-def summary(profile: Profile, width: int = 100) -> list[str]:
-    """Return the answer in at most :data:`LINES` lines of at most `width` characters."""
+def summary(profile: Profile, width: int = 100, lines: int = LINES) -> list[str]:
+    """Return the answer in at most `lines` lines of at most `width` characters."""
     width = max(width, NARROWEST)
     total = run_total(profile)
     if total is None:
         return ["Nothing is recorded yet."]
     head = [line for text in _head(profile, total) for line in _wrapped(text, width)]
     tail = [line for text in _tail(profile) for line in _wrapped(text, width)]
-    tail += _next(profile)
-    room = LINES - len(head) - len(tail)
+    tail += _next(profile, width)
+    room = lines - len(head) - len(tail)
     return [*head, *blocks.listed(findings(profile), width, room), *tail]
 
 
@@ -75,7 +77,7 @@ def _head(profile: Profile, total: Total) -> Iterator[str]:
         rest.append(_program(total))
     rest += [
         f"{name} {duration_text(total.seconds[part])}"
-        for part, name in (("profile", "the profile itself"), ("end", "end"))
+        for part, name in (("profile", "the profile itself"), ("end", "exit"))
         if total.seconds[part] >= 0.0005
     ]
     if total.seconds["unattributed"] >= 0.0005:
@@ -103,7 +105,8 @@ def _shares(profile: Profile, total: Total) -> Iterator[str]:
     if len(parts) > 1:
         # Threads that build at once have more seconds than the clock.
         several = sum(took.values()) > 1.01 * total.build_s
-        yield f"{'Threads added up' if several else 'Of that'}: {', '.join(parts)}."
+        who = "Processes" if len(profile.processes) > 1 else "Threads"
+        yield f"{f'{who} added up' if several else 'Of that'}: {', '.join(parts)}."
 
 
 def _program(total: Total) -> str:
@@ -154,13 +157,15 @@ def _tail(profile: Profile) -> Iterator[str]:
     yield from _damage(profile)
 
 
-def _next(profile: Profile) -> Iterator[str]:
+def _next(profile: Profile, width: int) -> Iterator[str]:
     """Yield where to look next: commands, which are not broken, so that they can be copied."""
     if not profile.builds and not profile.unfinished:
         return
     if profile.folder is not None:
-        where = _near(profile.folder)
-        yield f"Next: harness profile show {where} --table functions|causes|sites|cache|time"
+        where = shlex.quote(str(_near(profile.folder)))
+        show = f"Next: harness profile show {where} --table causes"
+        others = "  # functions, sites, eager, cache, time"
+        yield show + others * (len(show + others) <= width)
         yield f"      harness profile report {where} -o profile.html"
     else:
         yield 'Next: p.frame("functions"), "causes", "sites", "cache", "time"'
@@ -178,7 +183,7 @@ def _cache(profile: Profile) -> Iterator[str]:
     if not use.requests:
         return
     if use.off == use.requests - use.failed:
-        yield f"Persistent cache: off. {_would_save(use)}"
+        yield f"Persistent cache: {_would_save(use)}"
         return
     text = f"Persistent cache: {use.hits:,} of {counted(use.requests, 'request')} hit"
     if use.hits:
@@ -198,15 +203,18 @@ def _cache(profile: Profile) -> Iterator[str]:
 
 
 def _would_save(use: saving.CacheUse) -> str:
+    if use.unwritten[ledger.DISABLED]:
+        return "disabled: by jax_enable_compilation_cache, or the backend cannot keep programs."
     every = duration_text(use.off_s)
     if use.off_s < 0.0005:
-        return "It would save a second run nothing."
-    if use.off_usual_s == use.off_s:
-        return f"It would save a second run at most {every}, less loading the programs."
+        return "off. It would save a second run nothing."
+    with_it = "with JAX_COMPILATION_CACHE_DIR=DIR"
+    if duration_text(use.off_usual_s) == every:
+        return f"off. A second run would save at most {every} {with_it}, less loading the programs."
     usual = f"at most {duration_text(use.off_usual_s)}" if use.off_usual_s else "nothing"
     return (
-        f"It would save a second run {usual} at JAX's threshold of 1 s, at most {every} without "
-        "it (JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0), less loading the programs."
+        f"off. A second run would save {usual} {with_it}, at most {every} with "
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 as well, less loading the programs."
     )
 
 

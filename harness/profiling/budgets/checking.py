@@ -62,15 +62,6 @@ def checked(profile: Profile, path: Path | str) -> Checked:
     )
 
 
-def check(profile: Profile, path: Path | str) -> list[str]:
-    """Return what of a budget file a profile exceeds, a text each; nothing where it keeps to it.
-
-    Raises:
-        UsageError: if the file cannot be read or understood.
-    """
-    return checked(profile, path).messages()
-
-
 def _tightness(use: Use) -> tuple[bool, float]:
     share = use.used / use.allowed if use.allowed else float(use.used > 0) + 1.0
     return (not use.over, -share)

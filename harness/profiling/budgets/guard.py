@@ -181,7 +181,7 @@ class Budget:
 
         found = by_function(builds)
         chosen = [one for one in found if one.eager or self._matches(one.names())]
-        parts = [[one] for one in chosen] if self.each else [chosen]
+        parts = [[one] for one in chosen if not one.eager] if self.each else [chosen]
         uses = [
             use
             for part in parts

@@ -10,7 +10,7 @@ from harness.profiling.causes.kinds import Cause
 from harness.profiling.counting import Counted
 from harness.profiling.model import Built
 
-CauseOf = Callable[[Built], Cause | None]
+CauseOf = Callable[[Built], Cause]
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,7 @@ def _used_by(name: str, built: Built, cause_of: CauseOf) -> float:
         case "max_compile_seconds":
             return compile_s(built)
         case "max_unexplained":
-            cause = cause_of(built)
-            return cause is not None and cause.kind == "unexplained"
+            return cause_of(built).kind == "unexplained"
     return 1
 
 

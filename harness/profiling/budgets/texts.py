@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from harness.profiling.budgets.judging import CauseOf, Use, compile_s
@@ -27,6 +28,9 @@ EAGER = (
     "JAX compiles every operation outside jax.jit once for each shape and type. Put the operations "
     "into a jitted function, or make arrays with numpy."
 )
+_OBJECT = re.compile(r"object \d+")
+"""What objects of one text are told apart by: it says nothing to a reader."""
+
 FIRST = "its first build since the budget began"
 
 
@@ -125,11 +129,11 @@ def _function(
         return
     shown = _grouped(builds, cause_of)
     # The first build is seldom what went wrong.
-    shown.sort(key=lambda group: group[0] is not None and group[0].kind == "first")
+    shown.sort(key=lambda group: group[0].kind == "first")
     for cause, group in shown[:MOST_CAUSES]:
         many = f"{len(group)} × " if len(group) > 1 else ""
         yield f"    {many}called {site(group[0])}: {said(cause, before or use.allowed > 0)}"
-        if cause is not None and cause.remedy:
+        if cause.remedy:
             yield f"      {cause.remedy}"
     if len(shown) > MOST_CAUSES:
         yield f"    … and {len(shown) - MOST_CAUSES} more causes"
@@ -143,13 +147,13 @@ def _sites(builds: list[Built]) -> Iterable[str]:
         yield f"    {times(count)} {where}"
 
 
-def _grouped(builds: list[Built], cause_of: CauseOf) -> list[tuple[Cause | None, list[Built]]]:
+def _grouped(builds: list[Built], cause_of: CauseOf) -> list[tuple[Cause, list[Built]]]:
     """Return builds by cause and call site, the most frequent first; the first cause of each."""
     groups: dict[tuple[str, str, str], list[Built]] = {}
-    causes: dict[tuple[str, str, str], Cause | None] = {}
+    causes: dict[tuple[str, str, str], Cause] = {}
     for built in builds:
         cause = cause_of(built)
-        key = (site(built), cause.kind if cause else "", cause.argument if cause else "")
+        key = (site(built), cause.kind, cause.argument)
         groups.setdefault(key, []).append(built)
         causes.setdefault(key, cause)
     return [(causes[key], group) for key, group in sorted(groups.items(), key=lambda g: -len(g[1]))]
@@ -166,10 +170,13 @@ def site(built: Built) -> str:
     return f"at {place}:{frame.line}{inside}"
 
 
-def said(cause: Cause | None, before: bool = True) -> str:
-    """Return a cause in words, also where there is none."""
-    if cause is None:
-        return "no cause was recorded"
+def said(cause: Cause, before: bool = True) -> str:
+    """Return a cause in words.
+
+    Args:
+        cause: of a build.
+        before: whether it was recorded what was built earlier.
+    """
     if cause.kind == "first":
         if before:
             return "its first build"
@@ -179,6 +186,7 @@ def said(cause: Cause | None, before: bool = True) -> str:
         parts = (cause.kind, cause.argument and f"`{cause.argument}`", change)
         return " ".join(filter(None, parts))
     told = cause.sentence.rstrip(".")
-    if change and not (cause.before in told and cause.after in told):
+    numbered = _OBJECT.sub("", cause.before) == _OBJECT.sub("", cause.after)
+    if change and not numbered and not (cause.before in told and cause.after in told):
         told = f"{told} ({cause.argument or cause.kind}: {change})"
     return told

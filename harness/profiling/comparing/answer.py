@@ -9,7 +9,7 @@ from harness.profiling.texts import counted, duration_text
 MOST = 4
 """Functions that get a sentence of their own."""
 
-VERBS = {"traces": "traces", "lowers": "lowers", "builds": "builds"}
+VERBS = ("traces", "lowers", "builds")
 
 
 def answer(difference: Difference) -> list[str]:
@@ -86,9 +86,9 @@ def sentence(change: Change) -> str:
         more, fewer = ("B", "A") if b.counts["loads"] > a.counts["loads"] else ("A", "B")
         often = times(abs(b.counts["loads"] - a.counts["loads"]))
         return f"{more} loads {function} {often} from the persistent cache where {fewer} compiles."
-    for name, verb in VERBS.items():
-        if a.counts[name] != b.counts[name]:
-            return _more(change, verb, a.counts[name], b.counts[name])
+    for verb in VERBS:
+        if a.counts[verb] != b.counts[verb]:
+            return _more(change, verb, a.counts[verb], b.counts[verb])
     if a.causes != b.causes:
         return f"{function} is built as often, but for another cause{_cause(change, 'B', b)}."
     if a.settings != b.settings:

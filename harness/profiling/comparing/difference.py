@@ -32,7 +32,7 @@ class Side:
     sizes: dict[str, int]
     """`code_bytes` of all its executables, `temp_bytes` of the one that needs most."""
     causes: dict[tuple[str, str], int]
-    """Builds by (kind, argument) of their cause; those without a known cause are not in it."""
+    """Builds by (kind, argument) of their cause."""
     examples: dict[tuple[str, str], Cause]
     """The first cause of each."""
     settings: dict[str, str]
@@ -123,9 +123,8 @@ def side(one: Counted | None, profile: Profile) -> Side:
     settings: dict[str, str] = {}
     for built in one.builds:
         cause = profile.cause_of(built)
-        if cause is not None:
-            causes[cause.kind, cause.argument] += 1
-            examples.setdefault((cause.kind, cause.argument), cause)
+        causes[cause.kind, cause.argument] += 1
+        examples.setdefault((cause.kind, cause.argument), cause)
         if built.settings is not None:
             settings.update(built.settings.jit)
     counts = {

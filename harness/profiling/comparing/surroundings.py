@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from harness.profiling.counting import STAGES, Counted
+from harness.profiling.counting import STAGES, Counted, program_of
 from harness.profiling.events import Backend, Import
 from harness.profiling.model import Profile
 from harness.profiling.texts import shortened
@@ -125,16 +124,8 @@ def command(profile: Profile) -> tuple[str, ...]:
     return profile.processes[0].started.argv if profile.processes else ()
 
 
-def program(profile: Profile) -> str:
-    """Return the program of a command without arguments and folder: `train.py`, `-m package`."""
-    words = list(command(profile))
-    if words and os.path.basename(words[0]).startswith("python"):
-        words = words[1:]
-        while words and words[0].startswith("-") and words[0] not in ("-m", "-c", "-"):
-            del words[:1]
-    if words[:1] in (["-m"], ["-c"]):
-        return " ".join(words[:2])
-    return os.path.basename(words[0]) if words else ""
+def _program(profile: Profile) -> str:
+    return program_of(command(profile))
 
 
 def warnings(a: Profile, b: Profile) -> tuple[str, ...]:
@@ -149,10 +140,10 @@ def warnings(a: Profile, b: Profile) -> tuple[str, ...]:
             )
         if profile.broken_lines:
             found.append(f"{name} has {profile.broken_lines} lines that could not be read.")
-    if program(a) != program(b):
+    if _program(a) != _program(b):
         found.append(
-            f"Two programs: A is {shortened(program(a), 60) or 'unknown'}, "
-            f"B {shortened(program(b), 60) or 'unknown'}."
+            f"Two programs: A is {shortened(_program(a), 60) or 'unknown'}, "
+            f"B {shortened(_program(b), 60) or 'unknown'}."
         )
     machines = [
         {(one.started.host, one.started.cpu_count) for one in profile.processes}

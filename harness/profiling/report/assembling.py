@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.profiling.answer.findings import findings
+from harness.profiling.comparing.surroundings import command
 from harness.profiling.model import Profile
 from harness.profiling.report import bars, frames
 from harness.profiling.report.sections import builds, causes, limits, sites, time, timeline
@@ -99,7 +101,10 @@ def _frame(profile: Profile, table: str) -> pd.DataFrame:
     if table == "threads":
         threads = {process.name: thread_names(process) for process in profile.processes}
         told = zip(frame["process"], frame["thread"], strict=True)
-        frame = frame.assign(thread=[threads[name].get(of, str(of)) for name, of in told])
+        # Those that built nothing were only seen: their numbers follow the others'.
+        frame = frame.assign(
+            thread=[threads[one].setdefault(of, f"thread {len(threads[one])}") for one, of in told]
+        )
     return frame.assign(process=frame["process"].map(lambda name: short.get(name, name)))
 
 
@@ -138,10 +143,8 @@ def _dearest(profile: Profile) -> tuple[str, ...]:
 
 
 def _command(profile: Profile) -> str:
-    if profile.run is not None:
-        words = profile.run.command
-    else:
-        words = profile.processes[0].started.argv if profile.processes else ()
+    words = list(command(profile))
+    words[:1] = map(os.path.basename, words[:1])
     return " ".join(words) or "a program"
 
 

@@ -162,7 +162,7 @@ def _marks(profile: Profile, clock: Clock) -> list[Mark]:
                 where = tracks.place(built)
                 found.append(Mark(row, at, what, built.function.name, where, *cause, name))
     for process in profile.processes:
-        for line in process.of(events.Cleared):
+        for line in tracks.cleared(process):
             function = process.functions.get(line.function)
             name = names[process.log.name]
             at = clock.at(process, line.at_ns) / 1e9

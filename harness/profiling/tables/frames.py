@@ -17,6 +17,7 @@ from harness.profiling.tables.build_rows import DONE, SECONDS, builds, framed
 from harness.profiling.totals import saving
 from harness.profiling.totals.adding import totals
 from harness.profiling.totals.parts import PARTS, Total
+from harness.profiling.totals.pieces import written_ns
 
 _FUNCTION = ["function", "qualname", "through", "origin", "file", "line"]
 _SITE = ["call_site", "site_function"]
@@ -130,7 +131,7 @@ def cache(profile: Profile) -> pd.DataFrame:
             "request_s": request.request_ns / 1e9,
             "compile_s": request.compile_ns / 1e9,
             "load_s": request.load_ns / 1e9 if request.outcome == "hit" else 0.0,
-            "write_s": request.write_ns / 1e9,
+            "write_s": written_ns(request) / 1e9,
             "saved_s": math.nan if (saved := saving.saved_s(request, cold)) is None else saved,
             "entry_bytes": request.entry_bytes,
             "module": request.module,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.profiling.events import Build, Running, Span
+from harness.profiling.events import Build, Request, Running, Span
 
 STAGES = ("trace", "lower", "compile", "load", "write")
 """What building is made of. `load` is what `compile` becomes where the persistent cache answers:
@@ -94,7 +94,7 @@ def _requests_told_apart(pieces: Sequence[Piece], line: Build) -> list[Piece]:
         load = left
     else:
         load = sum(request.request_ns for request in line.requests if request.outcome == "hit")
-    write = min(left, sum(request.write_ns for request in line.requests))
+    write = min(left, sum(map(written_ns, line.requests)))
     load = min(load, left - write)
     due = {"compile": left - load - write, "load": load, "write": write}
     found = []
@@ -110,6 +110,11 @@ def _requests_told_apart(pieces: Sequence[Piece], line: Build) -> list[Piece]:
                 due[stage] -= length
                 at += length
     return found
+
+
+def written_ns(request: Request) -> int:
+    """Return what writing an entry took; nothing where there is no cache, and JAX only looked."""
+    return request.write_ns if request.directory or request.outcome != "unwritten" else 0
 
 
 _Numbered = tuple[int, int, int | None]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
+from collections.abc import Iterator
 
-from harness.profiling.events import Request, Span
+from harness.profiling.counting import program_of
+from harness.profiling.events import Cleared, Request, Span
 from harness.profiling.model import Built, Process, Profile
 from harness.profiling.texts import frame_text
 from harness.profiling.totals.pieces import UNFINISHED
@@ -49,8 +50,8 @@ def process_names(profile: Profile) -> dict[str, str]:
     times: Counter[str] = Counter()
     for process in profile.processes:
         line = process.started
-        program = os.path.basename(line.argv[0]) if line.argv else ""
-        name = f"{'python' if program in ('', '-c') else program}[{line.pid}]"
+        program = program_of(line.argv).removeprefix("-m ")
+        name = f"{'python' if program == '' or program.startswith('-') else program}[{line.pid}]"
         times[name] += 1
         # One that another program took the place of (`os.execv`), or that recorded twice.
         names[process.log.name] = f"{name}#{times[name]}" if times[name] > 1 else name
@@ -65,6 +66,14 @@ def thread_names(process: Process) -> dict[int, str]:
         if thread is not None and thread not in names:
             names[thread] = f"thread {len(names)}"
     return names
+
+
+def cleared(process: Process) -> Iterator[Cleared]:
+    """Yield the caches that were emptied, but for what JAX does by itself when Python ends."""
+    for line in process.of(Cleared):
+        stack = process.stacks.get(line.stack)
+        if stack is not None and stack.frames:
+            yield line
 
 
 def shown_stage(built: Built, span: Span) -> str:

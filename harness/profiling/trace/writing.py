@@ -212,7 +212,7 @@ def _answers(process: Process, track: _Track, builds: list[Built]) -> Iterator[d
 
 
 def _cleared(process: Process, track: _Track) -> Iterator[dict[str, Any]]:
-    for line in process.of(events.Cleared):
+    for line in tracks.cleared(process):
         function = process.functions.get(line.function)
         args = {"function": function.name} if function else {}
         yield track.event(

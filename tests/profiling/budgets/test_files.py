@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.errors import HarnessError, StoreError, UsageError
-from harness.profiling.budgets.checking import check, checked
+from harness.profiling.budgets.checking import checked
 from harness.profiling.budgets.files import read
 from harness.profiling.budgets.writing import text_of, write
 from harness.profiling.causes.kinds import Cause
@@ -29,6 +29,10 @@ def file(tmp_path, text, name="budgets.toml"):
     path = tmp_path / name
     path.write_text(text)
     return path
+
+
+def check(profile, path):
+    return checked(profile, path).messages()
 
 
 def program(losses=1, steps=1, others=1):
@@ -171,11 +175,11 @@ def test_the_command_exits_with_1_over_the_budget_and_0_within(tmp_path):
     path = file(tmp_path, GOOD)
     result = run(good, "--budget", path)
     assert result.exit_code == 0, result.output
-    assert "all 6 limits are kept." in result.output
+    assert "Within the budget: 6 limits." in result.output
     result = run(bad, "--budget", path)
     assert result.exit_code == 1
     assert "4 compiles of `loss` (train.py:12)" in result.output
-    assert "1 of 6 limits exceeded." in result.output
+    assert "Over the budget: 1 of 6 limits." in result.output
 
 
 def test_the_command_writes_a_file_that_it_accepts(tmp_path):

@@ -80,7 +80,6 @@ def test_unexplained_builds_have_a_limit():
 @pytest.mark.parametrize(
     ("cause", "text"),
     [
-        (None, "no cause was recorded"),
         (Cause("cache cleared"), "cache cleared"),
         (Cause("shape", "x", "f32[1]", "f32[2]"), "shape `x` f32[1] -> f32[2]"),
         (
@@ -90,6 +89,10 @@ def test_unexplained_builds_have_a_limit():
         (
             Cause("shape", "x", "f32[1]", "f32[2]", "`x` was f32[1], now f32[2]."),
             "`x` was f32[1], now f32[2]",
+        ),
+        (
+            Cause("new function object", "f", "object 1", "object 2", "`f` is a new object."),
+            "`f` is a new object",
         ),
     ],
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from harness.profiling.comparing import compare
@@ -16,6 +17,17 @@ def test_a_function_may_move_in_its_file():
     assert statuses(Made().build("loss", line=10), Made().build("loss", line=99)) == {
         ("loss", 99): "same"
     }
+
+
+def test_a_function_counts_the_traces_inside_others_that_were_really_done():
+    made = Made().build("outer", inner=["f", "g"])
+    build = made.lines[-1]
+    kept, again = build.inner
+    made.lines[-1] = msgspec.structs.replace(
+        build, inner=(kept, msgspec.structs.replace(again, times=0))
+    )
+    found = {counted.key.name: counted.traces for counted in by_function(made.profile().builds)}
+    assert found == {"outer": 1, "f": 1}
 
 
 def test_a_renamed_function_is_new_and_gone():

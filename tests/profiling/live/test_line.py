@@ -97,6 +97,10 @@ def test_a_build_that_takes_long_is_told_after_30_s_and_each_minute():
     assert len(said) == 6
 
 
+TAKEN_AWAY = "\x1b7\x1b[r\x1b[24H\x1b[2K\x1b8"
+"""Of a terminal of 24 lines: all of it scrolls again."""
+
+
 class Screen(io.StringIO):
     """Keeps what was drawn since it was last asked."""
 
@@ -109,6 +113,7 @@ class Screen(io.StringIO):
 
 def test_on_a_terminal_the_line_goes_away_when_nothing_is_built(monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("LINES", "24")
     screen = Screen()
     shown = line.OnTerminal(screen)
     shown.show(BUSY, 70 * S, 70.0)
@@ -119,7 +124,7 @@ def test_on_a_terminal_the_line_goes_away_when_nothing_is_built(monkeypatch):
         shown.show(IDLE, at * S, at)
         assert "31 builds" in screen.new()
     shown.show(IDLE, 74 * S, 74.0)
-    assert screen.new() == "\x1b[J"
+    assert screen.new() == TAKEN_AWAY
     for at in (75, 80, 900):  # a prompt, an editor: nothing is drawn over it
         shown.show(IDLE, at * S, at)
         assert screen.new() == ""
@@ -127,7 +132,32 @@ def test_on_a_terminal_the_line_goes_away_when_nothing_is_built(monkeypatch):
     assert "compiling" in screen.new()
     shown.end()
     shown.end()
-    assert screen.new() == "\x1b[J"
+    assert screen.new() == TAKEN_AWAY
+
+
+def test_on_a_terminal_what_the_program_writes_scrolls_above_the_line(monkeypatch):
+    monkeypatch.setenv("LINES", "24")
+    screen = Screen()
+    shown = line.OnTerminal(screen)
+    shown.show(BUSY, 70 * S, 70.0)
+    # Room is made once; then lines 1 to 23 scroll, and the last one is written anew.
+    assert screen.new().startswith("\x1bD\x1b[A\x1b7\x1b[1;23r\x1b[24H\x1b[2K")
+    shown.show(BUSY, 71 * S, 71.0)
+    assert screen.new().startswith("\x1b7\x1b[1;23r\x1b[24H\x1b[2K")
+    monkeypatch.setenv("LINES", "30")
+    shown = line.OnTerminal(screen)  # rich reads the variables once
+    shown._height = 24
+    shown.show(BUSY, 72 * S, 72.0)
+    assert screen.new().startswith(TAKEN_AWAY + "\x1bD\x1b[A\x1b7\x1b[1;29r")
+
+
+def test_a_terminal_of_two_lines_is_left_alone(monkeypatch):
+    monkeypatch.setenv("LINES", "2")
+    screen = Screen()
+    shown = line.OnTerminal(screen)
+    shown.show(BUSY, 70 * S, 70.0)
+    shown.end()
+    assert screen.new() == ""
 
 
 PROGRAM = """
@@ -157,7 +187,7 @@ def seen_on_a_terminal(tmp_path, term):
         [sys.executable, "-c", PROGRAM, str(tmp_path / "profile")],
         stdout=inner,
         stderr=inner,
-        env={**os.environ, "TERM": term, "COLUMNS": "100", "NO_COLOR": "1"},
+        env={**os.environ, "TERM": term, "COLUMNS": "100", "LINES": "24", "NO_COLOR": "1"},
     )
     os.close(inner)
     found, begin = [], time.monotonic()
@@ -179,8 +209,8 @@ def test_a_hanging_compile_is_seen_on_a_terminal_and_a_prompt_stays_whole(tmp_pa
     text = "".join(text for _, text in found)
     assert "compiling `loss` (train.py:88) for 1." in text
     # Where the cursor was is kept before the line is drawn, and gone back to.
-    assert text.startswith("Your name? \x1b[J\x1bD\x1b[A\x1b7\x1b[B\r")
-    assert text.endswith("\x1b8\x1b[JAda\r\n")
+    assert text.startswith("Your name? \x1bD\x1b[A\x1b7\x1b[1;23r\x1b[24H\x1b[2K")
+    assert text.endswith(f"{TAKEN_AWAY}Ada\r\n")
     assert "\x1b[?25l" not in text
 
 
@@ -212,7 +242,7 @@ def test_the_line_is_never_wider_than_the_terminal(monkeypatch):
     shown = line.OnTerminal(screen)
     wide = Now("損失" * 40, "", "compile", 0, 0, 1)
     shown.show(State(1, 1, 1.0, (wide,)), S, 1.0)
-    text = screen.new().partition("\x1b[B\r")[2]
+    text = screen.new().rpartition("\x1b[2K")[2]
     from rich.text import Text
 
     assert Console().measure(Text.from_ansi(text.removesuffix("\x1b8"))).maximum <= 19

@@ -120,12 +120,19 @@ def test_what_can_be_mended_stands_in_front_with_what_it_saves():
     names = ["cause", "builds", "build_s", "sentence", "remedy"]
     from harness.profiling.report.sections import causes
 
-    made = causes.section(pd.DataFrame(rows, columns=names).assign(function="f", argument=""))
+    frame = pd.DataFrame(rows, columns=names).assign(function="f", argument="", origin="program")
+    made = causes.section(frame)
     data = made.tables[0].data
     assert list(data["cause"]) == ["shape", "first", "unexplained"]
     assert data["saves_s"].iloc[0] == 2.0
     assert data["saves_s"].iloc[1:].isna().all()
-    assert "2.0 s of 19 s" in made.figures[0].title
+    assert made.figures[0].title == "2.0 s of 19 s went into building again"
+    eager = pd.DataFrame([["shape", 9, 4.0, "", ""]], columns=names)
+    eager = eager.assign(function="add", argument="", origin="jax")
+    (figure,) = causes.section(pd.concat([frame, eager], ignore_index=True)).figures
+    assert figure.title == (
+        "2.0 s of 23 s went into building again, 4.0 s into JAX's functions outside jit"
+    )
 
 
 def test_a_table_says_how_much_of_it_is_not_there():

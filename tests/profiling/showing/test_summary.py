@@ -61,8 +61,8 @@ def test_the_first_line_is_the_answer_and_the_dearest_cause_follows(tmp_path):
         "   16 s  `loss` was compiled 16 times more: `steps` is static and took 17 values, "
         "train.py:88\n           Trace `steps`.\n" in text
     )
-    assert "would save a second run at most 17 s" in text
-    assert f"harness profile show {tmp_path} --table" in text
+    assert "A second run would save at most 17 s with JAX_COMPILATION_CACHE_DIR=DIR" in text
+    assert f"harness profile show {tmp_path} --table causes" in text
 
 
 def test_a_program_without_jax(tmp_path):
@@ -243,9 +243,9 @@ def test_the_persistent_cache_when_it_is_on(tmp_path):
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [
-        ((0.4, 0.5), "nothing at JAX's threshold of 1 s, at most 900 ms without it (JAX_PERSI"),
-        ((0.5, 2.5), "at most 2.5 s at JAX's threshold of 1 s, at most 3.0 s without it"),
-        ((1.5, 2.0), "It would save a second run at most 3.5 s, less loading the programs."),
+        ((0.4, 0.5), "save nothing with JAX_COMPILATION_CACHE_DIR=DIR, at most 900 ms with JAX_PE"),
+        ((0.5, 2.5), "save at most 2.5 s with JAX_COMPILATION_CACHE_DIR=DIR, at most 3.0 s with"),
+        ((1.5, 2.0), "save at most 3.5 s with JAX_COMPILATION_CACHE_DIR=DIR, less loading the"),
         ((0.0, 0.0), "It would save a second run nothing."),
     ],
 )
@@ -255,6 +255,14 @@ def test_what_the_persistent_cache_would_save(tmp_path, seconds, told):
         lines += [msgspec.structs.replace(compiled(1, each=1e3 * took, begin=9e3 * n)[0], id=n)]
     text = text_of(caused(profile_of(tmp_path, [started(), *lines, ended(30_000)])))
     assert told in " ".join(text.split())
+
+
+def test_where_the_persistent_cache_is_disabled_nothing_is_promised(tmp_path):
+    asked = request("unwritten", 2000, 2000, key="a", reason="disabled")
+    lines = [build(1, 1000, 4000, ("compile", 1000, 3000), requests=(asked,))]
+    text = text_of(caused(profile_of(tmp_path, [started(), *lines, ended(6_000)])))
+    assert "Persistent cache: disabled: by jax_enable_compilation_cache" in text
+    assert "save" not in text
 
 
 @pytest.mark.parametrize("width", [20, 60, 100, 200])

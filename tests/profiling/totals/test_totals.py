@@ -65,6 +65,16 @@ def test_a_process_adds_up_to_its_wall_time(tmp_path):
     assert {part: s for part, s in total.seconds.items() if s} == pytest.approx(expected)
 
 
+def test_without_a_persistent_cache_nothing_is_written(tmp_path):
+    spans = ("trace", 300, 310), ("compile", 310, 390)
+    asked = (request("unwritten", 60, 45, write=10, reason="no directory"),)
+    lines = [started(clock=100), build(1, 300, 400, *spans, requests=asked), ended(1000)]
+    profile = profile_of(tmp_path, lines)
+    total = total_of(profile)
+    assert (total.seconds["compile"], total.seconds["write"]) == (pytest.approx(0.08), 0.0)
+    assert list(profile.frame("cache")["write_s"]) == [0.0]
+
+
 def test_the_sampled_parts_have_an_interval_and_the_others_none(tmp_path):
     total = total_of(profile_of(tmp_path, SIMPLE))
     low, high = total.interval("jax")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 
+import msgspec
 import pytest
 
 from harness.errors import StoreError
-from harness.profiling import model
+from harness.profiling import events, model
+from harness.profiling.trace import tracks
 from harness.profiling.trace import writing as trace
 from harness.profiling.trace.nesting import Piece, nested
 from tests.profiling import synthetic
@@ -136,6 +139,33 @@ def test_times_are_since_the_beginning_of_the_run(made):
     assert min(event["ts"] for event in of(made, "X")) == 50_000  # the run began 50 ms before
 
 
+def test_what_jax_empties_itself_when_python_ends_is_left_out():
+    (process,) = synthetic.profile(processes=1).processes
+    lines = process.log.lines
+    by_itself = events.Cleared("backends", 0, 9, process.end_ns)
+    log = dataclasses.replace(process.log, lines=(*lines, events.Stack(9, ()), by_itself))
+    made = trace.trace(model.Profile((model.Process(log),)))
+    assert [event["name"] for event in of(made, "i", cat="cleared")] == ["jax.clear_caches"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        (("/x/bin/python3.12", "-u", "-W", "error", "/y/train.py", "--steps"), "train.py[4711]"),
+        (("python", "-m", "package.train"), "package.train[4711]"),
+        (("python", "-c", "print(1)"), "python[4711]"),
+        (("python",), "python[4711]"),
+        (("/x/bin/pytest", "tests"), "pytest[4711]"),
+        ((), "python[4711]"),
+    ],
+)
+def test_a_process_is_called_as_its_program(argv, name):
+    (process,) = synthetic.profile(processes=1).processes
+    first = msgspec.structs.replace(process.started, argv=argv)
+    log = dataclasses.replace(process.log, started=first)
+    assert list(tracks.process_names(model.Profile((model.Process(log),))).values()) == [name]
+
+
 def test_an_inner_piece_ends_with_the_outer_one_at_the_latest():
     pieces = [Piece(0, 10, "a", "", {}), Piece(5, 12, "b", "", {}), Piece(10, 12, "c", "", {})]
     assert [(p.name, p.begin_ns, p.end_ns) for p in nested(pieces)] == [
@@ -146,8 +176,6 @@ def test_an_inner_piece_ends_with_the_outer_one_at_the_latest():
 
 
 def test_two_machines_are_placed_by_the_calendar():
-    import msgspec
-
     made = synthetic.profile(processes=1)
     (process,) = made.processes
     # The other machine's clock began elsewhere; by the calendar it started at the same time.

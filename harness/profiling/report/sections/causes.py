@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.figures import GREY, VERMILLION
+from harness.figures import GREY, ORANGE, VERMILLION
 from harness.profiling.answer.grouping import FIRST
 from harness.profiling.report import frames
 from harness.profiling.texts import duration_text
@@ -20,6 +20,7 @@ INTRO = (
 )
 
 UNEXPLAINED = "unexplained"
+OUTSIDE = "outside jit"
 
 
 def section(causes: pd.DataFrame) -> Section:
@@ -51,10 +52,13 @@ def _figure(causes: pd.DataFrame) -> Figure:
 
     chart = (
         charts.rows("causes")
-        .transform_aggregate(seconds="sum(build_s)", builds="sum(builds)", groupby=["cause"])
         .transform_calculate(
-            what="datum.cause == 'unexplained' ? 'unexplained' : "
+            what=f"datum.origin == 'jax' ? '{OUTSIDE}' : "
+            "datum.cause == 'unexplained' ? 'unexplained' : "
             "indexof(['first', 'ahead of time'], datum.cause) >= 0 ? 'once' : 'again'"
+        )
+        .transform_aggregate(
+            seconds="sum(build_s)", builds="sum(builds)", groupby=["cause", "what"]
         )
         .mark_bar(height={"band": 0.7})
         .encode(
@@ -67,19 +71,25 @@ def _figure(causes: pd.DataFrame) -> Figure:
             ),
             color=charts.colours(
                 "what:N",
-                {"again": VERMILLION, "once": "#0072B2", "unexplained": GREY},
-                ["again", "once", "unexplained"],
+                {"again": VERMILLION, "once": "#0072B2", OUTSIDE: ORANGE, "unexplained": GREY},
+                ["again", "once", OUTSIDE, "unexplained"],
             ),
-            tooltip=["cause:N", alt.Tooltip("seconds:Q", format=".3s"), "builds:Q"],
+            tooltip=["cause:N", "what:N", alt.Tooltip("seconds:Q", format=".3s"), "builds:Q"],
         )
         .properties(height=alt.Step(24))
     )
-    again = causes["saves_s"].sum()
+    # As in the summary, where JAX's own functions are told of by themselves.
+    outside = causes["origin"] == "jax"
+    title = f"{duration_text(causes['saves_s'].where(~outside).sum())} of "
+    title += f"{duration_text(causes['build_s'].sum())} went into building again"
+    if outside.any():
+        seconds = duration_text(causes["build_s"].where(outside).sum())
+        title += f", {seconds} into JAX's functions outside jit"
     sums = causes.groupby("cause")["build_s"].sum().sort_values(ascending=False)
     parts = ", ".join(f"{cause} {duration_text(seconds)}" for cause, seconds in sums.items())
     return Figure(
         "causes",
-        f"{duration_text(again)} of {duration_text(sums.sum())} went into building again",
+        title,
         f"{parts}.",
         chart,
         ("causes",),

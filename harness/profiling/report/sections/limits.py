@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.profiling import events
+from harness.profiling.answer.grouping import unexplained
 from harness.profiling.model import Process, Profile
 from harness.profiling.texts import duration_text, share_text
 from harness.profiling.trace import tracks
@@ -28,6 +29,10 @@ METHOD = (
     "Bytes are what XLA says of its executables; the persistent cache’s outcomes are what it did, "
     "not what it was asked to do.",
 )
+
+
+UNATTRIBUTED = 0.01
+"""Share of the wall time from which it is said that nothing is known of it."""
 
 
 def environment(profile: Profile) -> Section:
@@ -115,15 +120,13 @@ def doubts(profile: Profile, time: pd.DataFrame) -> list[str]:
         lines.append(
             f"Builds that were still going on when their log ended: {len(profile.unfinished)}."
         )
-    unexplained = [
-        built for built in profile.builds if profile.cause_of(built).kind == "unexplained"
-    ]
-    if unexplained:
-        seconds = sum(built.build_ns for built in unexplained) / 1e9
-        lines.append(f"Unexplained builds: {len(unexplained)}, {duration_text(seconds)}.")
+    unknown = list(unexplained(profile))
+    if unknown:
+        seconds = sum(built.build_ns for built in unknown) / 1e9
+        lines.append(f"Unexplained builds: {len(unknown)}, {duration_text(seconds)}.")
     rest = time[(time["part"] == "unattributed") & (time["scope"] == "run")]["seconds"].sum()
     whole = time[time["scope"] == "run"]["seconds"].sum()
-    if rest > 0:
+    if rest > UNATTRIBUTED * whole:
         share = share_text(rest, whole)
         lines.append(f"Wall time that is not attributed: {duration_text(rest)}, {share}.")
     return lines
