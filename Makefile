@@ -217,4 +217,4 @@ images: setup
 
 clean:
 	rm -rf $(VENV) .venvs .asv build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find harness benchmarks tests -name __pycache__ -prune -exec rm -rf {} +
+	find harness benchmarks docs tests -name __pycache__ -prune -exec rm -rf {} +

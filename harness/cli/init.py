@@ -36,6 +36,10 @@ Written are, unless they are there:
   .gitignore                                 gets the line .asv/
   .gitattributes                             gets lines for merging results of several clones
 
+Workflows go to the top of the repository, and those of a project in a subfolder are named after
+it: benchmarks-packages-mine.yml.
+
+\b
 A file that is there is kept, and what it lacks is told; --force replaces it. Run it again with
 another --function to get one more workload. The function is imported and traced first, by the
 interpreter that runs this command, so install your project there: python -m pip install -e .
@@ -83,7 +87,7 @@ def init(
     if arg and not function:
         raise UsageError("--arg needs the function that it is an argument of: --function.")
     subject = scaffold.parse(function[0], arg or []) if function else None
-    project = scaffold.look(directory)
+    project = scaffold.look(directory, force)
     checked = scaffold.check(subject, project.folder) if subject else None
     files = scaffold.plan(project, checked, force)
     if not dry_run:
@@ -137,12 +141,24 @@ def _print_notes(project: Project) -> None:
             "The folder harness/ here hides the installed harness from asv, which looks in the "
             "current folder first: rename it."
         )
+    if project.is_searched and project.results.isidentifier():
+        package = project.package or "mypackage"
+        print(
+            f"setuptools looks for your package by itself here, and will take {project.results}/ "
+            "for one as soon as that is there: pip install then fails, or installs the wrong one. "
+            "Name yours in pyproject.toml:"
+        )
+        if (project.folder / f"{package}.py").is_file():
+            print(f'    [tool.setuptools]\n    py-modules = ["{package}"]')
+        else:
+            print(f'    [tool.setuptools.packages.find]\n    include = ["{package}*"]')
 
 
 def _print_next(directory: Path, project: Project) -> None:
     go = f"cd {shlex.quote(str(directory))} && " if directory.resolve() != Path.cwd() else ""
     print("\nNext:")
-    print(f"  {go}harness run --effort quick    # every workload once, and the table of stages")
+    quick = f"{go}harness run --effort quick{project.run_options}"
+    print(f"  {quick}    # every workload once, and the table of stages")
     print("  asv machine --yes && asv run -E existing --set-commit-hash HEAD    # 8 processes each")
     print("  asv publish && asv preview    # graphs over commits")
     if project.has_commits:

@@ -272,4 +272,4 @@ def recipe_for(
 ) -> Recipe:
     """Return how the environments of a project are built."""
     home = (folder or project.folder / ".asv" / "nightly").resolve()
-    return Recipe(home, project.repo, requirements, nightly_index)
+    return Recipe(home, project.package, requirements, nightly_index)

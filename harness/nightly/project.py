@@ -18,6 +18,8 @@ class Project:
     results: Path
     benchmarks: Path
     repo: Path
+    package: Path
+    """The folder in `repo` that pip installs: `repo_subdir`, or all of it."""
 
     @property
     def commit(self) -> str:
@@ -34,6 +36,8 @@ class Project:
         from asv.config import Config
         from asv.util import UserError
 
+        if not config.exists() and config.with_suffix(".jsonc").is_file():
+            config = config.with_suffix(".jsonc")  # asv's other name for it
         if not config.is_file():
             raise UsageError(
                 f"There is no asv project here: {config} does not exist. `harness init` writes "
@@ -45,12 +49,15 @@ class Project:
             raise UsageError(f"asv cannot read {config}: {error}") from error
         folder = config.resolve().parent
         repo = folder / conf.repo  # a remote repository is no folder: then the project's own
+        repo = repo if repo.is_dir() else folder
+        package = repo / conf.repo_subdir
         return cls(
             folder,
             config.name,
             folder / conf.results_dir,
             folder / conf.benchmark_dir,
-            repo if repo.is_dir() else folder,
+            repo,
+            package if package.is_dir() else repo,
         )
 
 

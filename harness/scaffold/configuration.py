@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from harness.errors import UsageError
-from harness.scaffold.project import Project
+from harness.scaffold.project import Project, load
 from harness.scaffold.templates import render
 
 PLUGIN = ".harness.asv_environment"
@@ -47,16 +45,6 @@ NOTHING_TO_BUILD = """\
 """
 
 
-@dataclass(frozen=True)
-class Existing:
-    """What an asv.conf.json that is there says."""
-
-    benchmarks: str
-    results: str
-    lacks: tuple[str, ...]
-    """The lines that it needs for workloads to be measured, and does not have."""
-
-
 def new(project: Project, wakes_backend: bool) -> str:
     """Return a configuration for a project, with this interpreter's Python and JAX."""
     depth = len(project.subfolder.split("/")) if project.subfolder else 0
@@ -75,23 +63,15 @@ def new(project: Project, wakes_backend: bool) -> str:
     )
 
 
-def read(project: Project, wakes_backend: bool) -> Existing | None:
-    """Read the configuration that is there; None without one.
+def lacking(project: Project, wakes_backend: bool) -> tuple[str, ...]:
+    """Return the lines that the configuration there needs for workloads, and does not have.
 
     Raises:
         UsageError: asv could not read it either.
     """
     if project.configuration is None:
-        return None
-    from asv.config import Config
-    from asv.util import UserError
-
-    try:
-        conf: Any = Config.load(str(project.configuration))
-    except (UserError, ValueError, OSError) as error:
-        raise UsageError(
-            f"{project.configuration} cannot be read: {error} Mend it, or replace it with --force."
-        ) from None
+        return ()
+    conf = load(project.configuration)
     lacks = []
     if not any(str(plugin).lstrip(".") == PLUGIN.lstrip(".") for plugin in conf.plugins):
         lacks.append(f'"plugins": ["{PLUGIN}"],')
@@ -104,7 +84,7 @@ def read(project: Project, wakes_backend: bool) -> Existing | None:
         lacks.append('"matrix": {"req": {"jax-harness": [""]}},')
     if conf.environment_type != "existing" and "jax" in requirements and not conf.install_command:
         lacks.append(f'"install_command": {_text(list(INSTALL))},')
-    return Existing(str(conf.benchmark_dir), str(conf.results_dir), tuple(lacks))
+    return tuple(lacks)
 
 
 def python() -> str:

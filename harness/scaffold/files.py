@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
-import re
+import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +24,9 @@ IGNORED = ".asv/"
 
 MERGED = (
     "# Records of one machine from several clones: every line is whole, and a later one counts.",
-    "{results}/**/*.jsonl merge=union",
+    "{records} merge=union",
     "# asv's own files: in a conflict ours stay as they are, without marks in them.",
-    "{results}/**/*.json -merge",
+    "{own} -merge",
 )
 """How git merges results of several clones; the lines of `.gitattributes`."""
 
@@ -65,13 +64,9 @@ def plan(project: Project, checked: Checked | None = None, force: bool = False) 
         UsageError: a file that is there cannot be read.
     """
     wakes = checked is not None and checked.wakes_backend
-    existing = None if force else configuration.read(project, wakes)
-    results = existing.results if existing else "results"
-    if existing:
-        project = dataclasses.replace(project, benchmarks=existing.benchmarks)
     benchmarks = project.folder / project.benchmarks
     conf = project.configuration or project.folder / "asv.conf.json"
-    lacks = existing.lacks if existing else ()
+    lacks = () if force else configuration.lacking(project, wakes)
     files = [_file(conf, configuration.new(project, wakes), force, lacks)]
 
     init = benchmarks / "__init__.py"
@@ -91,15 +86,13 @@ def plan(project: Project, checked: Checked | None = None, force: bool = False) 
             files.append(_file(example, module.example(project.package), force))
 
     workflows = project.root / ".github" / "workflows"
+    # Each project of a repository has workflows of its own.
+    own = "-".join(("benchmarks", *filter(None, project.subfolder.split("/"))))
     files += [
-        _file(workflows / "benchmarks.yml", _workflow("ci.yml", project), force),
-        _file(
-            workflows / "benchmarks-nightly.yml",
-            _workflow("nightly.yml", project, results=results),
-            force,
-        ),
+        _file(workflows / f"{own}.yml", _workflow("ci.yml", project), force),
+        _file(workflows / f"{own}-nightly.yml", _workflow("nightly.yml", project), force),
         _ignoring(project),
-        _merging(project, results),
+        _merging(project),
     ]
     return files
 
@@ -143,16 +136,20 @@ def _has_modules(folder: Path) -> bool:
     return any(not file.name.startswith(("_", ".")) for file in folder.rglob("*.py"))
 
 
-def _workflow(template: str, project: Project, **values: str) -> str:
+def _workflow(template: str, project: Project) -> str:
     at = project.subfolder
+    place = json.dumps(f" in {at}")[1:-1] if at else ""
     defaults = f"    defaults:\n      run:\n        working-directory: {json.dumps(at)}\n"
-    figures = "[figures]" if template == "nightly.yml" else ""
+    results = shlex.quote(project.results)
     return render(
         template,
+        place=place,
         defaults=defaults if at else "",
         python=json.dumps(configuration.python()),
-        packages=f'{"." if project.builds else "jax"} "jax-harness{figures}"',
-        **values,
+        install="." if project.builds else "jax",
+        options=project.run_options,
+        results=results,
+        shown="" if results == "results" else f" {results}",
     )
 
 
@@ -169,18 +166,26 @@ def _ignoring(project: Project) -> File:
     return File(path, f"{text}{IGNORED}\n", "new" if there is None else "added to")
 
 
-def _merging(project: Project, results: str) -> File:
-    path = project.folder / ".gitattributes"
+def _merging(project: Project) -> File:
+    results = Path(os.path.normpath(project.folder / project.results))
+    # A pattern of git's leads down from its file, never up.
+    folder = project.folder if results.is_relative_to(project.folder) else project.root
+    path = folder / ".gitattributes"
     there = _read(path)
     text = there or ""
-    # A space or a quote would end the pattern of a line.
-    place = results.strip("/") if re.fullmatch(r"[\w./+-]+", results) else "**"
-    lines = [line.format(results=place) for line in MERGED]
+    records, own = (_pattern(results / "**" / name, folder) for name in ("*.jsonl", "*.json"))
+    lines = [line.format(records=records, own=own) for line in MERGED]
     if lines[1] in text.splitlines():
         return File(path, text, "unchanged")
     text += "\n" if text and not text.endswith("\n") else ""
     added = "".join(f"{line}\n" for line in lines)
     return File(path, text + added, "new" if there is None else "added to")
+
+
+def _pattern(files: Path, folder: Path) -> str:
+    """Return a pattern of .gitattributes, in quotes where a space or quote would end it."""
+    pattern = os.path.relpath(files, folder)
+    return json.dumps(pattern, ensure_ascii=False) if set(pattern) & set(' "\\') else pattern
 
 
 def _git_ignores(project: Project) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import tomllib
 from dataclasses import dataclass
@@ -31,11 +32,16 @@ class Project:
     package: str
     """The name to import it by; "" if there is none to be seen."""
     builds: bool
-    """Whether pip can build it: there is a pyproject.toml with a project, or a setup.py."""
+    """Whether pip can build it: pyproject.toml says what or how, or there is a setup.py."""
+    is_searched: bool
+    """Whether setuptools looks for the packages in `folder` by itself: another folder there with a
+    name that a package could have is one too many for it (setuptools 84)."""
     configuration: Path | None
     """asv's configuration, where there is one."""
-    benchmarks: str = "benchmarks"
-    """The folder of benchmarks, relative to `folder`."""
+    benchmarks: str
+    """The folder of benchmarks, relative to `folder`; as the configuration says."""
+    results: str
+    """The folder of results, relative to `folder`; as the configuration says."""
 
     @property
     def root(self) -> Path:
@@ -47,9 +53,20 @@ class Project:
         """The folder relative to the git root, with slashes; "" if they are the same."""
         return self.folder.relative_to(self.root).as_posix().removeprefix(".")
 
+    @property
+    def run_options(self) -> str:
+        """What `harness run` needs to be told of folders with other names; begins with a space."""
+        told = [] if self.benchmarks == "benchmarks" else ["--benchmarks", self.benchmarks]
+        told += [] if self.results == "results" else ["--results", self.results]
+        return "".join(f" {shlex.quote(word)}" for word in told)
 
-def look(folder: Path) -> Project:
+
+def look(folder: Path, force: bool = False) -> Project:
     """Look at the project in `folder`; nothing is changed.
+
+    Args:
+        folder: where its pyproject.toml is, if it has one.
+        force: whether a configuration of asv's that is there is to be replaced: it says nothing.
 
     Raises:
         UsageError: there is no such folder, or one of its files cannot be read.
@@ -66,15 +83,36 @@ def look(folder: Path) -> Project:
     declared = (project or poetry or {}).get("name")
     name = declared if isinstance(declared, str) and declared else folder.name or "project"
     there = [folder / name for name in CONFIGURATIONS if (folder / name).is_file()]
+    conf = load(there[0]) if there and not force else None
     return Project(
         folder,
         Path(top).resolve() if top else None,
         bool(_git(folder, "rev-parse", "--verify", "--quiet", "HEAD")),
         name,
         _package(folder, name),
-        "project" in about or poetry is not None or (folder / "setup.py").is_file(),
+        bool({"project", "build-system"} & about.keys()) or (folder / "setup.py").is_file(),
+        _is_searched(folder, about),
         there[0] if there else None,
+        str(conf.benchmark_dir) if conf else "benchmarks",
+        str(conf.results_dir) if conf else "results",
     )
+
+
+def load(file: Path) -> Any:
+    """Return a configuration as asv reads it.
+
+    Raises:
+        UsageError: asv could not read it either.
+    """
+    from asv.config import Config
+    from asv.util import UserError
+
+    try:
+        return Config.load(str(file))
+    except (UserError, ValueError, OSError) as error:
+        raise UsageError(
+            f"{file} cannot be read: {error} Mend it, or replace it with --force."
+        ) from None
 
 
 def _pyproject(folder: Path) -> dict[str, Any]:
@@ -85,6 +123,19 @@ def _pyproject(folder: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError) as error:  # no TOML, or no UTF-8
         raise UsageError(f"{file} cannot be read: {error}. Mend it first.") from None
+
+
+def _is_searched(folder: Path, about: dict[str, Any]) -> bool:
+    backend = about.get("build-system", {}).get("build-backend", "setuptools.build_meta")
+    told = about.get("tool", {}).get("setuptools", {}).keys()
+    return (
+        bool({"project", "build-system"} & about.keys())
+        and str(backend).startswith("setuptools.")
+        and not {"packages", "py-modules", "package-dir"} & told
+        # Where these are, they usually name the packages.
+        and not any((folder / old).is_file() for old in ("setup.py", "setup.cfg"))
+        and not (folder / "src").is_dir()
+    )
 
 
 def _package(folder: Path, name: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -163,6 +164,10 @@ def test_files_that_are_there_are_kept_and_what_they_lack_is_told(tmp_path):
     package.write(package.folder / "perf" / "__init__.py", "# mine\n")
     package.write(package.folder / ".gitignore", "build/")
     said = package.init(PREDICT)
+    assert "  harness run --effort quick --benchmarks perf    #" in said
+    assert "run: harness run --effort quick --benchmarks perf\n" in package.text(
+        f"{WORKFLOWS}/benchmarks.yml"
+    )
     assert package.text("asv.conf.json") == conf
     assert "asv.conf.json: is there, left as it is; it needs these lines:" in said
     assert '"plugins": [".harness.asv_environment"],' in said
@@ -201,9 +206,83 @@ def test_a_project_in_a_subfolder_names_the_repository_above_it(tmp_path):
     assert "cd packages/mine && harness run" in said
     conf = configuration(package)
     assert (conf["repo"], conf["repo_subdir"]) == ("../..", "packages/mine")
-    workflow = (package.top / WORKFLOWS / "benchmarks.yml").read_text()
+    workflow = (package.top / WORKFLOWS / "benchmarks-packages-mine.yml").read_text()
+    assert 'name: "Benchmarks in packages/mine"' in workflow
     assert 'working-directory: "packages/mine"' in workflow
     assert "Predict" in package.run("harness list")
+
+
+def test_every_project_of_a_repository_gets_its_own_workflows(tmp_path):
+    package = Package(tmp_path, at="mine")
+    package.write(package.top / "other" / "pyproject.toml", '[project]\nname = "other"\n')
+    for folder in ("mine", "other"):
+        assert "kept" not in package.init(folder, cwd=package.top)
+    assert {file.name for file in (package.top / WORKFLOWS).iterdir()} == {
+        *("benchmarks-mine.yml", "benchmarks-mine-nightly.yml"),
+        *("benchmarks-other.yml", "benchmarks-other-nightly.yml"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("results", "file"),
+    [("my results", ".gitattributes"), ("../results", "../.gitattributes")],
+)
+def test_results_elsewhere_are_named_and_merged_and_nothing_else_is(tmp_path, results, file):
+    package = Package(tmp_path, at="mine")
+    conf = {"version": 1, "project": "p", "repo": "..", "results_dir": results}
+    package.write(package.folder / "asv.conf.json", json.dumps(conf))
+    said = package.init()
+    assert f"--results {shlex.quote(results)}" in said
+    assert (
+        f"cp -R {shlex.quote(results)}/."
+        in (package.top / WORKFLOWS / "benchmarks-mine-nightly.yml").read_text()
+    )
+    assert package.text(file).count("\n") == 4
+    attributes = package.run(
+        f"git check-attr merge {shlex.quote(results)}/m/records/a.jsonl a.jsonl package.json"
+    )
+    assert [line.rpartition(": ")[2] for line in attributes.splitlines()] == [
+        *("union", "unspecified", "unspecified")
+    ]
+
+
+def test_whatever_says_how_it_is_built_is_built(tmp_path):
+    package = Package(tmp_path)
+    package.write(package.folder / "pyproject.toml", '[build-system]\nrequires = ["setuptools"]\n')
+    package.init()
+    assert "pip wheel" in package.text("asv.conf.json")
+    assert "pip install . jax-harness" in package.text(f"{WORKFLOWS}/benchmarks.yml")
+
+
+BUILD = f'"{sys.executable}" -c "import setuptools; setuptools.setup()" --quiet build'
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        (["mypackage/__init__.py", "mypackage/inner/__init__.py"], 'include = ["mypackage*"]'),
+        (["mypackage.py"], 'py-modules = ["mypackage"]'),
+    ],
+)
+def test_results_do_not_keep_setuptools_from_finding_the_package(tmp_path, files, named):
+    """In a flat layout it takes every folder for a package; what is printed ends that."""
+    package = Package(tmp_path)
+    shutil.rmtree(package.folder / "src")
+    for file in files:
+        package.write(package.folder / file, "")
+    said = package.init()
+    assert "setuptools looks for your package by itself here" in said
+    package.write(package.folder / "results" / "machine.json", "{}")
+    built = package.folder / "build" / "lib"
+    package.run(f"{BUILD} || true")
+    assert not (built / files[0]).exists()
+    there = [line.strip() for line in said.splitlines() if line.startswith("    ")]
+    assert there[1] == named
+    with (package.folder / "pyproject.toml").open("a") as project:
+        project.write("\n".join(["", *there, ""]))
+    package.run(BUILD)
+    assert all((built / file).is_file() for file in files)
+    assert "setuptools looks" not in package.init()
 
 
 def test_a_module_that_starts_jax_is_not_forked(tmp_path):
