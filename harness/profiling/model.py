@@ -342,6 +342,8 @@ def read(folder: Path | str) -> Profile:
     if (folder / RUN).exists():
         try:
             run = msgspec.json.decode((folder / RUN).read_bytes(), type=Run)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             run = None
+        except OSError as error:
+            raise ProfileError(f"{folder / RUN} cannot be read: {error.strerror}.") from None
     return Profile(tuple(Process(log) for log in read_folder(folder)), folder, run)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 
 OPTION = "jax_profile"
 PLUGIN = "harness-jax-profile"
@@ -57,7 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
             ) from None
     # With workers this process runs no test, and needs no JAX.
     alone = worker is not None or not getattr(config.option, "numprocesses", None)
-    config.pluginmanager.register(_Recording(folder, worker is None, alone), PLUGIN)
+    try:
+        recording = _Recording(folder, worker is None, alone)
+    except HarnessError as error:
+        raise pytest.UsageError(f"--jax-profile: {error}") from None
+    config.pluginmanager.register(recording, PLUGIN)
 
 
 class _Recording:
@@ -113,7 +117,6 @@ class _Recording:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary of the profile."""
-        from harness.errors import HarnessError
         from harness.profiling.model import read
 
         terminalreporter.section("JAX profile")

@@ -85,6 +85,7 @@ _TRANSFORMATIONS = {
     "value_and_grad_f": "value_and_grad",
     "value_and_grad_f_aux": "value_and_grad",
     "vmap_f": "vmap",
+    "pmap": "pmap",
     "jacfun": "jacobian",
     "fun_remat": "checkpoint",
 }

@@ -82,6 +82,9 @@ def _again(several: Sequence[Group], names: Names) -> Finding:
     dearest = several[0]
     text = f"{names.of(builds[0])} was {verb_of(builds)} {times_text(len(builds))} more"
     text += f": {_why(dearest)}"
+    if dearest.cause.kind == "raised":
+        times = times_text(len(builds))
+        text = f"{names.of(builds[0])} raised {dearest.cause.after} {times}, and nothing was built"
     if others := several[1:]:
         some = ", ".join(f"`{group.cause.argument}`" for group in others[:2])
         count = sum(len(group.builds) for group in others)
@@ -113,7 +116,7 @@ def _why(group: Group) -> str:
 def _clause(sentence: str) -> str:
     """Return the first thing that a sentence says, as it stands after a colon."""
     sentence = re.sub(r"^`[^`]*` had been built for these arguments[;,] (?:but )?", "", sentence)
-    sentence = re.split(r"\. (?:Also:|So has |So have )", sentence, maxsplit=1)[0]
+    sentence = re.split(r"\. (?:Also:|The same for )", sentence, maxsplit=1)[0]
     if sentence.partition(" ")[0].istitle():
         sentence = sentence[0].lower() + sentence[1:]
     return sentence.rstrip(".")

@@ -58,9 +58,7 @@ class Interning:
         """Return the aspects of a build."""
         tree, statics, types, placement = self._of_arguments(built.arguments)
         chosen, context, options = self._of_settings(built.settings)
-        # JAX makes a function object of its own for each eager operation, and finds it again by
-        # the operation's parameters, which are among the statics.
-        number = 0 if built.function.origin == "jax" else built.line.object
+        number = 0 if is_operation(built.function) else built.line.object
         if is_derived(built):
             number = built.line.derived
         return Aspects(number, chosen, context, tree, statics, types, placement, options)
@@ -92,9 +90,28 @@ class Interning:
         return known
 
 
+def is_operation(function: events.Function) -> bool:
+    """Return whether a function is one operation of JAX's that runs by itself.
+
+    JAX makes a function object of its own for each, and finds it again by the operation's
+    parameters, which are among the statics.
+    """
+    return function.origin == "jax" and function.qualname.startswith("xla_primitive_callable.")
+
+
 def is_derived(built: Built) -> bool:
     """Return whether a build is of what JAX made of an earlier trace, by differentiation, say."""
     return bool(built.line.derived) and not built.times("trace")
+
+
+def is_transformed(built: Built) -> bool:
+    """Return whether it is known that a function was differentiated or batched.
+
+    A function of JAX's that runs while another is traced (`jax.ensure_compile_time_eval`) is also
+    known by its trace alone.
+    """
+    at_once = built.function.origin == "jax" and built.line.parent
+    return bool(built.line.derived) and not at_once
 
 
 def static_key(static: events.Static) -> tuple[Hashable, ...]:

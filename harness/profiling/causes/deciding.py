@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from harness.profiling import events
 from harness.profiling.causes import wording
-from harness.profiling.causes.aspects import Aspects, Interning, is_derived
+from harness.profiling.causes.aspects import Aspects, Interning, is_derived, is_operation
 from harness.profiling.causes.difference import Difference
 from harness.profiling.causes.differences import differences, least_weight, weight
 from harness.profiling.causes.history import Entry, History, entry_of, stages_done
@@ -95,7 +95,7 @@ class _Deciding:
         done = stages_done(built)
         again = history.failed(aspects)
         if not done and built.line.error:
-            return wording.first(built) if not history.known else wording.unexplained(built)
+            return wording.raised(built)
         top = done[:1]
         if is_derived(built) and not history.has_object(aspects):
             return self._derived(built, history, aspects)
@@ -154,7 +154,7 @@ class _Deciding:
         return _fewest(built, found) if any(d for _, d in found) else wording.unexplained(built)
 
     def _differences(self, entry: Entry, built: Built) -> list[Difference]:
-        return differences(entry.built, built, built.function.origin != "jax")
+        return differences(entry.built, built, not is_operation(built.function))
 
     def _lost(self, built: Built, had: list[Entry], top: str) -> Cause:
         """Return why JAX no longer had what it had built with nothing different."""

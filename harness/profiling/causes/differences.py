@@ -12,6 +12,7 @@ from harness.profiling.causes.kinds import Kind
 from harness.profiling.causes.texts import place_of, short_functions
 from harness.profiling.causes.trees import tree_differences
 from harness.profiling.model import Built
+from harness.profiling.recording.statics import LONGEST
 
 NOT_GIVEN = "not given"
 AN_ARRAY = "an array"
@@ -26,6 +27,12 @@ CONTEXTS = {
     "axis_env_state": "named axes",
 }
 """JAX's names of what a user sets with a context manager, in words."""
+
+CONTAINERS = ("str", "bytes", "int", "tuple", "frozenset")
+"""Types of values that are equal where all of their text is, of which a part may be recorded."""
+
+_BEGIN = 60
+"""Characters that are shown of a value whose end is not recorded."""
 
 PARAMETERS: dict[str, Kind] = {
     "shape": "shape",
@@ -172,14 +179,19 @@ def static_text(static: events.Static, other: events.Static | None) -> str:
         return text
     if static.type != other.type:
         return f"{text} ({static.type})"
+    if static.type in CONTAINERS or len(static.value) >= LONGEST:
+        return f"{text[:_BEGIN]}{'…' * (len(text) > _BEGIN)} (the rest differs)"
     return f"{text} (object {static.object})"
 
 
 def _context(old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
-    for name in _changed(old, new):
-        if name not in IGNORED:
-            texts = text_of(old.get(name)), text_of(new.get(name))
-            yield Difference("configuration", CONTEXTS.get(name, name), *texts, "T")
+    changed = _changed(old, new)
+    for name in changed:
+        shown = CONTEXTS.get(name, name)
+        if name in IGNORED or (shown != name and shown in changed):  # a mesh is told of in two ways
+            continue
+        texts = text_of(old.get(name)), text_of(new.get(name))
+        yield Difference("configuration", shown, *texts, "T")
 
 
 def _options(old: dict[str, str], new: dict[str, str], ahead: bool) -> Iterator[Difference]:

@@ -47,8 +47,8 @@ def entry_of(built: Built, aspects: Aspects) -> Entry:
     last = max(built.line.spans, key=lambda span: (span.begin_ns, -span.end_ns), default=None)
     done = stages_done(built)
     requests = built.line.requests
-    if last is None:
-        return Entry(built, aspects, "", failed=True)
+    if last is None or not done:  # nothing was tried
+        return Entry(built, aspects, "", failed=False)
     if last.stage != "compile" or not requests or requests[-1].outcome == "failed":
         letter = next(key for key, stage in STAGES.items() if stage == last.stage)
         return Entry(built, aspects, done.replace(letter, ""), failed=True)

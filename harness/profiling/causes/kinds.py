@@ -23,6 +23,7 @@ Kind = Literal[
     "evicted",
     "ahead of time",
     "failed before",
+    "raised",
     "concurrent",
     "unexplained",
 ]

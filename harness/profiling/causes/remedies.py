@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 
+from harness.profiling.causes.aspects import is_operation, is_transformed
 from harness.profiling.causes.difference import Difference
 from harness.profiling.causes.differences import AN_ARRAY
 from harness.profiling.causes.texts import ANOTHER_OBJECT, library_of
@@ -22,9 +24,11 @@ def eager_remedy(built: Built) -> str:
             f"It is {library} that runs it: JAX's persistent cache keeps it for the next run "
             "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)."
         )
-    if built.function.through:  # a loop or branch with the user's own functions in it
+    if built.function.through and is_operation(built.function):  # a loop with the user's functions
         return "Jit the function that it is in, or define what it is given once, outside."
-    if built.line.derived:
+    if built.function.through:
+        return "Jit it once, outside the loop or function that does so, and keep the result."
+    if is_transformed(built):
         return "Jit the whole function that is differentiated or batched."
     return "Do it inside the jitted function, or build small arrays with numpy."
 
@@ -133,8 +137,8 @@ def _of_static(built: Built, what: Difference) -> str:
         return f"Make {name} once, outside the loop or function that makes it."
     if " (object " in what.after:
         return (
-            f"Pass the same object as {name}, or give its type __eq__ and __hash__ by content (a "
-            "frozen dataclass)."
+            f"Pass the same object as {name}, or give its type, and those of what it holds, "
+            "__eq__ and __hash__ by content (a frozen dataclass)."
         )
     if built.function.through == FILTER_JIT:
         return _of_filtered(what)
@@ -145,7 +149,12 @@ def _of_static(built: Built, what: Difference) -> str:
             f"Make {name} a dynamic argument (with jax.lax.fori_loop, while_loop or "
             "scan where it counts steps), or let it take few values."
         )
-    return f"Let {name} take few values, or make it a dynamic argument."
+    if what.type == "bool":
+        return (
+            f"Make {name} a dynamic argument (with jnp.where or jax.lax.cond), or let it take few "
+            "values."
+        )
+    return f"Let {name} take few values."  # strings, functions, shapes: no array can stand for them
 
 
 def _of_filtered(what: Difference) -> str:
@@ -159,13 +168,15 @@ def _of_filtered(what: Difference) -> str:
 
 
 def _is_number(what: Difference) -> bool:
-    return what.after.lstrip("-")[:1].isdigit()
+    return re.match(r"(np\.\w+\()?-?\d", what.after) is not None
 
 
 def _of_weak(what: Difference) -> str:
     scalar = next((t for t in (what.before, what.after) if t.startswith("a Python")), "")
     if scalar:
-        return f"Pass `{what.argument}` always as an array, e.g. jnp.float32(...), or never."
+        array = next((t for t in (what.before, what.after) if t != scalar), "")
+        dtype = array.rpartition(" ")[2] or "float32"
+        return f"Pass `{what.argument}` always as an array, e.g. jnp.{dtype}(...), or never."
     return f"Give `{what.argument}` an explicit dtype where it is made."
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import PurePath
 
 from harness.profiling import events
+from harness.profiling.causes.aspects import is_operation, is_transformed
 from harness.profiling.causes.difference import Difference
 from harness.profiling.causes.differences import AN_ARRAY, NOT_GIVEN
 from harness.profiling.causes.kinds import Cause
@@ -29,10 +30,11 @@ def first(built: Built) -> Cause:
             text = f"First build of `{built.function.name}`{_DERIVED}."
             return Cause("first", sentence=text, remedy=derived_remedy(built))
         return Cause("first", sentence=f"First build of `{built.function.name}`.")
+    jitted = built.function.through and not is_operation(built.function)  # as one must
     return Cause(
         "first",
         sentence=f"First build of JAX's `{built.function.name}`{_at(built)}{_alone(built)}.",
-        remedy=eager_remedy(built),
+        remedy="" if jitted else eager_remedy(built),
     )
 
 
@@ -60,6 +62,12 @@ def failed_before(built: Built, old: Built) -> Cause:
         remedy="Mend what raises; JAX does not remember failures.",
         nearest=old.line.id,
     )
+
+
+def raised(built: Built) -> Cause:
+    """Return that a call raised, and that nothing was built: what it was given is wrong, say."""
+    text = f"`{built.function.name}` raised {built.line.error}, and nothing was built."
+    return Cause("raised", after=built.line.error, sentence=text, remedy="Mend what raises.")
 
 
 def unexplained(built: Built, old: Built | None = None) -> Cause:
@@ -129,20 +137,20 @@ def differs(built: Built, old: Built, found: list[Difference]) -> Cause:
     alike = [other for other in others if other.kind == named.kind]
     text = _sentence(built, named)
     if alike and all((o.before, o.after) == (named.before, named.after) for o in alike):
-        text += f" So {'has' if len(alike) == 1 else 'have'} {_listed(alike)}."
+        text += f" The same for {_listed(alike)}."
         others = [other for other in others if other.kind != named.kind]
     if others:
         text += f" Also: {'; '.join(_short(other) for other in others[:MENTIONED])}"
         rest = len(others) - MENTIONED
         text += f"; and {rest} more." if rest > 0 else "."
-    advice = eager_remedy(built) if built.function.origin == "jax" else ""
+    eager = built.function.origin == "jax"
     return Cause(
         named.kind,
         named.argument,
         named.before,
         named.after,
         text,
-        advice or remedy(built, named),
+        eager_remedy(built) if eager else remedy(built, named),
         old.line.id,
     )
 
@@ -181,6 +189,8 @@ def _sentence(built: Built, what: Difference) -> str:
         alone = _alone(built)
         known = f"JAX's {function}{_at(built)}{alone}"
         comma = "," if alone else ""
+        if what.kind == "new function object" and not is_operation(built.function):
+            return f"{known}{comma} is a new function object: JAX makes one each time."
         if what.kind == "new function object":
             given = re.sub(r" at [^,]*[/\\]", " at ", built.function.through)
             return f"{known}{comma} was given a new function object: {given}."
@@ -308,6 +318,6 @@ def _at(built: Built) -> str:
 
 
 def _alone(built: Built) -> str:
-    if built.line.derived:
+    if is_transformed(built):
         return _DERIVED
     return ", run by itself" if built.times("compile") else ""

@@ -113,6 +113,8 @@ def _code_of(function: Any) -> CodeType | None:
             function = function.func
         elif wrapped is not None:
             function = wrapped
+        elif (given := _pmapped(function)) is not None:
+            function = given
         elif isinstance(code, CodeType):
             return code
         elif hasattr(function, "__func__"):
@@ -123,6 +125,31 @@ def _code_of(function: Any) -> CodeType | None:
                 return None
             function = called
     return None
+
+
+def given_to_pmap(function: Any) -> Any:
+    """Return what `jax.pmap` was given, where it is what jitted this function; else the function.
+
+    It jits a `_fun` of its own, a new one for each structure of arguments.
+    """
+    try:
+        if function.__name__ != "_fun":
+            return function
+        inner = function.__wrapped__ if hasattr(function, "__wrapped__") else function
+        given = _pmapped(inner)
+    except Exception:  # see code_of
+        return function
+    return function if given is None else given
+
+
+def _pmapped(function: Any) -> Any:
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or code.co_name != "_fun":
+        return None
+    if not code.co_filename.replace("\\", "/").endswith("jax/_src/pmap.py"):
+        return None
+    cells = dict(zip(code.co_freevars, function.__closure__, strict=True))
+    return cells["fun"].cell_contents.f
 
 
 def column_of(code: CodeType) -> int:
@@ -164,6 +191,9 @@ def _through(function: Any) -> Iterator[str]:
         elif hasattr(function, "__func__"):
             yield "method"
             function = function.__func__
+        elif (given := _pmapped(function)) is not None:
+            yield "pmap"
+            function = given
         else:
             return
 

@@ -84,7 +84,7 @@ class Describer:
             arguments = self._try(_NO_ARGUMENTS, self._arguments, build)
         build.described = Described(
             function,
-            self.objects.of(build.function) if build.function is not None else link.object,
+            self._number_of(build.function) if build.function is not None else link.object,
             self.wrappers.of(build.info) if build.info is not None else link.wrapper,
             *arguments,
             self._try({}, self._jit, build),
@@ -113,7 +113,7 @@ class Describer:
             return
         link = Described(
             self.function_of(visit),
-            self.objects.of(visit.function),
+            self._number_of(visit.function),
             wrapper,
             *self._arguments(visit),
             self._jit(visit),
@@ -130,6 +130,10 @@ class Describer:
         visit.link, visit.meta = link, None  # described already
 
     # --- parts --------------------------------------------------------------------------------
+
+    def _number_of(self, function: Any) -> int:
+        """Return the number of the function object by which JAX knows a function of the user's."""
+        return self.objects.of_function(call_sites.given_to_pmap(function))
 
     def is_the_users(self, function: Any) -> bool:
         """Return whether a function is the program's or a library's, and not JAX's own."""
@@ -155,7 +159,7 @@ class Describer:
     def _from_code(self, visit: Open) -> FunctionKey:
         call = self._try(None, equinox.call_of, visit.function, visit.args)
         code = call_sites.code_of(visit.function if call is None else call.function)
-        name = call_sites.name_of(visit.function)
+        name = call_sites.name_of(call_sites.given_to_pmap(visit.function))
         if not name and visit.params is not None:
             name = str(visit.params.params.get("name", ""))
         if code is None:
@@ -211,10 +215,12 @@ class Describer:
                 fixed = tuple(statics.static(*named, self.objects) for named in call.statics)
         p = visit.params
         if p is None:  # it failed before JAX knew what it was called with
-            pairs = signatures.flattened(
+            tree, pairs = signatures.flattened(
                 signature, visit.args, visit.kwargs, positions, info.static_argnames
             )
-            return "", tuple(texts.leaf(path, value, None) for path, value in pairs), fixed
+            if call is not None:
+                tree, pairs = call.tree, list(zip(call.paths, (v for _, v in pairs), strict=False))
+            return tree, tuple(texts.leaf(path, value, None) for path, value in pairs), fixed
         count = len(p.consts)
         metas = visit.meta[count:] if visit.meta is not None else ()
         formats = [meta.format for meta in metas] or [None] * len(p.in_avals)

@@ -19,6 +19,7 @@ class Numbers:
         self._known: dict[int, tuple[Any, int]] = {}
         self._kept: OrderedDict[int, tuple[Any, int]] = OrderedDict()
         self._equal: OrderedDict[tuple[type, Any], int] = OrderedDict()
+        self._functions: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def of(self, value: Any) -> int:
         """Return the object's number: the same as long as it lives, or is among the last ones."""
@@ -39,6 +40,23 @@ class Numbers:
             return number
         self._known[address] = (reference, number)
         return number
+
+    def of_function(self, function: Any) -> int:
+        """Return the number of what was jitted: that of an equal one, while that lives.
+
+        JAX keeps what it builds by a weak reference to the function, and finds it again by an
+        equal one: two bound methods of one object, say.
+        """
+        kind: Any = type(function)
+        if kind.__eq__ is object.__eq__:
+            return self.of(function)
+        try:
+            number = self._functions.get(function)
+            if number is None:
+                number = self._functions[function] = self.of(function)
+            return number
+        except Exception:  # no hash, or the user's own __eq__ raised
+            return self.of(function)
 
     def of_equal(self, value: Any) -> int:
         """Return one number for all objects of a type that are equal, as JAX's caches take them.

@@ -171,6 +171,8 @@ def _text(value: Any) -> str:
     if type(value).__name__ == "AxisEnv":  # has no text of its own
         sizes = getattr(value, "axis_sizes", {})
         return ", ".join(f"{name}={size}" for name, size in dict(sizes).items())
+    if type(value).__name__ == "XlaMetadata":  # nor has this
+        return ", ".join(f"{name}={setting}" for name, setting in sorted(value.val.items()))
     text = str(value)
     return type(value).__name__ if " at 0x" in text else text
 

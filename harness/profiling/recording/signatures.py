@@ -56,6 +56,7 @@ class Texts:
         from jax._src.array import ArrayImpl
 
         self._tracer, self._array = jax.core.Tracer, ArrayImpl
+        self._abstractify: Any = jax.api_util.shaped_abstractify
         self._known: dict[Any, str] = {}
         self._kinds: dict[type, str] = {}
 
@@ -66,7 +67,7 @@ class Texts:
         if label is None:
             label = self._kinds[kind] = self._label(kind)
         if aval is None:
-            aval = getattr(value, "aval", None)
+            aval = self._aval(value)
         text = self._of(aval, aval_text) if aval is not None else label
         weak = bool(getattr(aval, "weak_type", False))
         if label != "jax.Array" and kind is not self._array:
@@ -90,6 +91,14 @@ class Texts:
         weak = bool(getattr(aval, "weak_type", False))
         committed = bool(meta.committed) and meta.sharding is not None
         return Leaf(path, self._of(aval, aval_text), weak, kind, committed, sharding, layout)
+
+    def _aval(self, value: Any) -> Any:
+        """Return the type that JAX gives a value; None where it takes no such value."""
+        try:
+            return self._abstractify(value)
+        # Whatever a user passes may do anything when it is looked at.
+        except Exception:
+            return getattr(value, "aval", None)
 
     def _label(self, kind: type) -> str:
         if issubclass(kind, self._tracer):
@@ -217,21 +226,23 @@ def flattened(
     kwargs: Mapping[str, Any],
     static_positions: set[int],
     static_names: Sequence[str],
-) -> list[tuple[str, Any]]:
-    """Return the arrays in dynamic arguments by name, where JAX failed to take them apart."""
+) -> tuple[str, list[tuple[str, Any]]]:
+    """Return what JAX would make of dynamic arguments, where it has nothing to show for them.
+
+    Returns:
+        Their structure, as :func:`tree_text` gives it, and the arrays in them by name.
+    """
     import jax
 
-    named = [
-        (name_of(signature, number), value)
-        for number, value in enumerate(args)
-        if number not in static_positions
-    ]
-    named += [(name, value) for name, value in kwargs.items() if name not in static_names]
+    dynamic = {n: value for n, value in enumerate(args) if n not in static_positions}
+    by_keyword = {name: kwargs[name] for name in sorted(kwargs) if name not in static_names}
+    tree = jax.tree_util.tree_structure((tuple(dynamic.values()), by_keyword))
+    named = [(name_of(signature, number), value) for number, value in dynamic.items()]
     found = []
-    for name, value in named:
+    for name, value in (*named, *by_keyword.items()):
         for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
             found.append((name + jax.tree_util.keystr(path), leaf))
-    return found
+    return tree_text(signature, tree, static_positions), found
 
 
 def jit_options(options: Any, names: Sequence[str]) -> dict[str, str]:

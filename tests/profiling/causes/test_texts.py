@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import harness
 from harness.profiling import events
 from harness.profiling.causes.deciding import decide
+from harness.profiling.causes.differences import _context
 from harness.profiling.causes.kinds import Cause
 from harness.profiling.causes.texts import (
     ANOTHER_OBJECT,
@@ -18,6 +26,8 @@ from harness.profiling.log import Log
 from harness.profiling.model import Process, Profile
 from tests.profiling.causes.lines import started
 
+Stage = Literal["trace", "lower", "compile"]
+STAGES: tuple[Stage, ...] = ("trace", "lower", "compile")
 PACKAGES = "/venv/lib/python3.12/site-packages/"
 
 
@@ -58,7 +68,7 @@ def test_texts_of_functions_articles_and_libraries() -> None:
 
 
 def causes(
-    function: events.Function, calls: list[tuple[int, events.Arguments, int]]
+    function: events.Function, calls: list[tuple[int, events.Arguments, int]], *stages: Stage
 ) -> list[Cause]:
     """Return the causes of builds, each of (line of the program, arguments, function object)."""
     lines: list[events.AnyLine] = [started(), function, events.Settings(1, {}, {})]
@@ -68,8 +78,7 @@ def causes(
             events.Frame(PACKAGES + "solve/core.py", 9, "run", "library"),
         )
         spans = tuple(
-            events.Span(stage, number * 10, number * 10 + 1, 1)
-            for stage in ("trace", "lower", "compile")
+            events.Span(stage, number * 10, number * 10 + 1, 1) for stage in stages or STAGES
         )
         lines += [
             events.Stack(number, frames),
@@ -86,6 +95,10 @@ def causes(
 def library(through: str = "") -> events.Function:
     file = PACKAGES + "solve/core.py"
     return events.Function(1, "step", "make.<locals>.step", file, 3, "library", through)
+
+
+def program() -> events.Function:
+    return events.Function(1, "step", "step", "/home/user/fit.py", 3, "program")
 
 
 def given(number: int, *statics: events.Static, tree: str = "x") -> events.Arguments:
@@ -144,3 +157,71 @@ def test_a_static_argument_that_becomes_an_array() -> None:
     assert found.sentence == "`n` was the static 2, now it is an array."
     _, back = causes(library("equinox.filter_jit"), calls[::-1])
     assert back.sentence == "`n` was an array, now it is the static 2."
+
+
+def of_static(before: events.Static, after: events.Static) -> Cause:
+    calls = [(5, given(n, static), 1) for n, static in enumerate((before, after), 1)]
+    return causes(program(), calls)[1]
+
+
+def test_a_static_value_is_called_dynamic_only_where_an_array_can_stand_for_it() -> None:
+    def remedy(kind: str, before: str, after: str) -> str:
+        return of_static(*(events.Static("n", kind, text) for text in (before, after))).remedy
+
+    assert remedy("int", "2", "3").startswith("Make `n` a dynamic argument (with jax.lax.fori")
+    assert remedy("numpy.int64", "np.int64(2)", "np.int64(3)").startswith("Make `n` a dynamic")
+    assert remedy("bool", "True", "False").startswith("Make `n` a dynamic argument (with jnp.where")
+    assert remedy("str", "'train'", "'eval'") == "Let `n` take few values."
+    assert remedy("type", "<class 'a'>", "<class 'b'>") == "Let `n` take few values."
+
+
+def test_a_value_whose_end_is_not_recorded_is_not_taken_for_another_object() -> None:
+    for kind, text in (("tuple", "(0, 1, ...)"), ("main.Config", "Config(" + "x" * 193)):
+        found = of_static(*(events.Static("n", kind, text, number) for number in (1, 2)))
+        assert found.after.endswith(" (the rest differs)")
+        assert len(found.after) < 90
+        assert found.remedy == "Let `n` take few values."
+
+
+def test_another_object_of_the_same_text_is_one() -> None:
+    found = of_static(*(events.Static("n", "main.Config", "<Config>", n) for n in (1, 2)))
+    assert found.after == "<Config> (object 2)"
+    assert found.remedy.startswith("Pass the same object as `n`")
+
+
+def test_what_is_traced_of_jaxs_in_a_function_needs_no_remedy() -> None:
+    text = "/venv/lib/python3.12/site-packages/jax/_src/numpy/ufuncs.py"
+    add = events.Function(1, "add", "add", text, 1208, "jax")
+    leaves = [(events.Leaf("x", f"float32[{n}]"),) for n in (1, 2)]
+    calls = [(5, events.Arguments(n, "x", leaf, ()), 1) for n, leaf in enumerate(leaves, 1)]
+    _, found = causes(add, calls, "trace")
+    assert (found.kind, found.remedy) == ("shape", "")
+
+
+def test_what_jax_runs_while_another_is_traced_is_not_called_transformed() -> None:
+    def outer(x: Any) -> Any:
+        with jax.ensure_compile_time_eval():
+            scale = jnp.arange(3).sum() + 1
+        return x * scale
+
+    def found(run: Any) -> list[str]:
+        with harness.profile() as profile:
+            run()
+        return [
+            f"{cause.sentence} {cause.remedy}"
+            for built in profile.builds
+            if built.function.origin == "jax" and (cause := profile.cause_of(built))
+        ]
+
+    jax.clear_caches()
+    assert not any("batched" in text for text in found(lambda: jax.jit(outer)(np.ones(5))))
+    jax.clear_caches()
+    assert any(
+        "batched" in text for text in found(lambda: jax.vmap(jnp.matmul)(*[np.ones((2, 3, 3))] * 2))
+    )
+
+
+def test_a_mesh_is_told_of_once() -> None:
+    old, new = ({"abstract_mesh_context_manager": n, "mesh": n} for n in ("i=2", "i=4"))
+    (found,) = _context(old, new)
+    assert (found.argument, found.before, found.after) == ("mesh", "i=2", "i=4")

@@ -73,6 +73,14 @@ def test_a_folder_of_tests_is_not_taken_for_the_profiles(tmp_path):
     assert os.listdir(tmp_path / "tests") == ["test_it.py"]
 
 
+def test_where_jax_cannot_be_imported_it_is_said_in_a_sentence(tmp_path):
+    (tmp_path / "jax.py").write_text("raise ImportError('broken')\n")
+    done = run(tmp_path, "--jax-profile=own")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "ERROR: --jax-profile: JAX cannot be imported (broken)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_where_it_is_not_asked_for_nothing_is_imported(tmp_path):
     code = (
         "import sys, pytest\n"

@@ -152,9 +152,9 @@ def test_a_program_killed_in_a_build_shows_which(tmp_path):
     [found] = read(tmp_path / "p").processes
     assert found.ended is None
     assert len(found.of(events.Build)) >= 1
-    lines = found.of(events.Running)
+    running = found.of(events.Running)  # a busy machine may be long at what came before, too
+    lines = [line for line in running if found.functions[line.function].name == "never"]
     assert 1 <= len(lines) <= 3
-    assert {found.functions[line.function].name for line in lines} == {"never"}
     assert {line.stage for line in lines} == {"trace"}
     assert found.stacks[lines[0].stack].frames[-1].line == 8
 

@@ -381,6 +381,19 @@ def test_a_folder_without_a_profile_is_said(tmp_path):
             harness.load_profile(tmp_path / name)
 
 
+def test_a_run_that_cannot_be_read_is_left_out_or_said(tmp_path):
+    import harness
+
+    whole(tmp_path)
+    for garbage in (b"", b"{", b"[]", b'{"command":["\xff"],"begin_ns":1}'):
+        (tmp_path / "run.json").write_bytes(garbage)
+        assert harness.load_profile(tmp_path).run is None
+    (tmp_path / "run.json").unlink()
+    (tmp_path / "run.json").mkdir()
+    with pytest.raises(ProfileError, match=r"run\.json cannot be read: Is a directory"):
+        harness.load_profile(tmp_path)
+
+
 def test_the_order_of_processes_is_that_in_which_they_began(tmp_path):
     for begin in (30, 10, 20):
         writer = Writer(tmp_path)

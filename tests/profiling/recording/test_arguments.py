@@ -226,6 +226,40 @@ def line_of_this() -> None:
     """Be a static argument."""
 
 
+def test_a_model_that_equals_another_is_given_by_what_it_holds() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Model:
+        width: int
+        act: Any = line_of_this
+
+        def __call__(self) -> None:
+            """Be a model."""
+
+    first, second = one(Model(1)).value, one(Model(2)).value
+    assert "width=1" in first
+    assert "width=2" in second
+    assert "0x" not in first
+    assert [one(kind).value for kind in (jnp.float32, jnp.bfloat16)] == [
+        "<class 'jax.numpy.float32'>",
+        "<class 'jax.numpy.bfloat16'>",
+    ]
+
+
+def test_equal_functions_have_one_number_while_the_first_lives() -> None:
+    class Model:
+        def method(self) -> None:
+            """Be bound."""
+
+    model, numbers = Model(), Numbers()
+    first, second = model.method, model.method
+    assert numbers.of_function(first) == numbers.of_function(second)
+    before = numbers.of_function(first)
+    del first
+    assert numbers.of_function(second) != before
+    assert numbers.of_function(line_of_this) == numbers.of_function(line_of_this)
+    assert numbers.of_function(Hostile()) != numbers.of_function(Hostile())
+
+
 def test_what_cannot_be_referred_to_weakly_is_kept_up_to_a_limit() -> None:
     numbers = Numbers()
     for number in range(MOST_KEPT + 100):

@@ -328,3 +328,9 @@ def test_times_have_no_more_digits_than_they_are_worth(seconds, text):
 )
 def test_places_are_named_from_where_the_program_ran(file, line, text):
     assert texts.place_text(file, line, "/project") == text
+
+
+def test_a_call_that_raised_is_not_said_to_have_built_anything(tmp_path):
+    lines = [started(), IMPORT, *compiled(3), ended(20_000)]
+    profile = caused(profile_of(tmp_path, lines), "raised", after="TypeError")
+    assert "raised TypeError 2 times, and nothing was built" in text_of(profile)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 
@@ -312,3 +313,44 @@ def other_numbers() -> None:
 
     for x in (1.0, 2.5, float("inf")):
         double(x)
+
+
+@builds("apply: first", "apply: static value model")
+def static_models_of_a_class() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Model:
+        width: int
+
+        def __call__(self, x):
+            return x * self.width
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def apply(model, x):
+        return model(x)
+
+    for width in (1, 2, 1):
+        apply(Model(width), ONES)
+
+
+@builds("fussy: first", "fussy: shape x", "fussy: failed before", "fussy: shape x")
+def raised_for_another_shape() -> None:
+    @jax.jit
+    def fussy(x, *, mask=None, scale=None):
+        if x.ndim == 1:
+            raise RuntimeError
+        return x * scale["by"]
+
+    for x in (ONES, ONES[0], ONES[0], ONES[:2]):
+        with contextlib.suppress(RuntimeError):
+            fussy(x, scale={"by": 1.0}, mask=2)
+
+
+@builds("double: raised", "double: first", "double: raised")
+def arguments_that_are_none() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    for x in ("text", ONES, "text"):
+        with contextlib.suppress(TypeError):
+            double(x)

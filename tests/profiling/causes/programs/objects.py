@@ -7,6 +7,8 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import AxisType
+from jax.sharding import PartitionSpec as P
 
 from tests.profiling.causes.programs import builds
 
@@ -239,3 +241,53 @@ def operation_on_a_committed_array() -> None:
     jnp.add(x, x)
     x = jax.device_put(x, jax.devices()[0])
     jnp.add(x, x)
+
+
+@builds("predict: first", "predict: shape x")
+def equal_bound_methods() -> None:
+    class Model:
+        def predict(self, x):
+            return x * 2
+
+    model = Model()
+    one, other = jax.jit(model.predict), jax.jit(model.predict)
+    one(ONES)
+    other(ONES)
+    other(ONES[0])
+
+
+@builds("step: first", "step: shape flat_args[0]")
+def pmap() -> None:
+    @jax.pmap
+    def step(x):
+        return x * 2
+
+    for x in (ONES[:2], ONES[:2, 0], ONES[:2]):
+        step(x)
+
+
+@builds("step: first", "step: new function object step")
+def pmap_in_a_loop() -> None:
+    for _ in range(2):
+
+        @jax.pmap
+        def step(x):
+            return x * 2
+
+        step(ONES[:2])
+
+
+@builds()
+def shard_map_outside_jit() -> None:
+    """JAX builds all of it anew in each call; its functions, and none of them unexplained."""
+    mesh = jax.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
+    sharded = jax.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+    for _ in range(2):
+        sharded(ONES)
+
+
+@builds("cube: first", "cube: first")
+def exported() -> None:
+    program = jax.export.export(jax.jit(cube))(jax.ShapeDtypeStruct((4, 3), np.float32))
+    for _ in range(2):
+        jax.jit(program.call)(ONES)

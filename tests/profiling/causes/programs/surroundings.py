@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental.layout import Format, Layout
+from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import AxisType, NamedSharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
 
@@ -132,6 +134,26 @@ def mesh_context() -> None:
     f(ONES)
     with jax.set_mesh(mesh()):
         f(ONES)
+
+
+@builds("double: first", "double: configuration xla_metadata", "double: configuration xla_metadata")
+def metadata() -> None:
+    f = jax.jit(double)
+    f(ONES)
+    for number in range(2):
+        with set_xla_metadata(number=number):
+            f(ONES)
+
+
+@builds("double: first", "double: device x", "double: raised")
+def arguments_on_two_devices() -> None:
+    f = jax.jit(lambda x, y: x + y)
+    f.__wrapped__.__name__ = "double"
+    one, other = (jax.device_put(ONES, device) for device in jax.devices()[:2])
+    f(one, one)
+    f(other, other)
+    with contextlib.suppress(ValueError):
+        f(one, other)
 
 
 @builds("double: first", "double: donation x")
