@@ -164,8 +164,9 @@ class Books:
         wide = []
         for ref in share.refs:
             values: dict[str, list[float]] = {}
-            for (key, _), record in self.now.items():
-                if key == ref.key and record.status == "ok":
+            for process in range(self.options.effort.limit):
+                record = self.now.get((ref.key, f"{share.name}#{process}"))
+                if record and record.status == "ok":
                     for stage, value in values_ns(record.stages).items():
                         values.setdefault(stage, []).append(value)
             if values and not all(map(sampling.is_narrow, values.values())):

@@ -84,13 +84,13 @@ def run(
         ),
     ] = "",
     on: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="ADDRESS",
             help="Measure on the workers of the Dask scheduler at this address, such as "
             "tcp://host:8786, and not here (extra 'fleet'; docs/fleet.md).",
         ),
-    ] = "",
+    ] = None,
     each_machine: Annotated[
         bool,
         typer.Option(
@@ -99,13 +99,14 @@ def run(
         ),
     ] = False,
     wait_for_workers: Annotated[
-        float,
+        float | None,
         typer.Option(
             metavar="SECONDS",
             min=0,
-            help="With --on: how long to wait for workers that can measure: jobs of Slurm queue.",
+            help="With --on: how long to wait for workers that can measure, 5 seconds by default: "
+            "jobs of Slurm queue.",
         ),
-    ] = 5.0,
+    ] = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),
 ) -> None:
@@ -114,7 +115,7 @@ def run(
     from harness.cache import scenarios
     from harness.cli import terminal
 
-    _check_on(on, each_machine, keep_programs, machine)
+    _check_on(on, each_machine, wait_for_workers, keep_programs, machine)
     level = sampling.effort(effort)
     for name in target or ():
         targets.find(name)
@@ -146,7 +147,7 @@ def run(
                         on_progress,
                         _note,
                         each_machine,
-                        wait_for_workers,
+                        driving.WAIT_S if wait_for_workers is None else wait_for_workers,
                     )
             else:
                 outcome = sweeping.sweep(workloads, context, asked, on_progress)
@@ -160,9 +161,23 @@ def run(
         raise typer.Exit(SOME_FAILED)
 
 
-def _check_on(on: str, each_machine: bool, keep_programs: bool, machine: str | None) -> None:
-    if each_machine and not on:
-        raise UsageError("--each-machine is for sweeps over a fleet: name its scheduler with --on.")
+def _check_on(
+    on: str | None,
+    each_machine: bool,
+    wait_s: float | None,
+    keep_programs: bool,
+    machine: str | None,
+) -> None:
+    if on == "":  # of a variable that is not set: it must not measure here instead
+        raise UsageError(
+            "--on was given an empty address; expected that of a Dask scheduler, such as "
+            "tcp://host:8786. Leave --on out to measure on this machine."
+        )
+    for option, given in (("each-machine", each_machine), ("wait-for-workers", wait_s is not None)):
+        if given and not on:
+            raise UsageError(
+                f"--{option} is for sweeps over a fleet: name its scheduler with --on."
+            )
     if on and keep_programs:
         raise UsageError("--keep-programs does not work with --on: programs stay on the workers.")
     if on and machine:

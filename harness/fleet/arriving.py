@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import msgspec
-
 from harness.books import Outcome
+from harness.fleet.collecting import corrected
 from harness.fleet.errand import Kept, Report
 from harness.fleet.jobs import LOSSES, Job, Team
 from harness.fleet.pool import Lost
@@ -32,7 +31,7 @@ class Flight:
     """The records that have come: each comes twice, at once and in the report."""
 
     @property
-    def device(self) -> str:
+    def devices(self) -> list[str]:
         """What it has for itself."""
         return self.worker.place.devices(self.order.unit.target)
 
@@ -90,6 +89,7 @@ class Arrivals:
             self.waiting.put(job)
 
     def _on_lost(self, flight: Flight, why: str) -> None:
+        """Put the work of an attempt that was lost back, or give up the cases that it lacks."""
         job, label = flight.job, flight.worker.place.label
         job.losses += 1
         process = flight.order.process
@@ -105,6 +105,8 @@ class Arrivals:
         for ref in flight.refs.values():
             if (ref.key, replicate) not in books.now:
                 books.keep(self._failure(flight, ref), share, ref, process, hopeless=True)
+        job.advance()  # cases that were through before it was lost have further processes
+        self.waiting.put(job)
 
     def _failure(self, flight: Flight, ref: CaseRef) -> Record:
         case, job = flight.order.cases[ref.index], flight.job
@@ -128,10 +130,7 @@ class Arrivals:
         record = decode(kept.line.rstrip(b"\n"))
         if isinstance(record, str):
             return
-        if flight.worker.offset_ms:
-            record = msgspec.structs.replace(
-                record, started_at_ms=record.started_at_ms - flight.worker.offset_ms
-            )
+        record = corrected(record, flight.worker.offset_ms)
         ref = flight.refs.get(kept.index) if kept.index is not None else None
         share = flight.team.shares[flight.job.name]
         flight.team.books.keep(record, share, ref, flight.order.process, kept.hopeless)

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+
+import msgspec
 
 from harness.fleet.pool import Pool
 from harness.records import Record, decode
 from harness.store import Store, store_path
 
 
-def collect(pool: Pool, owner: str, results: Path, workers: Collection[str]) -> int:
+def corrected(record: Record, offset_ms: int) -> Record:
+    """Return a record of a worker whose clock is so much ahead of this machine's."""
+    if not offset_ms:
+        return record
+    return msgspec.structs.replace(record, started_at_ms=record.started_at_ms - offset_ms)
+
+
+def collect(
+    pool: Pool,
+    owner: str,
+    results: Path,
+    workers: Collection[str],
+    offsets_ms: Mapping[str, int],
+) -> int:
     """Store the records that workers keep for `owner` and the tree lacks; return how many.
+
+    `offsets_ms` says by how much the times of a worker's records are to be corrected.
 
     Raises:
         StoreError: the results folder cannot take them; the workers still have them.
     """
     fetched = pool.fetch(owner, workers)
     found: dict[Path, dict[tuple[str, str], Record]] = {}
-    for orders in fetched.values():
+    for worker, orders in fetched.items():
         for content in orders.values():
             for line in content.splitlines():
                 record = decode(line)
@@ -26,6 +43,7 @@ def collect(pool: Pool, owner: str, results: Path, workers: Collection[str]) -> 
                     path = store_path(
                         results, record.machine, record.commit, record.env, record.night
                     )
+                    record = corrected(record, offsets_ms.get(worker, 0))
                     found.setdefault(path, {})[record.key, record.replicate] = record
     count = 0
     for path, records in found.items():

@@ -14,7 +14,7 @@ import msgspec
 
 from harness import __version__
 from harness.errors import FleetError
-from harness.fleet import dask_client, remote, spool
+from harness.fleet import dask_client, nanny, remote, spool
 from harness.fleet import place as places
 from harness.fleet.errand import (
     Errand,
@@ -56,20 +56,22 @@ class DaskPool:
         self.name = address or str(self.client.scheduler.address)
         self._only = set(only)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._flying: dict[str, tuple[Any, str]] = {}
-        """Errand to its future and its worker's address."""
+        self._flying: dict[str, tuple[Any, str, str]] = {}
+        """Errand to its future, its worker's address, and which of the workers that had it."""
         self._heard: Counter[str] = Counter()
         """Errand to how many of its records have been told."""
         self._reports: dict[str, Report] = {}
         """Reports that were told, of errands that Dask does not call finished yet."""
         self._known: dict[str, str] = {}
+        """The workers that :meth:`workers` last returned."""
         self._looked = float("-inf")
         self._topic = ""
 
     def workers(self) -> dict[str, str]:
         """Return the addresses of the workers that the scheduler knows now, and their ids."""
         try:
-            return self._workers()
+            self._known = self._workers()
+            return self._known
         except ConnectionError as error:
             raise FleetError(Gone(str(error)).text(self.name)) from error
 
@@ -126,7 +128,7 @@ class DaskPool:
             resources={errand.order.unit.target: 1},
             pure=False,
         )
-        self._flying[errand.id] = (future, address)
+        self._flying[errand.id] = (future, address, self._known.get(address, ""))
         future.add_done_callback(lambda done: self._on_done(errand.id, done))
 
     def next_events(self, timeout_s: float) -> Sequence[Event]:
@@ -161,10 +163,11 @@ class DaskPool:
         """End what is being measured for a sweep."""
         if self.client.status != "running":
             return
-        futures, addresses = zip(*self._flying.values(), strict=True) if self._flying else ((), ())
+        futures = [future for future, _, _ in self._flying.values()]
+        addresses = {address for _, address, _ in self._flying.values()}
         with contextlib.suppress(Exception):  # the scheduler may be what ended the sweep
-            dask_client.each(self.client, remote.stop, sweep, workers=set(addresses), timeout_s=5.0)
-            self.client.cancel(list(futures), force=True)
+            dask_client.each(self.client, remote.stop, sweep, workers=addresses, timeout_s=5.0)
+            self.client.cancel(futures, force=True)
 
     def close(self) -> None:
         """Close the client, if it was made here."""
@@ -193,13 +196,11 @@ class DaskPool:
         except ConnectionError as error:
             return [Gone(str(error))]
         changed: list[Event] = [Changed()] if there != self._known else []
-        for errand, (future, address) in list(self._flying.items()):
-            known = self._known.get(address)
-            if address not in there or (known is not None and there[address] != known):
+        for errand, (future, address, since) in list(self._flying.items()):
+            if there.get(address) != since:
                 del self._flying[errand]
                 future.cancel(force=True)
                 changed.append(Lost(errand, "the worker was lost"))
-        self._known = there
         return changed
 
     def _on_said(self, event: Any) -> None:
@@ -227,6 +228,7 @@ class DaskPool:
 
 async def _answer(question: bytes, dask_worker: Any = None) -> bytes:
     """Describe the worker that this runs in, beside its event loop."""
+    nanny.undo(dask_worker)
     resources = dict(dask_worker.state.total_resources)
     return await asyncio.to_thread(places.describe, question, dask_worker.address, resources)
 

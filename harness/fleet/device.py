@@ -7,7 +7,7 @@ import fcntl
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from harness.records import digest
@@ -16,24 +16,28 @@ LOOK_S = 0.2
 
 
 @contextlib.contextmanager
-def alone(device: str, check: Callable[[], None]) -> Iterator[None]:
-    """Hold a device of this machine against every other worker, whoever its client is.
+def alone(devices: Iterable[str], check: Callable[[], None]) -> Iterator[None]:
+    """Hold devices of this machine against every other worker, whoever its client is.
 
-    `check` is called while another one holds it; what it raises ends the waiting.
+    `check` is called while another one holds any of them; what it raises ends the waiting.
     """
-    fd = _open(_folder() / f"jax-harness-{digest(device)}.lock")
-    try:
-        waiting = threading.Event()
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                check()
-                waiting.wait(LOOK_S)
+    with contextlib.ExitStack() as held:
+        for device in sorted(devices):  # in one order, so that no two wait for each other
+            fd = _open(_folder() / f"jax-harness-{digest(device)}.lock")
+            held.callback(os.close, fd)
+            _lock(fd, check)
         yield
-    finally:
-        os.close(fd)
+
+
+def _lock(fd: int, check: Callable[[], None]) -> None:
+    waiting = threading.Event()
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            check()
+            waiting.wait(LOOK_S)
 
 
 def _folder() -> Path:
@@ -53,6 +57,8 @@ def _open(path: Path) -> int:
     with contextlib.suppress(FileNotFoundError):
         return os.open(path, os.O_RDONLY)
     try:
-        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
     except FileExistsError:  # made just now
         return os.open(path, os.O_RDONLY)
+    os.fchmod(fd, 0o644)  # other users read it, whatever this one's umask is
+    return fd

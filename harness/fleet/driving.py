@@ -27,6 +27,8 @@ from harness.plan import Context, Options
 from harness.workload import Workload
 
 TICK_S = 0.5
+SHORT_TICK_S = 0.05
+"""While workers are asked what they are."""
 
 WAIT_S = 5.0
 """How long a sweep waits at first for workers that are not there yet."""
@@ -143,18 +145,21 @@ class _Sweep:
         while True:
             self._plan()
             self._send()
-            if self.flights:
+            # Whoever is being asked may do what waits, and with each_machine all of it once more.
+            if self.flights or (self.roster.asking and (self.waiting or self.each_machine)):
                 busy_s = time.monotonic()
             elif not self.waiting:
                 return
             elif time.monotonic() - busy_s > hope_s:
                 raise FleetError(
-                    f"{len(self.waiting)} shares are not done, and for {hope_s:.0f} s no worker of "
-                    f"{self.pool.name} could take any of them. What arrived is stored. Start "
-                    "workers again and run the same command: it resumes."
+                    f"{len(self.waiting)} share(s) on {', '.join(self.waiting.targets)} are not "
+                    f"done, and for {hope_s:.0f} s no worker of {self.pool.name} could take any of "
+                    "them. What arrived is stored. Start workers again and run the same command: "
+                    "it resumes."
                 )
-            for event in self.pool.next_events(TICK_S):
+            for event in self.pool.next_events(SHORT_TICK_S if self.roster.asking else TICK_S):
                 self._on(event)
+            self.roster.take_in()
             self.waiting.look_for(
                 {
                     (team, worker.place.host)
@@ -173,17 +178,17 @@ class _Sweep:
 
     def _send(self) -> None:
         """Give every worker that is free something to measure."""
-        busy = {flight.device for flight in self.flights.values()}
+        busy = {device for flight in self.flights.values() for device in flight.devices}
         free = [worker for worker in self.roster.workers.values() if not worker.errand]
         for worker in sorted(free, key=lambda worker: worker.turn):
             place = worker.place
-            teams = [t for t in worker.teams.values() if place.devices(t.target) not in busy]
+            teams = [t for t in worker.teams.values() if busy.isdisjoint(place.devices(t.target))]
             while job := self.waiting.take(teams, place.host):
                 team = worker.teams[job.target]
                 order = job.begin(team, place.host, self.options.effort.limit)
                 if order:
                     self._fly(job, order, worker, team)
-                    busy.add(place.devices(job.target))
+                    busy.update(place.devices(job.target))
                     break
 
     def _fly(self, job: Job, order: Order, worker: Worker, team: Team) -> None:
@@ -196,7 +201,7 @@ class _Sweep:
             order=order,
             # Many times what the order itself is, and nothing that the worker asks for.
             expected=msgspec.structs.replace(worker.place, workloads={}, hardware={}, lacking={}),
-            device=worker.place.devices(job.target),
+            devices=worker.place.devices(job.target),
             stored=dict(done),
             fresh=self.options.fresh,
         )

@@ -18,7 +18,7 @@ class Errand(msgspec.Struct):
     order: Order
     expected: Place
     """What the worker was when it was chosen."""
-    device: str
+    devices: list[str]
     """What the order has for itself while it is measured."""
     topic: str = ""
     """Where records are told at once; empty where there is no such way."""

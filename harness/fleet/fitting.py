@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from harness import __version__, environment
 from harness.environment import Commit
@@ -14,6 +16,9 @@ from harness.workload import Workload
 
 CLOCK_S = 60
 """A worker whose clock is further off than this is said to be, and its times are corrected."""
+
+MEMORY = 0.05
+"""Share by which the memory of equal machines may differ; so it is where results are compared."""
 
 
 def expected(workloads: Sequence[type[Workload]], found: Sequence[Source]) -> dict[str, str]:
@@ -43,6 +48,8 @@ def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool)
                 f"{here[name] or 'not installed'}"
             )
     for name, version in versions.items():
+        if name in place.broken:
+            return f"cannot use {name}: {place.broken[name]}"
         found = place.workloads.get(name, "no answer")
         if found != version:
             return f"has {name} in version {found}, and here it is {version}"
@@ -52,6 +59,11 @@ def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool)
         return (
             f"has {_changes(place.dirty)} since commit {place.commit[:8]}, and here there are "
             f"{_changes(commit.dirty)}"
+        )
+    if place.machine == ".." or Path(place.machine).name != place.machine:
+        return (
+            f"calls its machine {place.machine!r}, which cannot name a folder of the results; set "
+            "HARNESS_MACHINE to a name without slashes where it is started"
         )
     return place.trouble and f"cannot keep records: {place.trouble}"
 
@@ -71,7 +83,7 @@ def unlike(place: Place, others: Iterable[Place]) -> str:
         mine, theirs = _hardware(place), _hardware(other)
         if place.host == other.host:  # its workers may have different accelerators
             mine["accelerators"] = theirs["accelerators"] = ""
-        differing = [name for name in mine if _coarse(mine[name]) != _coarse(theirs[name])]
+        differing = [name for name in mine if not _equal(name, mine[name], theirs[name])]
         if differing:
             text = "; ".join(f"{name}: {theirs[name]} and {mine[name]}" for name in differing)
             return (
@@ -86,12 +98,14 @@ def _hardware(place: Place) -> dict[str, object]:
     found: dict[str, object] = {
         name: place.hardware.get(name) for name in ("arch", "cpu", "cores", "ram_bytes")
     }
-    return {**found, "accelerators": place.accelerators.partition(" of ")[2]}
+    return {**found, "accelerators": place.accelerators}
 
 
-def _coarse(value: object) -> object:
-    """Let equal machines differ in some MiB of memory."""
-    return round(value / 2**30) if isinstance(value, int) and value > 2**20 else value
+def _equal(name: str, mine: object, theirs: object) -> bool:
+    """Tell whether something is the same of two machines, kernels keeping more or less memory."""
+    if name == "ram_bytes" and isinstance(mine, int) and isinstance(theirs, int):
+        return math.isclose(mine, theirs, rel_tol=MEMORY)
+    return mine == theirs
 
 
 def nobody(
@@ -104,7 +118,8 @@ def nobody(
     start = f"dask worker {pool.name} --nthreads 1 --resources {target or 'cpu'}=1"
     if not places and not refused:
         return f"{pool.name} has no workers. Start one on each machine, for example: {start}"
-    lines = [f"{worker} {why}" for worker, why in refused.items()]
+    labels = {place.worker: place.label for place in places}
+    lines = [f"{labels.get(worker, worker)} {why}" for worker, why in refused.items()]
     usable = [place for place in places if place.worker not in refused]
     for place in usable:
         has = ", ".join(f"{name}={n:g}" for name, n in place.resources.items()) or "none"
@@ -117,6 +132,14 @@ def nobody(
     if pool.by_resources:
         text += f"\nStart one where it can be measured: {start}"
     return text
+
+
+def correction_ms(offset_ns: int) -> int:
+    """Return by how much the times of a worker's records are to be corrected: mostly 0.
+
+    `offset_ns` is how much its clock is ahead of this machine's.
+    """
+    return offset_ns // 1_000_000 if abs(offset_ns) > CLOCK_S * 1e9 else 0
 
 
 def can(place: Place, target: str, pool: Pool) -> bool:

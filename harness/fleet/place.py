@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ from typing import Any
 import msgspec
 
 from harness import __version__, environment, targets
-from harness.fleet import sources, spool
+from harness.fleet import gpus, installed, sources, spool
 from harness.unit import Source
 
 IMPORT_S = 100.0
@@ -52,7 +51,9 @@ class Place(msgspec.Struct, frozen=True):
     hardware: dict[str, Any]
     """See :func:`harness.environment.host`."""
     accelerators: str
-    """The devices that the worker may use, as their drivers name them; empty without any."""
+    """The kinds of GPU that the worker may use, as their driver names them; empty without any."""
+    gpus: list[str]
+    """Those GPUs, each by what no other one is called."""
     lacking: dict[str, str]
     """Target to the reason why the machine does not have it; empty where it seems to."""
     resources: dict[str, float]
@@ -61,7 +62,9 @@ class Place(msgspec.Struct, frozen=True):
     """That of the folder of the workloads; empty without git, or where all were sent."""
     dirty: str
     workloads: dict[str, str]
-    """`module.qualname` to the version of its source here, or to what is wrong with it."""
+    """`module.qualname` to the version of its source here."""
+    broken: dict[str, str]
+    """`module.qualname` to the reason why it cannot be used here."""
     clock_ns: int
     """When the worker answered, by its own clock."""
     trouble: str = ""
@@ -72,12 +75,14 @@ class Place(msgspec.Struct, frozen=True):
         """The worker for people: its machine and its address."""
         return f"{self.machine} ({self.worker})"
 
-    def devices(self, target: str) -> str:
-        """Return what a measurement on `target` has for itself: a CPU, or the accelerators."""
+    def devices(self, target: str) -> list[str]:
+        """Return what a measurement on `target` has for itself: a CPU, or all GPUs it may use."""
         found = targets.TARGETS.get(target)
         if found is None or found.compile_only or found.family == "cpu":
-            return f"{self.host}/cpu"
-        return f"{self.host}/{found.family}/{self.accelerators}"
+            return [f"{self.host}/cpu"]
+        if found.family == "gpu" and self.gpus:
+            return [f"{self.host}/gpu/{gpu}" for gpu in self.gpus]
+        return [f"{self.host}/{found.family}"]
 
 
 class Speaker(msgspec.Struct):
@@ -107,6 +112,9 @@ def describe(
     if folder is not None:
         exclude = (folder / asked.exclude).resolve() if asked.exclude else None
         commit = environment.commit_of(folder, exclude=exclude)
+    versions = installed.versions()  # before the identity, which is made of them
+    workloads, broken = _versions(asked.sources)
+    mine = gpus.visible()
     place = Place(
         worker=address or f"{platform.node()}:{os.getpid()}",
         host=_host(),
@@ -114,14 +122,16 @@ def describe(
         env=environment.env_name(),
         identity=environment.identity(),
         harness=__version__,
-        versions=environment.versions(),
+        versions=versions,
         hardware=environment.host(),
-        accelerators=_accelerators(),
+        accelerators="; ".join(sorted({gpu.kind for gpu in mine})),
+        gpus=[gpu.id for gpu in mine],
         lacking={name: target.lacking() or "" for name, target in targets.TARGETS.items()},
         resources=dict(resources or {}),
         commit=commit.hash,
         dirty=commit.dirty,
-        workloads=_versions(asked.sources),
+        workloads=workloads,
+        broken=broken,
         clock_ns=time.time_ns(),
         trouble=spool.trouble(asked.owner),
     )
@@ -137,27 +147,14 @@ def _host() -> str:
         return platform.node() or "localhost"
 
 
-@functools.cache
-def _accelerators() -> str:
-    """Name the GPUs that this process may use, without waking JAX."""
-    if not shutil.which("nvidia-smi"):
-        return ""
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    command = ["nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return chosen
-    return f"{chosen or 'all'} of {'; '.join(done.stdout.split(chr(10))).strip('; ')}"
+def _versions(wanted: Sequence[Source]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the version of each workload's source here, and of the others what is wrong.
 
-
-def _versions(wanted: Sequence[Source]) -> dict[str, str]:
-    """Return the version of each workload's source here, found out in a process of its own.
-
-    A worker lives long: what it has imported would hide a file that has changed since.
+    Found out in a process of its own: a worker lives long, and what it has imported would hide a
+    file that has changed since.
     """
     if not wanted:
-        return {}
+        return {}, {}
     command = [sys.executable, "-m", "harness.fleet.sources"]
     asked = msgspec.json.encode(list(wanted))
     try:
@@ -165,9 +162,11 @@ def _versions(wanted: Sequence[Source]) -> dict[str, str]:
             command, input=asked, capture_output=True, timeout=IMPORT_S, check=False
         )
     except subprocess.TimeoutExpired:
-        why = f"no version: importing it took more than {IMPORT_S:g} s"
-        return {sources.name(source): why for source in wanted}
+        why = f"importing it took more than {IMPORT_S:g} s"
+        return {}, {sources.name(source): why for source in wanted}
     if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        return {sources.name(source): lines[-1] for source in wanted}
-    return msgspec.json.decode(done.stdout, type=dict[str, str])
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        why = lines[-1] if lines else f"importing it ended Python with {done.returncode}"
+        return {}, {sources.name(source): why for source in wanted}
+    found = msgspec.json.decode(done.stdout, type=sources.Found)
+    return found.versions, found.broken

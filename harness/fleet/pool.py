@@ -30,7 +30,7 @@ class Gone(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """Workers have come or gone, or have been started anew."""
+    """Workers have come or gone, or have been started anew, since the pool was asked for them."""
 
 
 Event = Kept | Report | Lost | Gone | Changed

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import os
-import sys
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from harness import __version__, environment, measuring, targets
 from harness.errors import HarnessError
-from harness.fleet import sources, spool
+from harness.fleet import installed, nanny, sources, spool
 from harness.fleet.device import alone
 from harness.fleet.errand import Errand, Kept, Report, decode_errand, encode_report, encode_said
 from harness.records import Record, encode
@@ -33,6 +30,9 @@ def carry_out(errand: bytes) -> bytes:
     """
     asked = decode_errand(errand)
     report = Report(asked.id, [])
+    worker = _dask_worker(asked)
+    if worker:
+        nanny.undo(worker)  # it may have been started anew since it was asked what it is
     spool.forget(asked.owner, asked.stored)
     report.refused = _changed(asked)
     report.elsewhere = bool(report.refused)
@@ -65,7 +65,7 @@ def _carry_out(asked: Errand, found: Source, report: Report) -> None:
     listener = _Listener(asked, report)
     try:
         store.open()
-        with alone(asked.device, listener.check):
+        with alone(asked.devices, listener.check):
             listener.start()
             if asked.order.unit.cases:
                 measuring.measure(asked.order, listener)
@@ -95,7 +95,7 @@ def _changed(asked: Errand) -> str:
     expected = asked.expected
     if expected.harness != __version__:
         return f"it has harness {__version__} now, and had {expected.harness}"
-    found = _versions(_stamp())
+    found = installed.versions()
     for name, version in expected.versions.items():
         if found.get(name) != version:
             return f"it has {name} {found.get(name) or 'not at all'} now, and had {version}"
@@ -107,29 +107,12 @@ def _changed(asked: Errand) -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=1)
-def _versions(stamp: tuple[int, ...]) -> dict[str, str]:
-    """Return the versions that are installed; finding them takes longer than an order that is done.
-
-    They are looked up anew when a folder of packages has changed.
-    """
-    return environment.versions()
-
-
-def _stamp() -> tuple[int, ...]:
-    found = []
-    for folder in sys.path:
-        with contextlib.suppress(OSError):
-            found.append(os.stat(folder).st_mtime_ns)
-    return tuple(found)
-
-
 class _Listener:
     def __init__(self, asked: Errand, report: Report) -> None:
         self.asked = asked
         self.report = report
         self.store = spool.store(asked.owner, asked.id)
-        self.say = _saying(asked.topic)
+        self.say = _saying(asked)
 
     def start(self) -> None:
         """Take over what an earlier errand has left in the spool."""
@@ -169,10 +152,17 @@ class _Listener:
         self.report.wall_ns += bye.wall_ns
 
 
-def _saying(topic: str) -> Callable[[bytes], None]:
-    if not topic or "distributed" not in sys.modules:
-        return lambda said: None
+def _dask_worker(asked: Errand) -> Any:
+    """Return the Dask worker that this runs on, or None: other pools have no topics."""
+    if not asked.topic:
+        return None
     from distributed import get_worker
 
-    worker = get_worker()
-    return lambda said: worker.log_event(topic, said)
+    return get_worker()
+
+
+def _saying(asked: Errand) -> Callable[[bytes], None]:
+    worker = _dask_worker(asked)
+    if not worker:
+        return lambda said: None
+    return lambda said: worker.log_event(asked.topic, said)

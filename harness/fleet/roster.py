@@ -14,9 +14,10 @@ from pathlib import Path
 from harness.books import Books, Name, Outcome, Progress
 from harness.errors import FleetError
 from harness.fleet import collecting, fitting
+from harness.fleet.asking import Asking, Found
 from harness.fleet.jobs import Team
 from harness.fleet.place import Place, Question
-from harness.fleet.pool import Answers, Pool
+from harness.fleet.pool import Pool
 from harness.plan import Context, Host, Options
 from harness.unit import Source, locate
 from harness.workload import Workload
@@ -61,6 +62,7 @@ class Roster:
         on_note: Callable[[str], None],
     ) -> None:
         self.pool = pool
+        self.owner = owner
         self.workloads = workloads
         self.context = context
         self.options = options
@@ -70,7 +72,8 @@ class Roster:
         self.name = Name.of(options)
         self.sources = [locate(workload) for workload in workloads]
         self.versions = fitting.expected(workloads, self.sources)
-        self.question = Question(owner, self.sources, _exclude(context.results, self.sources))
+        question = Question(owner, self.sources, _exclude(context.results, self.sources))
+        self.asking = Asking(pool, question, context.results)
         self.workers: dict[str, Worker] = {}
         self.teams: dict[tuple[str, str, str, str], Team] = {}
         self.places: dict[str, Place] = {}
@@ -90,7 +93,9 @@ class Roster:
         """
         deadline = time.monotonic() + wait_s
         while True:
-            self.look(at_first=True)
+            new = self._newcomers()
+            if new or not self._since:
+                self._admit(self.asking.ask(new), at_first=True)
             lacking = self._lacking()
             if not lacking:
                 return
@@ -98,44 +103,57 @@ class Roster:
                 raise FleetError(lacking)
             time.sleep(LOOK_S)
 
-    def look(self, at_first: bool = False) -> None:
-        """Take in workers that have come, and forget those that are gone."""
-        there = self.pool.workers()
-        for address, since in list(self._since.items()):
-            if there.get(address) != since:
-                self._forget(address)
-        new = [address for address in there if address not in self._since]
-        if not new and (self._since or not at_first):
-            return
-        count = collecting.collect(self.pool, self.question.owner, self.context.results, new)
-        if count:
-            self._note(f"{count} record(s) of an earlier sweep were waiting on its workers.")
-        answers = self.pool.survey(self.question, sorted(new))
-        self._since |= {place.worker: there.get(place.worker, "") for place in answers.places}
-        self._since |= {address: there.get(address, "") for address in answers.silent}
-        self._admit(answers, at_first)
+    def look(self) -> None:
+        """Forget workers that are gone, and ask those that have come."""
+        new = self._newcomers()
+        if new:
+            self.asking.begin(new)
+
+    def take_in(self) -> None:
+        """Take in workers that have answered since.
+
+        Raises:
+            FleetError: the pool is gone.
+            StoreError: the results folder cannot take what they have kept.
+        """
+        for found in self.asking.answered():
+            self._admit(found, at_first=False)
 
     def collect(self) -> None:
         """Fetch what is left on the workers; where one is gone, the next sweep does."""
+        offsets_ms = {address: worker.offset_ms for address, worker in self.workers.items()}
         with contextlib.suppress(FleetError):
-            collecting.collect(
-                self.pool, self.question.owner, self.context.results, list(self.pool.workers())
-            )
+            there = list(self.pool.workers())
+            collecting.collect(self.pool, self.owner, self.context.results, there, offsets_ms)
 
     def refuse(self, address: str, why: str) -> None:
         """Use a worker no more, for a reason that can be said after its name."""
         self.workers.pop(address, None)
         self.refused[address] = why
-        self._note(f"The worker {address} is not used: it {why}.")
+        self._note(f"The worker {self._label(address)} is not used: it {why}.")
 
     def ask_again(self, address: str, why: str) -> None:
         """Find out what a worker is that is another one than it said."""
         self._aside[address] += 1
-        if self._aside[address] >= ASIDE:
+        # One of a pool that cannot say who is there cannot be asked alone.
+        if self._aside[address] >= ASIDE or not self.pool.workers():
             self.refuse(address, f"is not what it says: {why}")
         else:
             self._forget(address)
             self.look()
+
+    def _label(self, address: str) -> str:
+        return self.places[address].label if address in self.places else address
+
+    def _newcomers(self) -> dict[str, str]:
+        """Forget workers that are gone; return the addresses and ids of those not asked so far."""
+        there = self.pool.workers()
+        for address, since in list(self._since.items()):
+            if there.get(address) != since:
+                self._forget(address)
+        new = {address: since for address, since in there.items() if address not in self._since}
+        self._since |= new
+        return new
 
     def _forget(self, address: str) -> None:
         for known in (self.workers, self.places, self.refused, self._since):
@@ -146,11 +164,18 @@ class Roster:
             self._noted.add(text)
             self.on_note(text)
 
-    def _admit(self, answers: Answers, at_first: bool) -> None:
-        for address, why in answers.silent.items():
-            self.refuse(address, why)
+    def _admit(self, found: Found, at_first: bool) -> None:
+        if found.collected:
+            self._note(
+                f"{found.collected} record(s) of an earlier sweep were waiting on its workers."
+            )
+        for address, why in found.answers.silent.items():
+            if self._is(address, found):
+                self.refuse(address, why)
         sent = any(source.pickled for source in self.sources)
-        for place in answers.places:
+        for place in found.answers.places:
+            if not self._is(place.worker, found):
+                continue
             others = [self.places[a] for a in self.places if a not in self.refused]
             self.places[place.worker] = place
             why = fitting.unfit(place, self.context.commit, self.versions, sent)
@@ -160,7 +185,14 @@ class Roster:
             if why or unlike:
                 self.refuse(place.worker, why or f"has the name of another machine: {unlike}")
             else:
-                self._take_in(place, answers.offsets_ns.get(place.worker, 0))
+                self._take_in(place, found.answers.offsets_ns.get(place.worker, 0))
+
+    def _is(self, address: str, found: Found) -> bool:
+        """Tell whether a worker is still the one that answered."""
+        if address in found.asked:
+            return self._since.get(address) == found.asked[address]
+        self._since[address] = ""  # of a pool that cannot say who is there
+        return True
 
     def _take_in(self, place: Place, offset_ns: int) -> None:
         wanted = self.options.targets or [t for w in self.workloads for t in w.targets]
@@ -169,14 +201,19 @@ class Roster:
             for target in dict.fromkeys(wanted)
             if fitting.can(place, target, self.pool)
         }
+        for target in dict.fromkeys(wanted):
+            if place.resources.get(target) and place.lacking.get(target):
+                self._note(
+                    f"The worker {place.label} has the resource {target}, but cannot measure on "
+                    f"it: {place.lacking[target]}."
+                )
         if not teams:
             return
-        worker = Worker(place, teams, self._since[place.worker])
+        worker = Worker(place, teams, self._since[place.worker], fitting.correction_ms(offset_ns))
         self.workers[place.worker] = worker
-        if abs(offset_ns) > fitting.CLOCK_S * 1e9:
-            worker.offset_ms = offset_ns // 1_000_000
+        if worker.offset_ms:
             self._note(
-                f"The clock of the worker {place.worker} is {offset_ns / 1e9:+.0f} s off; the "
+                f"The clock of the worker {place.label} is {offset_ns / 1e9:+.0f} s off; the "
                 "times in its records are corrected by that. Set the clock of one of the two."
             )
 

@@ -14,6 +14,15 @@ from harness.unit import Source, load
 from harness.workload import Workload, WorkloadError
 
 
+class Found(msgspec.Struct):
+    """What there is on this machine of the workloads that were asked for."""
+
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
+    """By name: see :func:`version`."""
+    broken: dict[str, str] = msgspec.field(default_factory=dict)
+    """By name: why it cannot be used here."""
+
+
 def here(source: Source) -> Source | None:
     """Return where `source` is on this machine, or None if it is not.
 
@@ -47,7 +56,7 @@ def version(source: Source) -> str:
     if found is None:
         raise WorkloadError(
             f"there is no {source.module} in {Path.cwd()}, where the worker was started, and no "
-            f"{source.file}"
+            f"{source.file}. Start it in the folder that holds the workloads' package"
         )
     return versions_of(load(found))
 
@@ -63,15 +72,17 @@ def name(source: Source) -> str:
 
 
 def main() -> None:
-    """Read sources from standard input, and write their versions, or what is wrong with each."""
+    """Read sources from standard input, and write what is :class:`Found` of them."""
     out = os.dup(1)
     os.dup2(2, 1)  # what a workload prints while it is imported must not be mistaken for ours
-    found = {}
+    found = Found()
     for source in msgspec.json.decode(sys.stdin.buffer.read(), type=list[Source]):
         try:
-            found[name(source)] = version(source)
-        except Exception as error:  # a user's module may raise anything while it is imported
-            found[name(source)] = f"{type(error).__name__}: {error}"
+            found.versions[name(source)] = version(source)
+        except WorkloadError as error:
+            found.broken[name(source)] = str(error)
+        except (Exception, SystemExit) as error:  # a user's module may raise anything when imported
+            found.broken[name(source)] = f"{type(error).__name__}: {error}"
     with os.fdopen(out, "wb") as stream:
         stream.write(msgspec.json.encode(found))
 

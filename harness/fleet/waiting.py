@@ -33,6 +33,11 @@ class Waiting:
     def __bool__(self) -> bool:
         return any(self._heaps.values())
 
+    @property
+    def targets(self) -> list[str]:
+        """The targets of the jobs, sorted."""
+        return sorted({target for (_, _, target), heap in self._heaps.items() if heap})
+
     def put(self, job: Job) -> None:
         """Let a job wait."""
         place = self._places.setdefault(job, next(self._count))
@@ -60,15 +65,16 @@ class Waiting:
 
         `there` holds the teams and hosts of all workers.
         """
-        teams = {team for team, _ in there}
+        back = {*there, *((team, "") for team, _ in there)}
+        for known in back & self._since.keys():
+            del self._since[known]
         now = time.monotonic()
         for key, heap in list(self._heaps.items()):
             team, host, _ = key
-            if team is None or not heap:
+            if team is None or not heap or (team, host) in back:
                 continue
-            if (team, host) in there or (not host and team in teams):
-                self._since.pop((team, host), None)
-            elif now - self._since.setdefault((team, host), now) > GRACE_S:
+            if now - self._since.setdefault((team, host), now) > GRACE_S:
+                del self._since[team, host]  # whoever is begun there later has as long again
                 self._release(key)
 
     def _release(self, key: Key) -> None:

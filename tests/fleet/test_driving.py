@@ -1,6 +1,8 @@
 """What a sweep does about workers that are not what they should be."""
 
+import platform
 import shutil
+import threading
 import time
 
 import pytest
@@ -8,10 +10,14 @@ import pytest
 from harness import environment
 from harness.errors import FleetError
 from harness.fleet import driving, spool, waiting
-from harness.fleet.errand import Report
-from harness.fleet.pool import Gone, Lost
+from harness.fleet.errand import Kept, Report
+from harness.fleet.pool import Changed, Gone, Lost
+from harness.records import Record, encode, to_raw
+from harness.store import Store, record_files
 from tests.fleet.hands import Hands, done, sweep
+from tests.fleet.processes import wait_until
 from tests.sweeps import SUITES, workload
+from tests.sweeps import sweep as sweep_here
 
 Scale = workload("small", "Scale")
 HOUR_NS = 3600 * 10**9
@@ -41,12 +47,29 @@ def test_a_clock_that_is_an_hour_off_is_said_once_and_corrected(at):
     before = time.time() * 1000
     outcome, notes = at(pool, "2x1")
     assert len(notes) == 1
-    assert notes[0].startswith("The clock of the worker a is +3")
+    assert notes[0].startswith("The clock of the worker alpha (a) is +3")
     assert "s off; the times in its records are corrected by that." in notes[0]
     # The worker's clock is not really wrong here, so what is right comes out an hour early.
     for record in cases(outcome):
         assert record.started_at_ms + 3_600_000 == pytest.approx(before, abs=60_000)
         assert record.machine == "alpha"
+
+
+def test_what_a_worker_with_a_wrong_clock_has_kept_is_corrected_as_well(at, tmp_path):
+    owner = spool.owner_of(tmp_path / "results", platform.node())
+    old = sweep_here([Scale], tmp_path / "first", "1x1", targets=("cpu",)).records
+    spool.store(owner, "old").append(old)
+    pool = Hands({"a": {"clock_ns": time.time_ns() + HOUR_NS, "machine": "alpha"}})
+    pool.on_send = lambda errand, place: done(errand)
+    at(pool)
+    stored = {
+        (r.key, r.replicate): r
+        for file in record_files(tmp_path / "results")
+        for r in Store(file).read()
+    }
+    for record in old:
+        found = stored[record.key, record.replicate]
+        assert record.started_at_ms - found.started_at_ms == pytest.approx(3_600_000, abs=60_000)
 
 
 def test_unlike_machines_of_one_name_are_refused_with_what_differs(at):
@@ -64,11 +87,11 @@ def test_unlike_machines_of_one_name_are_refused_with_what_differs(at):
 def test_machines_of_one_name_with_other_accelerators_are_unlike(at):
     pool = Hands(
         {
-            "a": {"accelerators": "all of 0, NVIDIA H200"},
-            "b": {"accelerators": "all of 0, NVIDIA A100", "host": "another"},
+            "a": {"accelerators": "NVIDIA H200"},
+            "b": {"accelerators": "NVIDIA A100", "host": "another"},
         }
     )
-    with pytest.raises(FleetError, match="H200 and 0, NVIDIA A100"):
+    with pytest.raises(FleetError, match="NVIDIA H200 and NVIDIA A100"):
         at(pool)
 
 
@@ -111,6 +134,122 @@ def test_what_takes_workers_down_is_given_up_and_the_sweep_goes_on(at):
     assert notes[-1].endswith("It is given up.") or any("given up" in note for note in notes)
 
 
+def finished(errand, ref):
+    """Return a case of an errand as a worker tells of it at once."""
+    case = errand.order.cases[ref.index]
+    record = Record(
+        **errand.order.unit.base,
+        key=ref.key,
+        axes=dict(case.axes),
+        transform=case.transform,
+        status="ok",
+        started_at_ms=1,
+        environment=to_raw({}),
+    )
+    return Kept(errand.id, encode(record), ref.index)
+
+
+def test_cases_beside_one_that_takes_workers_down_have_all_their_processes(at):
+    pool = Hands({"a": {}})
+
+    def on_send(errand, place):
+        if errand.order.process == 0:
+            if len(errand.order.refs) == 2:
+                pool.events.put(finished(errand, errand.order.refs[0]))
+            return Lost(errand.id, "the worker was lost")
+        return Report(errand.id, [finished(errand, ref) for ref in errand.order.refs])
+
+    pool.on_send = on_send
+    outcome, _ = at(pool, "3x1")
+    found = sorted((r.axes["size"], r.replicate[-2:], r.status) for r in cases(outcome))
+    assert found == [
+        (8, "#0", "ok"),
+        (8, "#1", "ok"),
+        (8, "#2", "ok"),
+        (16, "#0", "failed"),
+    ]
+
+
+def test_a_worker_that_is_slow_to_say_what_it_is_keeps_nobody_waiting(at):
+    class Slow(Hands):
+        def survey(self, question, workers):
+            if "b" in workers:
+                assert going_on.wait(10), "the sweep waits for its answer"
+            return super().survey(question, workers)
+
+    going_on = threading.Event()
+    pool = Slow({"a": {}})
+
+    def on_send(errand, place):
+        if len(pool.sent) == 1:
+            pool.come("b")
+        elif len(pool.sent) == 2:
+            going_on.set()
+        return done(errand)
+
+    pool.on_send = on_send
+    at(pool, "3x1")
+    assert len(pool.sent) == 3
+
+
+def test_a_worker_that_has_gone_before_its_answer_came_is_sent_nothing(at):
+    class Slow(Hands):
+        def survey(self, question, workers):
+            answers = super().survey(question, workers)
+            if "b" in workers:
+                assert gone.wait(10)
+            return answers
+
+    gone = threading.Event()
+    pool = Slow({"a": {}})
+
+    def on_send(errand, place):
+        assert place.worker == "a"
+        if len(pool.sent) == 1:
+            pool.come("b")
+        elif len(pool.sent) == 2:
+            del pool.there["b"]
+            pool.events.put(Changed())
+        elif len(pool.sent) == 3:
+            gone.set()
+            wait_until(lambda: threading.active_count() == threads, what="the answer")
+        return done(errand)
+
+    pool.on_send = on_send
+    threads = threading.active_count()
+    at(pool, "5x1")
+    assert len(pool.sent) == 5
+
+
+def test_of_a_pool_that_cannot_say_who_is_there_the_other_workers_go_on(at, monkeypatch):
+    monkeypatch.setattr(driving, "HOPE_S", 0.5)
+
+    class Silent(Hands):
+        by_resources = False
+
+        def workers(self):
+            return {}
+
+        def survey(self, question, workers):
+            return super().survey(question, list(self.there))
+
+    pool = Silent({"a": {"identity": "what it was"}, "b": {"machine": "beta", "host": "two"}})
+    outcome, notes = at(pool)
+    assert [worker for worker, _ in pool.sent] == ["a", "b"]
+    assert {r.machine for r in cases(outcome)} == {"beta"}
+    assert [note for note in notes if "is not what it says: its flags, plugins" in note]
+
+
+def test_a_worker_whose_resource_stands_for_nothing_is_told_of(at):
+    broken = {"lacking": {"cpu": "no CPU here"}, "machine": "beta", "host": "two"}
+    pool = Hands({"a": {}, "b": broken})
+    pool.on_send = lambda errand, place: done(errand)
+    _, notes = at(pool)
+    assert notes == [
+        "The worker beta (b) has the resource cpu, but cannot measure on it: no CPU here."
+    ]
+
+
 def test_a_disk_that_fills_while_measuring_costs_one_worker_and_no_record(at, tmp_path):
     pool = Hands({"a": {"machine": "alpha"}, "b": {"machine": "beta"}})
     fill = tmp_path / "spool"
@@ -126,7 +265,7 @@ def test_a_disk_that_fills_while_measuring_costs_one_worker_and_no_record(at, tm
     outcome, notes = at(pool)
     assert outcome.measured == 2
     assert [worker for worker, _ in pool.sent] == ["a", "b"]
-    assert "The worker a is not used: it cannot go on: the records that wait" in notes[0]
+    assert "The worker alpha (a) is not used: it cannot go on: the records that wait" in notes[0]
     assert "HARNESS_SPOOL" in notes[0]
     assert all("alpha (a): the records that wait" in r.retries[0] for r in cases(outcome))
 
@@ -150,7 +289,7 @@ def test_a_worker_that_is_another_one_by_now_is_asked_again(at):
 def test_a_worker_that_is_never_what_it_says_is_not_asked_for_ever(at, monkeypatch):
     monkeypatch.setattr(driving, "HOPE_S", 0.5)
     pool = Hands({"a": {"identity": "of another"}})
-    with pytest.raises(FleetError, match=r"1 shares are not done, and for 0 s no worker"):
+    with pytest.raises(FleetError, match=r"1 share\(s\) on cpu are not done, and for 0 s"):
         at(pool)
     assert len(pool.sent) == 3
 
@@ -221,7 +360,7 @@ def test_work_that_nobody_can_take_any_more_ends_the_sweep(at, monkeypatch):
     monkeypatch.setattr(driving, "HOPE_S", 0.5)
     pool = Hands({"a": {}})
     pool.on_send = lambda errand, place: Report(errand.id, [], refused="the disk is full")
-    with pytest.raises(FleetError, match=r"1 shares are not done.*it resumes"):
+    with pytest.raises(FleetError, match=r"1 share\(s\) on cpu are not done.*it resumes"):
         at(pool)
 
 

@@ -6,6 +6,8 @@ import signal
 import psutil
 import pytest
 
+from harness.fleet.dask_pool import DaskPool
+from harness.fleet.pool import Changed
 from harness.store import record_files
 from tests.fleet.processes import measuring, wait_until
 
@@ -124,6 +126,21 @@ def test_a_worker_that_comes_back_under_its_address_does_not_hide_that_it_was_lo
     found = [r for r in fleet.records() if r.night == "back"]
     assert len(found) == 3
     assert any("the worker was lost" in text for r in found for text in r.retries)
+
+
+def test_a_worker_that_goes_before_anybody_has_looked_is_missed(fleet):
+    from distributed import Client
+
+    with Client(fleet.address, set_as_default=False) as client:
+        pool = DaskPool(client=client, only=["delta"])
+        delta = fleet.worker("delta")
+        wait_until(pool.workers, what="delta")
+        fleet.kill(delta)
+        wait_until(lambda: not pool._workers(), what="its end")
+        assert pool.next_events(0) == [Changed()]
+        assert pool.workers() == {}
+        pool._looked = float("-inf")
+        assert pool.next_events(0) == []
 
 
 def test_two_clients_of_one_tree_measure_everything_once_and_tear_nothing(fleet):

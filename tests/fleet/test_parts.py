@@ -68,6 +68,23 @@ def test_what_a_machine_that_is_gone_began_is_released_after_a_while(monkeypatch
     assert waiting.take([a], "elsewhere") is fixed
 
 
+def test_a_machine_that_is_gone_for_the_second_time_has_as_long_again(monkeypatch):
+    from harness.fleet import waiting as module
+
+    monkeypatch.setattr(module, "GRACE_S", 0.05)
+    a, b = team(), team()
+    waiting = Waiting()
+    begun = Job("begun", "cpu", a, host="one", process=3)
+    waiting.put(begun)
+    waiting.look_for({(b, "two")})
+    assert waiting.take([a], "one") is begun, "it is back"
+    waiting.look_for({(a, "one"), (b, "two")})
+    time.sleep(0.1)
+    waiting.put(begun)
+    waiting.look_for({(b, "two")})
+    assert waiting.take([b], "two") is None
+
+
 def test_what_is_begun_on_no_process_may_go_anywhere():
     a = team()
     job = Job("one", "cpu", a, host="here")
@@ -81,7 +98,7 @@ def test_what_is_begun_on_no_process_may_go_anywhere():
 
 
 def hold(name, held, end):
-    with device.alone(name, lambda: None):
+    with device.alone([name], lambda: None):
         held.set()
         end.wait(20)
 
@@ -104,14 +121,24 @@ def test_a_device_is_held_against_other_processes_and_waiting_can_end():
         if len(looks) == 2:
             raise Enough
 
-    with pytest.raises(Enough), device.alone(name, check):
-        pytest.fail("it is held")
-    with device.alone(name + "-another", check):
+    with pytest.raises(Enough), device.alone([name, name + "-another"], check):
+        pytest.fail("one of them is held")
+    with device.alone([name + "-another"], check):
         pass
     child.kill()  # whoever holds a device lets go of it, however it ends
     child.join()
-    with device.alone(name, check):
+    with device.alone([name], check):
         assert len(looks) == 2
+
+
+def test_other_users_can_wait_for_a_device_whatever_the_umask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with device.alone(["shared"], lambda: None):
+            (lock,) = tmp_path.glob("*.lock")
+            assert lock.stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)
 
 
 def test_a_spool_that_cannot_be_written_or_is_full_says_so(place, monkeypatch):
@@ -217,10 +244,14 @@ def test_options_of_fleets_do_not_mix_with_others(monkeypatch):
     from harness.cli.running import _check_on
 
     with pytest.raises(HarnessError, match="--each-machine is for sweeps over a fleet"):
-        _check_on("", True, False, None)
+        _check_on(None, True, None, False, None)
+    with pytest.raises(HarnessError, match="--wait-for-workers is for sweeps over a fleet"):
+        _check_on(None, False, 0.0, False, None)
+    with pytest.raises(HarnessError, match="--on was given an empty address"):
+        _check_on("", False, None, False, None)
     with pytest.raises(HarnessError, match="--keep-programs does not work with --on"):
-        _check_on("tcp://a:1", False, True, None)
+        _check_on("tcp://a:1", False, None, True, None)
     with pytest.raises(HarnessError, match="HARNESS_MACHINE where it is started"):
-        _check_on("tcp://a:1", False, False, "mine")
+        _check_on("tcp://a:1", False, None, False, "mine")
     monkeypatch.setenv("HARNESS_MACHINE", "named")
     assert environment.machine_name() == "named"

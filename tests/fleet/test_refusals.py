@@ -58,7 +58,8 @@ def test_each_is_refused_with_both_versions_and_the_others_measure(fleet):
     outcome, notes, _ = fleet.sweep([fleet.workload("small", "Scale")])
     assert outcome.measured == 2
     assert {r.machine for r in outcome.records} == {"good"}
-    assert all(note.startswith("The worker tcp://127.0.0.1:") for note in notes)
+    assert all("tcp://127.0.0.1:" in note for note in notes)
+    assert [note for note in notes if note.startswith("The worker ahead (tcp://127.0.0.1:")]
     said = "\n".join(sorted(note.partition("is not used: it ")[2] for note in notes))
     here = harness.__version__
     assert f"has harness 9.9.newer, and this is harness {here}" in said

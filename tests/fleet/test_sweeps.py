@@ -1,12 +1,14 @@
 """Sweeps over workers that do what they should."""
 
 import json
+import os
 import time
 
 import pytest
 
 from harness import sampling
 from harness.errors import FleetError
+from harness.fleet import nanny
 from harness.records import STAGES
 from tests.fleet.processes import git
 
@@ -15,7 +17,7 @@ from tests.fleet.processes import git
 def workers(fleet):
     """Two machines, as far as anybody can tell; they share this one's CPU."""
     fleet.worker("alpha")
-    fleet.worker("beta")
+    fleet.worker("beta", nanny=True)
     fleet.wait_for("alpha", "beta")
 
 
@@ -44,6 +46,21 @@ def test_records_say_which_machine_and_environment_took_them(fleet, once):
     assert [m.done for m in messages] == [1, 2, 3, 4, 5]
     assert {m.total for m in messages} == {5}
     assert len(fleet.records()) == 5
+
+
+def test_what_dask_s_nanny_sets_reaches_no_measurement(fleet, once):
+    from distributed import Client
+
+    with Client(fleet.address, set_as_default=False) as client:
+        nannies = client.run(lambda dask_worker: bool(dask_worker.nanny))
+        found = client.run(lambda: dict(os.environ))
+    assert sorted(nannies.values()) == [False, True]
+    names = nanny.DEFAULTS.keys() - os.environ.keys()
+    assert names
+    for variables in found.values():
+        assert names.isdisjoint(variables)
+    for record in cases(once[0]):
+        assert names.isdisjoint(json.loads(bytes(record.environment))["flags"])
 
 
 def test_workers_keep_nothing_that_is_stored(fleet, once):

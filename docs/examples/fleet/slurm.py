@@ -50,7 +50,11 @@ def main() -> int:
         # Jobs that start later join the sweep.
         client.wait_for_workers(1, timeout=options.wait)
         command = [sys.executable, "-m", "harness", "run", "--on", cluster.scheduler_address]
-        return subprocess.run([*command, *options.run], check=False).returncode
+        with subprocess.Popen([*command, *options.run]) as run:
+            try:
+                return run.wait()
+            except KeyboardInterrupt:  # it gets Ctrl-C as well, and ends what is measured
+                return run.wait()
 
 
 if __name__ == "__main__":
