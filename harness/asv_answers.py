@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harness.metrics import FACT_METRICS
-from harness.records import PROCESS_STAGES, STAGES, Record, StageSamples, plain_axes, values_ns
-from harness.workload import Case, Workload, name_of
+from harness.records import PROCESS_STAGES, STAGES, Record, StageSamples, case_of, values_ns
+from harness.workload import Workload, name_of
 
 Answer = dict[str, Any]
 
@@ -19,9 +19,7 @@ def answers(workload: type[Workload], records: list[Record]) -> Answer:
         if record.comparison is not None:
             continue  # another protocol: `harness baselines` shows it
         if record.workload == name_of(workload):
-            axes = plain_axes(record.axes)
-            case = Case(axes, record.transform, record.target, record.precision)
-            scenarios = cases.setdefault(case.id, {})
+            scenarios = cases.setdefault(case_of(record).id, {})
             scenarios.setdefault(record.scenario, []).append(record)
         elif record.workload == "process" and record.scenario == "off":
             process.append(record)

@@ -16,9 +16,13 @@ SIZE = _FORMAT.size
 _NOTHING = b"\0" * SIZE
 
 
+REFERENCE = -1
+"""Stands for the reference program where a case's index is expected."""
+
+
 @dataclass(frozen=True)
 class Visit:
-    """A stage of a case is being measured; `case` is -1 for the reference program."""
+    """A stage of a case is being measured; `case` may be :data:`REFERENCE`."""
 
     case: int
     pass_: int

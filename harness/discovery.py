@@ -20,7 +20,7 @@ class Found:
 
     workloads: list[type[Workload]] = field(default_factory=list)
     broken: dict[str, str] = field(default_factory=dict)
-    """A module that cannot be imported or a workload that is declared wrongly, to the reason."""
+    """A file that cannot be imported or a workload that is declared wrongly, to the reason."""
 
 
 def discover(folder: Path) -> Found:
@@ -45,8 +45,9 @@ def discover(folder: Path) -> Found:
         module_name = ".".join(parts)
         try:
             module = import_file(module_name, file)
-        except Exception as error:  # a user's module may raise anything while it is imported
-            found.broken[file.name] = f"importing it raised {type(error).__name__}: {error}."
+        except (Exception, SystemExit) as error:  # a user's module may even exit
+            place = str(file.relative_to(folder))
+            found.broken[place] = f"importing it raised {type(error).__name__}: {error}."
             continue
         for value in vars(module).values():
             if (
@@ -54,6 +55,7 @@ def discover(folder: Path) -> Found:
                 and issubclass(value, Workload)
                 and not inspect.isabstract(value)
                 and value.__module__ == module_name
+                and value not in found.workloads  # a class may have two names
             ):
                 try:
                     check(value)
@@ -83,3 +85,25 @@ def select(workloads: Sequence[type[Workload]], patterns: Sequence[str]) -> list
             raise UsageError(f"No workload matches {pattern!r}. There are: {names}.")
         chosen += [w for w in matches if w not in chosen]
     return chosen
+
+
+def one_workload(pattern: str, benchmarks: Path) -> type[Workload]:
+    """Return the workload whose name matches, or is.
+
+    Raises:
+        UsageError: none matches, or several do; the names are listed, and the files that could
+            not be used.
+    """
+    found = discover(benchmarks)
+    try:
+        chosen = select(found.workloads, [pattern])
+    except UsageError as error:
+        broken = "".join(f" {place}: {reason}" for place, reason in found.broken.items())
+        raise UsageError(f"{error}{broken}") from None
+    exact = [w for w in chosen if pattern in (name_of(w), w.__qualname__)]
+    if len(exact) == 1:
+        return exact[0]
+    if len(chosen) > 1:
+        names = ", ".join(name_of(w) for w in chosen)
+        raise UsageError(f"{pattern!r} matches {len(chosen)} workloads; name one of {names}.")
+    return chosen[0]

@@ -8,13 +8,13 @@ import json
 import os
 import platform
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from harness import git
 from harness.errors import UsageError
 
 _FLAG_PREFIXES = ("JAX_", "XLA_", "NCCL_")
@@ -56,8 +56,8 @@ def versions() -> dict[str, str]:
     """Return the versions of Python, jax and jaxlib without importing them."""
     return {
         "python": platform.python_version(),
-        "jax": _version("jax"),
-        "jaxlib": _version("jaxlib"),
+        "jax": installed("jax"),
+        "jaxlib": installed("jaxlib"),
     }
 
 
@@ -71,7 +71,8 @@ def plugins() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _version(distribution: str) -> str:
+def installed(distribution: str) -> str:
+    """Return the version of a distribution, "" where it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -86,7 +87,7 @@ def env_name() -> str:
     given = os.environ.get("ASV_ENV_NAME")
     if given:
         return given
-    return existing_env_name(".".join(map(str, sys.version_info[:2])), _version("jax"))
+    return existing_env_name(".".join(map(str, sys.version_info[:2])), installed("jax"))
 
 
 def existing_env_name(python: str, jax: str) -> str:
@@ -163,33 +164,19 @@ def commit_of(folder: Path, name: str = "HEAD", exclude: Path | None = None) -> 
 
     `exclude` is a folder whose changes do not make the tree dirty: the results themselves.
     """
-    full = _git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    full = git.said(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     if not full:
         return Commit()
-    date = _git(folder, "show", "-s", "--format=%ct", full)
+    date = git.said(folder, "show", "-s", "--format=%ct", full)
     changes = ""
     if name == "HEAD":
-        top = Path(_git(folder, "rev-parse", "--show-toplevel"))
+        top = Path(git.said(folder, "rev-parse", "--show-toplevel"))
         pathspec = ["--", "."]
         if exclude is not None and exclude.resolve().is_relative_to(top.resolve()):
             pathspec.append(f":(exclude,literal){exclude.resolve().relative_to(top.resolve())}")
-        changes = _git(top, "diff", "HEAD", *pathspec)
+        changes = git.said(top, "diff", "HEAD", *pathspec)
     dirty = hashlib.sha256(changes.encode()).hexdigest()[:12] if changes else ""
     return Commit(full, int(date) * 1000 if date else None, dirty)
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except OSError:  # no git on this machine
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def machine_name() -> str:

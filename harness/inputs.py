@@ -13,6 +13,9 @@ from harness.workload import Spec, WorkloadError
 DATA_SEED = 20200229
 """Seeds the data of every process alike, so that data-dependent programs do the same work."""
 
+DEFAULT_HIGH = 100
+"""Integers of a spec without bounds are from 0 to below this, or to what their dtype holds."""
+
 _KEY_IMPLEMENTATIONS = {"fry": "threefry2x32", "rbg": "rbg", "urbg": "unsafe_rbg"}
 
 
@@ -120,15 +123,16 @@ def _fill_leaf(leaf: Any, index: int) -> Any:
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(dtype)
     if jax.numpy.issubdtype(dtype, np.integer):
-        info = np.iinfo(dtype)
+        # NumPy's own knows no integers of less than a byte.
+        info = jax.numpy.iinfo(dtype)  # type: ignore[no-untyped-call]
         if low is not None and not info.min <= low < high <= info.max + 1:
             raise WorkloadError(
                 f"a spec of {dtype} asks for integers from {low} to below {high}; expected low < "
                 f"high within {info.min} and {info.max + 1}."
             )
-        return rng.integers(0 if low is None else low, 100 if high is None else high, shape).astype(
-            dtype
-        )
+        if low is None:
+            low, high = 0, min(DEFAULT_HIGH, info.max + 1)
+        return rng.integers(low, high, shape).astype(dtype)
     if jax.numpy.issubdtype(dtype, np.complexfloating):
         real, imaginary = rng.standard_normal((2, *shape))
         return (real + 1j * imaginary).astype(dtype)

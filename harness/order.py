@@ -50,10 +50,6 @@ class Order(msgspec.Struct):
         return self.unit.cases
 
 
-encode_order = msgspec.json.Encoder().encode
-decode_order = msgspec.json.Decoder(Order).decode
-
-
 class Writer:
     """Writes the orders of one sweep: one plan, one name, one seed."""
 

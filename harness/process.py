@@ -18,14 +18,10 @@ from typing import Any
 import msgspec
 import psutil
 
-from harness.baselines.variables import owned
 from harness.board import SIZE, Board, Visit
-from harness.cache import scenarios
 from harness.environment import surroundings
+from harness.starting import STARTUP_TIMEOUT_S, STDERR_LINES, child_environment, kill
 from harness.unit import Bye, Done, Fatal, Message, Unit, decode_message, encode_unit
-
-STARTUP_TIMEOUT_S = 300.0
-"""How long a process may take to import JAX and the workload and to wake its backend."""
 
 POLL_S = 0.25
 """How often the process is looked at: its memory, and what it is at. A look costs a tenth of a
@@ -34,10 +30,6 @@ millisecond; more often would disturb what is measured."""
 MEMORY_SHARE = 0.8
 """The part of the machine's (or the control group's) memory that a process may hold."""
 
-_CACHE_VARIABLES = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_ENABLE_COMPILATION_CACHE")
-"""What the caller says of the persistent cache does not reach a measuring process."""
-
-STDERR_LINES = 20
 _STDERR_BYTES = 64 * 2**10
 
 
@@ -64,27 +56,6 @@ def memory_limit() -> int:
     except (OSError, ValueError):
         pass
     return int(total * MEMORY_SHARE)
-
-
-def child_environment(unit: Unit) -> dict[str, str]:
-    """Return the environment of a measuring process: the caller's, in the unit's scenario."""
-    environment = dict(os.environ)
-    for name in [name for name in environment if name.startswith(_CACHE_VARIABLES)]:
-        del environment[name]
-    if unit.backend:  # its scenario is of CuPy's cache: JAX has none
-        environment = {name: value for name, value in environment.items() if not owned(name)}
-        environment |= scenarios.environment("off", "")
-    else:
-        environment |= scenarios.environment(unit.scenario, unit.cache_folder)
-    environment["JAX_PLATFORMS"] = unit.platforms
-    environment |= unit.environment
-    if unit.cpu_devices:
-        environment["JAX_NUM_CPU_DEVICES"] = str(unit.cpu_devices)
-    else:
-        environment.pop("JAX_NUM_CPU_DEVICES", None)
-    if unit.x64:
-        environment["JAX_ENABLE_X64"] = "1"
-    return environment
 
 
 def converse(
@@ -137,7 +108,7 @@ def converse(
             limit,
         ).run()
     finally:
-        _kill(child)
+        kill(child)
         board.close()
         os.close(readable)
         for stream in (child.stdin, child.stderr):
@@ -148,12 +119,6 @@ def converse(
 def _close(stream: Any) -> None:
     with contextlib.suppress(OSError):  # the reader is gone, and with it what was buffered for it
         stream.close()
-
-
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
 
 
 class _Conversation:
@@ -203,7 +168,7 @@ class _Conversation:
                         selector.unregister(key.fileobj)
                 problem = self.fatal or self._look()
                 if problem:
-                    _kill(self.child)
+                    kill(self.child)
                     return self._ending(problem)
                 if self.child.poll() is not None and not selector.select(0):
                     break  # a grandchild may hold the pipes open for ever

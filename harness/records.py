@@ -19,6 +19,7 @@ import msgspec
 
 from harness.comparison import Comparison
 from harness.program.facts import Facts
+from harness.workload import Case
 
 SCHEMA = 1
 """Version of the layout of :class:`Record`; a reader skips, and counts, lines of any other."""
@@ -196,6 +197,11 @@ def plain_axes(axes: Mapping[str, Any]) -> dict[str, Any]:
         return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
     return {name: plain(value) for name, value in axes.items()}
+
+
+def case_of(record: Record) -> Case:
+    """Return the case that a record is of."""
+    return Case(plain_axes(record.axes), record.transform, record.target, record.precision)
 
 
 class HasSchema(Protocol):

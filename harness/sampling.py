@@ -86,7 +86,7 @@ def visits(cases: Sequence[int], passes: int, seed: int) -> list[tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Grouping:
     """How a program's calls are grouped for the clock."""
 
     blocks: int
@@ -102,9 +102,9 @@ class Timed:
     """What the clock said, in nanoseconds per call."""
 
     dispatched: list[float]
-    """Of each of `Plan.dispatches` calls, until it returned."""
+    """Of each of `Grouping.dispatches` calls, until it returned."""
     finished: list[float]
-    """Of each of `Plan.blocks` blocks the least reading, until the calls had finished."""
+    """Of each of `Grouping.blocks` blocks the least reading, until the calls had finished."""
     spent_ns: float
     """In all that was timed."""
 
@@ -127,7 +127,7 @@ def plan_blocks(
     supply: Iterator[tuple[Any, ...]],
     donating: bool,
     effort_s: float = EXECUTE_S,
-) -> Plan:
+) -> Grouping:
     """Decide how many calls make a reading and a block, from a few calls that are not kept."""
     import jax
 
@@ -149,11 +149,11 @@ def plan_blocks(
         number = min(number, most)
         readings = min(readings, max(1, most // number))
     slow = once_ns > effort_s * 1e9
-    return Plan(1 if slow else BLOCKS, readings, number, 1 if slow else DISPATCHES)
+    return Grouping(1 if slow else BLOCKS, readings, number, 1 if slow else DISPATCHES)
 
 
 def time_blocks(
-    call: Callable[..., Any], supply: Iterator[tuple[Any, ...]], plan: Plan, donating: bool
+    call: Callable[..., Any], supply: Iterator[tuple[Any, ...]], plan: Grouping, donating: bool
 ) -> Timed:
     """Time calls until they return, then blocks of readings of calls until they have finished."""
     import jax

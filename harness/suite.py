@@ -15,7 +15,7 @@ import tempfile
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness import environment, sampling, targets
 from harness.asv_answers import Answer
@@ -33,9 +33,6 @@ from harness.workload import (
     declaration_hooks,
     name_of,
 )
-
-if TYPE_CHECKING:
-    pass
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
@@ -122,7 +119,7 @@ def look_up(workload: type[Workload], answers: Answer, stage: str, params: tuple
     # A plain NotImplementedError in a benchmark's body is a failure for asv_runner 0.3.
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
-    case = _case(workload, params)
+    case = case_at(workload, params)
     found = answers["cases"].get(case.id) if params else answers["process"]
     if found is None:
         lacking = targets.find(case.target).lacking()
@@ -135,7 +132,8 @@ def look_up(workload: type[Workload], answers: Answer, stage: str, params: tuple
     return answer
 
 
-def _case(workload: type[Workload], params: tuple[Any, ...]) -> Case:
+def case_at(workload: type[Workload], params: tuple[Any, ...]) -> Case:
+    """Return the case that asv means by the values of its parameters."""
     if not params:
         return Case()
     *values, transform, target = params

@@ -10,6 +10,7 @@ import base64
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,7 @@ import msgspec
 
 from harness.records import Record
 from harness.source import comparison_version_of, version_of
-from harness.workload import Workload, WorkloadError, where
+from harness.workload import Case, Workload, WorkloadError, enumerate_cases, where
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -164,6 +165,21 @@ def workload_of(unit: Unit) -> type[Workload]:
                 "that was asked for: the source differs. Bring both to one commit, and run again."
             )
     return workload
+
+
+def matched(unit: Unit, workload: type[Workload]) -> Iterator[tuple[CaseRef, Case | None, str]]:
+    """Yield each case of a unit as this process finds it; None, and why, where it finds another."""
+    known = list(enumerate_cases(workload, [unit.target]))
+    for ref in unit.cases:
+        case = known[ref.index] if ref.index < len(known) else None
+        if case is not None and case.id == ref.id:
+            yield ref, case, ""
+        else:
+            reason = (
+                f"case {ref.index} is {case.id if case else 'missing'} in the measuring process, "
+                f"{ref.id} outside: a sweep must not depend on the process"
+            )
+            yield ref, None, reason
 
 
 def import_file(module: str, file: Path) -> ModuleType:

@@ -14,7 +14,10 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from harness.unit import Message
+    from collections.abc import Callable
+
+    from harness.unit import Message, Unit
+    from harness.workload import Workload
 
 _clock = time.perf_counter_ns
 
@@ -31,17 +34,11 @@ def main() -> None:
 
     import_ns = _clock() - begin
 
+    from harness import topologies
     from harness import unit as protocol
 
     unit = protocol.decode_unit(unit_bytes)
-
-    def send(message: Message) -> None:
-        write(channel, protocol.encode_message(message) + b"\n")
-        if isinstance(message, protocol.Done):
-            stored.acquire()  # storing it must not go on beside what is measured next
-
-    from harness import topologies
-
+    send = sender(channel, stored)
     topology = None
     try:
         topologies.check_variables(unit)
@@ -58,21 +55,16 @@ def main() -> None:
         send(protocol.Fatal(str(error)))
         return
     from harness.board import Board
-    from harness.session import Session, describe
-    from harness.workload import WorkloadError
+    from harness.session import Session
+    from harness.visiting import measure
 
-    try:
-        workload = protocol.workload_of(unit)
-    except WorkloadError as error:
-        send(protocol.Fatal(str(error)))
-        return
-    except Exception as error:  # a user's module may raise anything while it is imported
-        send(protocol.Fatal(f"importing {unit.source.module} raised {describe(error)}"))
+    workload = workload_of(unit, send)
+    if workload is None:
         return
     board = Board(board_fd)
     process_ns: dict[str, float] = {"import": import_ns, "backend": backend_ns}
     try:
-        Session(unit, workload, send, board, process_ns, topology).run()
+        measure(Session(unit, workload, send, board, process_ns, topology))
     except topologies.Unusable as error:
         send(protocol.Fatal(str(error)))
 
@@ -93,6 +85,33 @@ def listen(stored: threading.Semaphore) -> None:
     while os.read(0, 1):
         stored.release()
     os._exit(1)
+
+
+def sender(channel: int, stored: threading.Semaphore) -> Callable[[Message], None]:
+    """Return what sends a message; after a record it waits until that is stored."""
+    from harness import unit as protocol
+
+    def send(message: Message) -> None:
+        write(channel, protocol.encode_message(message) + b"\n")
+        if isinstance(message, protocol.Done):
+            stored.acquire()  # storing it must not go on beside what is measured next
+
+    return send
+
+
+def workload_of(unit: Unit, send: Callable[[Message], None]) -> type[Workload] | None:
+    """Return the class that a unit is about; None where it is not to be had, which is then said."""
+    from harness import unit as protocol
+    from harness.raised import describe
+    from harness.workload import WorkloadError
+
+    try:
+        return protocol.workload_of(unit)
+    except WorkloadError as error:
+        send(protocol.Fatal(str(error)))
+    except (Exception, SystemExit) as error:  # a user's module may even exit
+        send(protocol.Fatal(f"importing {unit.source.module} raised {describe(error)}"))
+    return None
 
 
 def write(channel: int, data: bytes) -> None:

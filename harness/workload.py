@@ -40,7 +40,7 @@ class Spec:
         dtype: a NumPy or ml_dtypes name such as `"float32"` or `"bfloat16"`, or `"key"` for typed
             PRNG keys of JAX's default implementation.
         low: smallest value. Integers default to 0; floats are standard normal unless given.
-        high: bound that is not reached. Integers default to 100.
+        high: bound that is not reached. Integers default to 100, or to what a narrow dtype holds.
     """
 
     shape: tuple[int, ...]

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 
 import jax
@@ -11,6 +10,7 @@ import pytest
 
 from harness import environment
 from harness.environment import Commit, commit_of, machine_name
+from tests.repositories import git
 
 
 @pytest.fixture
@@ -29,13 +29,6 @@ def repository(tmp_path, monkeypatch):
     git(folder, "init", "--quiet")
     commit(folder)
     return folder
-
-
-def git(folder, *arguments):
-    done = subprocess.run(
-        ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
 
 
 def commit(folder):

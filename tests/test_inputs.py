@@ -49,6 +49,13 @@ def test_two_inputs_are_not_the_same_numbers():
     assert not np.array_equal(one, other)
 
 
+@pytest.mark.parametrize(("dtype", "most"), [("int4", 7), ("uint4", 15)])
+def test_integers_of_less_than_a_byte_are_uniform_over_what_they_hold(dtype, most):
+    filled = inputs.fill(spec((4096,), dtype))
+    assert str(filled.dtype) == dtype
+    assert sorted(set(filled.astype(int).tolist())) == list(range(most + 1))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
 def test_integers_are_uniform_below_a_hundred(dtype):
     filled = inputs.fill(spec((10_000,), dtype))

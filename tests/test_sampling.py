@@ -121,7 +121,7 @@ def test_the_cost_of_the_clock_is_that_of_one_reading(told):
 def test_a_slow_call_is_one_block_of_one_call(told, call_ns):
     clock = told(call_ns)
     plan = sampling.plan_blocks(clock.call, itertools.repeat(()), donating=False)
-    assert plan == sampling.Plan(blocks=1, readings=1, number=1, dispatches=1)
+    assert plan == sampling.Grouping(blocks=1, readings=1, number=1, dispatches=1)
     assert clock.calls == 1
 
 
@@ -145,7 +145,7 @@ def test_all_blocks_take_about_the_time_asked_for(told, call_ns):
 @pytest.mark.parametrize("donating", [False, True])
 def test_what_is_timed_is_nanoseconds_per_call(told, donating):
     clock = told(1_000, 50)
-    plan = sampling.Plan(blocks=4, readings=7, number=100, dispatches=8)
+    plan = sampling.Grouping(blocks=4, readings=7, number=100, dispatches=8)
     arguments = ((number,) for number in itertools.count())
     timed = sampling.time_blocks(clock.call, arguments, plan, donating)
     assert timed.dispatched == [1_050.0] * 8
@@ -162,14 +162,14 @@ def test_a_block_gives_its_least_reading(told):
         clock.now_ns += next(costs)
         return 0.0
 
-    timed = sampling.time_blocks(call, itertools.repeat(()), sampling.Plan(2, 3, 1, 0), False)
+    timed = sampling.time_blocks(call, itertools.repeat(()), sampling.Grouping(2, 3, 1, 0), False)
     assert timed.finished == [300, 200]
 
 
 def test_a_donating_call_gets_arguments_of_its_own(told):
     clock = told(1_000)
     arguments = ((number,) for number in itertools.count())
-    sampling.time_blocks(clock.call, arguments, sampling.Plan(4, 5, 2, 8), donating=True)
+    sampling.time_blocks(clock.call, arguments, sampling.Grouping(4, 5, 2, 8), donating=True)
     assert clock.arguments == [(number,) for number in range(48)]
 
 

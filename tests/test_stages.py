@@ -13,7 +13,7 @@ import pytest
 from jax import lax
 from jax.experimental.compilation_cache import compilation_cache
 
-from harness import evidence, sampling, stages, transforms
+from harness import evidence, preparing, sampling, stages, transforms
 from harness.records import STAGES
 from harness.workload import Case, Workload, WorkloadError, enumerate_cases, spec
 
@@ -93,7 +93,7 @@ EVERY_KIND = [
 
 def take(workload, proof, case=None, **options):
     """Make one short pass over one case."""
-    prepared = stages.prepare(workload, case or next(enumerate_cases(workload)))
+    prepared = preparing.prepare(workload, case or next(enumerate_cases(workload)))
     return stages.cold_pass(prepared, proof, effort_s=SHORT_S, **options)
 
 
@@ -103,7 +103,7 @@ def take(workload, proof, case=None, **options):
     ids=[f"{w.__name__}-{'-'.join(map(str, c.coordinates.values()))}" for w, c in EVERY_KIND],
 )
 def test_a_pass_has_every_stage_proven_twice_in_a_row(workload, case, proof):
-    prepared = stages.prepare(workload, case)
+    prepared = preparing.prepare(workload, case)
     for _ in range(2):
         taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
         assert taken.refused == {}
@@ -186,7 +186,7 @@ def test_the_collector_is_off_inside_the_clock_and_on_again_afterwards(proof, mo
         return real(watched, *rest)
 
     monkeypatch.setattr(sampling, "time_blocks", time_blocks)
-    prepared = stages.prepare(Plain, Case())
+    prepared = preparing.prepare(Plain, Case())
     assert gc.isenabled()
     jax.monitoring.register_event_duration_secs_listener(on_event)
     try:
@@ -247,7 +247,7 @@ def test_what_the_function_calls_is_traced_anew_in_every_pass(proof):
 
 def test_a_trace_that_jax_had_in_memory_is_refused(proof, monkeypatch):
     """Both things that make a pass cold are broken on purpose; either of them would do."""
-    prepared = stages.prepare(Plain, Case())
+    prepared = preparing.prepare(Plain, Case())
     first = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
     assert first.refused == {}
     monkeypatch.setattr(transforms, "fresh", lambda function: function)
@@ -350,7 +350,7 @@ def test_donated_inputs_are_donated_and_fresh_for_every_call(transform, proof, m
         return real(watched, *rest)
 
     monkeypatch.setattr(sampling, "time_blocks", time_blocks)
-    prepared = stages.prepare(Donated, Case(transform=transform))
+    prepared = preparing.prepare(Donated, Case(transform=transform))
     taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
     assert taken.refused == {}
     assert "input_output_alias" in taken.compiled.as_text()
@@ -362,14 +362,14 @@ def test_donated_inputs_are_donated_and_fresh_for_every_call(transform, proof, m
 
 
 def test_the_data_of_a_case_are_made_once(proof):
-    prepared = stages.prepare(Plain, Case())
+    prepared = preparing.prepare(Plain, Case())
     taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
     assert prepared.data(taken.compiled) is prepared.data(taken.compiled)
 
 
 def test_data_that_are_large_are_not_kept(proof, monkeypatch):
-    monkeypatch.setattr(stages, "_KEEP_DATA_BYTES", 16)
-    prepared = stages.prepare(Plain, Case())
+    monkeypatch.setattr(preparing, "_KEEP_DATA_BYTES", 16)
+    prepared = preparing.prepare(Plain, Case())
     taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
     assert prepared.data(taken.compiled) is not prepared.data(taken.compiled)
 
@@ -381,7 +381,7 @@ def test_inputs_that_are_none_are_refused_before_anything_is_traced():
 
     text = r"Wrong \(.*test_stages\.py:\d+\), transform='forward', .*: the input at \[1\] is 3 of"
     with pytest.raises(WorkloadError, match=text):
-        stages.prepare(Wrong, Case())
+        preparing.prepare(Wrong, Case())
 
 
 def test_pmap_still_has_no_trace_of_its_own():
@@ -398,7 +398,7 @@ import warnings
 
 warnings.simplefilter("error")
 import jax
-from harness import evidence, stages, transforms
+from harness import evidence, preparing, stages, transforms
 from harness.workload import Case, Workload, spec
 
 class Both(Workload):
@@ -424,7 +424,7 @@ class Odd(Both):
 proof = evidence.Evidence()
 found = {"devices": jax.device_count()}
 for workload, transform in [(Both, "sharded"), (Both, "pmap"), (Scalar, "sharded")]:
-    prepared = stages.prepare(workload, Case({"factor": 3}, transform))
+    prepared = preparing.prepare(workload, Case({"factor": 3}, transform))
     passes = [stages.cold_pass(prepared, proof, effort_s=0.0005) for _ in range(2)]
     data = prepared.data(passes[0].compiled)
     found[f"{workload.__name__} {transform}"] = {
@@ -437,7 +437,7 @@ for workload, transform in [(Both, "sharded"), (Both, "pmap"), (Scalar, "sharded
         "kept": [not leaf.is_deleted() for leaf in data],
     }
 try:
-    stages.prepare(Odd, Case({"factor": 3}, "sharded"))
+    preparing.prepare(Odd, Case({"factor": 3}, "sharded"))
 except transforms.NotApplicable as reason:
     found["odd"] = str(reason)
 print(json.dumps(found))

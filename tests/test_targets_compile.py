@@ -251,7 +251,7 @@ def test_the_key_changes_with_the_description(tmp_path):
 
 def test_a_lacking_compiler_skips_with_its_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "harness.targets.compile_only._version", lambda name: "1" if name == "jaxlib" else ""
+        "harness.targets.compile_only.installed", lambda name: "1" if name == "jaxlib" else ""
     )
     plan = planned(tmp_path, "gpu:h200")
     assert plan.shares == []
@@ -339,7 +339,7 @@ def test_what_changes_the_environment_of_the_process_is_noticed(tmp_path, monkey
 
 
 def test_a_child_gets_the_targets_variables():
-    from harness.process import child_environment
+    from harness.starting import child_environment
 
     variables = child_environment(a_unit("tpu:v5e"))
     assert variables["ALLOW_MULTIPLE_LIBTPU_LOAD"] == "1"

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import inputs, stages, transforms
+from harness import inputs, preparing, transforms
 from harness.workload import Case, Workload, spec
 
 
@@ -50,9 +50,9 @@ class Integers(Workload):
 
 def run(workload, case):
     """Return the inputs and the result of a workload's transformed function."""
-    prepared = stages.prepare(workload, case)
+    prepared = preparing.prepare(workload, case)
     arguments = inputs.fill(prepared.arguments)
-    return arguments, stages.wrap(prepared)(*arguments, **prepared.static)
+    return arguments, preparing.wrap(prepared)(*arguments, **prepared.static)
 
 
 def assert_trees_close(one, other):

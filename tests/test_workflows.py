@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.repositories import git
+
 HERE = Path(__file__).parents[1] / ".github"
 WORKFLOWS = sorted((HERE / "workflows").glob("*.yml"))
 ACTIONS = sorted((HERE / "actions").glob("*/action.yml"))
@@ -73,12 +75,6 @@ def test_the_schema_would_notice(tmp_path):
 
 
 # The branch of results
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=tester", "-c", "user.email=tester@example.com"]
-    command = ["git", "-C", str(folder), *identity, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def results(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
 
 from harness import inputs, reference, stages, transforms
 from harness.baselines import details, equivalence, guards, rotation, threads, timing
+from harness.baselines.session import Session
 from harness.baselines.side import Side, Unavailable
 from harness.baselines.subject import Subject, subject_of
 from harness.board import Visit
 from harness.comparison import STAGES, Comparison
 from harness.program.facts import Facts
+from harness.raised import failure
 from harness.records import StageSamples
 from harness.unit import CaseRef, Done
 from harness.workload import Case, WorkloadError
-
-if TYPE_CHECKING:
-    from harness.baselines.session import Session
 
 KEEP_BYTES = 64 * 2**20
 """Sets of inputs up to this size in all stay in memory between visits; larger are made anew."""
@@ -51,8 +50,6 @@ class CaseRun:
 
     def visit(self, pass_: int) -> None:
         """Make one visit; whatever the workload raises ends this case and no other."""
-        from harness.session import describe
-
         try:
             self._visit(pass_)
         except (transforms.NotApplicable, Unavailable) as error:
@@ -60,9 +57,7 @@ class CaseRun:
         except WorkloadError as error:
             self._end("failed", str(error))
         except (Exception, SystemExit) as error:  # a user's baseline may raise anything
-            reason = f"the {self.side.name} side raised {describe(error)}"
-            memory = isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in reason
-            self._end("failed", f"out of memory: {reason}" if memory else reason)
+            self._end("failed", failure(error, f"the {self.side.name} side"))
 
     def _visit(self, pass_: int) -> None:
         first = self.subject is None

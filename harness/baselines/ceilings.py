@@ -88,23 +88,3 @@ def flops(kind: str, size: str) -> int:
     if kind in _GEMM_DTYPES:
         return 2 * ORDER[size] ** 3
     return {"copy": 0, "triad": 2}[kind] * ELEMENTS[size]
-
-
-def bandwidth_bytes_per_s(kind: str, size: str, seconds: float) -> float:
-    """Return the bytes per second of a `copy` or `triad` that took `seconds` per call."""
-    if kind not in _ARRAYS:
-        raise ValueError(f"kind is {kind!r}; bandwidth is told by {', '.join(_ARRAYS)}")
-    return moved_bytes(kind, size) / _positive(seconds)
-
-
-def flops_per_s(kind: str, size: str, seconds: float) -> float:
-    """Return the floating-point operations per second of a `gemm` that took `seconds` per call."""
-    if kind not in _GEMM_DTYPES:
-        raise ValueError(f"kind is {kind!r}; arithmetic is told by {', '.join(_GEMM_DTYPES)}")
-    return flops(kind, size) / _positive(seconds)
-
-
-def _positive(seconds: float) -> float:
-    if not seconds > 0:
-        raise ValueError(f"a call took {seconds!r} s; expected a positive time")
-    return seconds

@@ -1,26 +1,21 @@
-"""Measure one side of a comparison inside its process: visits in random order, and records."""
+"""What a process that measures one side of a comparison is and knows, and its records."""
 
 from __future__ import annotations
 
-import gc
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 
 from harness import environment, targets
-from harness.baselines.case_run import CaseRun
-from harness.baselines.side import Side
 from harness.board import Board
 from harness.comparison import Comparison
 from harness.records import Record, to_raw
-from harness.sampling import visits
-from harness.unit import Bye, CaseRef, Done, Hello, Unit
-from harness.workload import enumerate_cases
-
-_clock = time.perf_counter_ns
+from harness.unit import Bye, CaseRef, Done, Hello, Unit, matched
+from harness.workload import Case
 
 
 @dataclass(frozen=True)
@@ -35,20 +30,21 @@ class Process:
 
 
 class Session:
-    """The measuring of one unit by one side; None where the side is not to be had here."""
+    """One process that measures one unit: what its records share.
+
+    :func:`harness.baselines.visiting.measure` takes it through its cases.
+    """
 
     def __init__(
         self,
         unit: Unit,
         workload: Any,
-        side: Side | None,
         send: Any,
         board: Board,
         process: Process,
     ) -> None:
         self.unit = unit
         self.workload = workload
-        self.side = side
         self.send = send
         self.board = board
         self.process = process
@@ -60,7 +56,7 @@ class Session:
     def skip(self, reason: str) -> None:
         """Say for every case why it cannot be measured here."""
         self.send(Hello(self.environment, self.load_average))
-        for ref, case in self._cases():
+        for ref, case in self.cases():
             self.send(
                 Done(
                     self.record(
@@ -75,41 +71,14 @@ class Session:
             )
         self.send(Bye(0.0, 0.0))
 
-    def run(self) -> None:
-        """Measure everything, and say goodbye."""
-        assert self.side is not None
-        self.send(Hello(self.environment, self.load_average))
-        gc.freeze()  # what the imports left need not be looked at again
-        began = _clock()
-        runs = {ref.index: CaseRun(self, self.side, ref, case) for ref, case in self._cases()}
-        order = visits(list(runs), self.unit.passes, self.unit.seed)
-        last = {index: number for number, (_, index) in enumerate(order)}
-        for number, (pass_, index) in enumerate(order):
-            run = runs[index]
-            if not run.over:
-                run.visit(pass_)
-            if last[index] == number and not run.over:
-                run.finish()
-        self.send(Bye(self.timed_ns, _clock() - began))
-
-    def _cases(self) -> list[tuple[CaseRef, Any]]:
-        known = list(enumerate_cases(self.workload, [self.unit.target]))
-        found = []
-        for ref in self.unit.cases:
-            case = known[ref.index] if ref.index < len(known) else None
-            if case is None or case.id != ref.id:
-                reason = (
-                    f"case {ref.index} is {case.id if case else 'missing'} in the measuring "
-                    f"process, {ref.id} outside: a sweep must not depend on the process"
-                )
-                self.send(
-                    Done(
-                        self.record(ref.key, axes={}, transform="", status="failed", reason=reason)
-                    )
-                )
-                continue
-            found.append((ref, case))
-        return found
+    def cases(self) -> Iterator[tuple[CaseRef, Case]]:
+        """Yield the unit's cases; for those that this process does not know it sends a record."""
+        for ref, case, reason in matched(self.unit, self.workload):
+            if case is None:
+                failed = self.record(ref.key, axes={}, transform="", status="failed", reason=reason)
+                self.send(Done(failed))
+            else:
+                yield ref, case
 
     def _environment(self) -> dict[str, Any]:
         found = {

@@ -15,9 +15,9 @@ class Unavailable(Exception):
 
 
 class Side(ABC):
-    """One backend in a process of its own. Only the session calls it; the clock is the session's.
+    """One backend in a process of its own. The clock is that of whoever calls it.
 
-    Whatever happens in `put`, `build`, `fetch` and `check` is outside the clock.
+    Whatever happens in `put`, `build`, `fetch` and `problems` is outside the clock.
     """
 
     name: ClassVar[str]

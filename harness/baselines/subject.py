@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from harness import stages, transforms
+from harness import preparing, transforms
 from harness.baselines import guards
 from harness.baselines.side import Unavailable
 from harness.workload import Case, Workload
@@ -19,7 +19,7 @@ from harness.workload import Case, Workload
 class Subject:
     """A case made ready to be computed by any side."""
 
-    prepared: stages.Prepared
+    prepared: preparing.Prepared
     jaxpr: Any
     declared: Any
     """The result as a pytree of `jax.ShapeDtypeStruct`: the JAX function decides on dtypes."""
@@ -55,7 +55,7 @@ def subject_of(workload: type[Workload], case: Case, backend: str) -> Subject:
     """
     if workload.donate:
         raise Unavailable("its inputs are donated, and a comparison uses each of them many times")
-    prepared = stages.prepare(workload, case)
+    prepared = preparing.prepare(workload, case)
     function = partial(transforms.transformed(workload, case), **prepared.static)
     jaxpr, declared = jax.make_jaxpr(function, return_shape=True)(*prepared.abstract)
     leaves = jax.tree_util.tree_leaves((prepared.abstract, declared))

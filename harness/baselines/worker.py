@@ -10,14 +10,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 from harness import environment, worker
 from harness.baselines import threads as rules
 from harness.baselines import variables
-
-if TYPE_CHECKING:
-    from harness.unit import Message
 
 
 def main() -> None:
@@ -34,37 +30,27 @@ def main() -> None:
     cores = environment.affinity()
     stored = threading.Semaphore(0)
     threading.Thread(target=worker.listen, args=(stored,), daemon=True).start()
-
-    def send(message: Message) -> None:
-        worker.write(channel, protocol.encode_message(message) + b"\n")
-        if isinstance(message, protocol.Done):
-            stored.acquire()  # storing it must not go on beside what is measured next
+    send = worker.sender(channel, stored)
 
     from harness.baselines import sides
     from harness.baselines.session import Process, Session
     from harness.baselines.side import Unavailable
+    from harness.baselines.visiting import measure
     from harness.board import Board
-    from harness.session import describe
-    from harness.workload import WorkloadError
 
-    try:
-        workload = protocol.workload_of(unit)
-    except WorkloadError as error:
-        send(protocol.Fatal(str(error)))
-        return
-    except Exception as error:  # a user's module may raise anything while it is imported
-        send(protocol.Fatal(f"importing {unit.source.module} raised {describe(error)}"))
+    workload = worker.workload_of(unit, send)
+    if workload is None:
         return
     process = Process(cores, problems, labels)
     try:
         side = sides.take(unit.backend, unit.target)
     except Unavailable as error:
-        Session(unit, workload, None, send, Board(board_fd), process).skip(str(error))
+        Session(unit, workload, send, Board(board_fd), process).skip(str(error))
         return
     except RuntimeError as error:
         send(protocol.Fatal(f"JAX found no {unit.target} device: {error}"))
         return
-    Session(unit, workload, side, send, Board(board_fd), process).run()
+    measure(Session(unit, workload, send, Board(board_fd), process), side)
 
 
 if __name__ == "__main__":

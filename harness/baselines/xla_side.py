@@ -16,8 +16,9 @@ from harness.baselines.device_cache import l2_cache_bytes
 from harness.baselines.rotation import last_level_cache
 from harness.baselines.side import Side
 from harness.cache import scenario_pass
+from harness.preparing import Prepared, prepare
 from harness.program.text import fingerprint
-from harness.stages import Pass, Prepared
+from harness.stages import Pass
 from harness.workload import Case, Workload
 
 _CACHE_CONFIG = {
@@ -69,7 +70,7 @@ class XlaSide(Side):
             or self.prepared.workload is not workload
             or self.prepared.case != case
         ):
-            self.prepared = stages.prepare(workload, case)
+            self.prepared = prepare(workload, case)
         self.taken = Pass()
         return stages.build(self.taken, self.prepared, self.proof, self.announce)
 

@@ -13,7 +13,8 @@ import jax
 
 from harness import evidence
 from harness.cache import scenarios
-from harness.stages import Pass, Prepared, gc_off, supply, wrap
+from harness.preparing import Prepared, supply, wrap
+from harness.stages import Pass, gc_off
 
 _clock = time.perf_counter_ns
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,9 @@ MISSING_BY_DEFAULT = {
 }
 """Why a stage of the scenario `default` has no samples."""
 
+_VARIABLES = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_ENABLE_COMPILATION_CACHE")
+"""What the caller says of the persistent cache does not reach a process that measures."""
+
 _REQUEST = {"compile": 1, "request": 1}
 # JAX's compile event fires on hits as well (jax 0.8 to 0.12), so a load shows both.
 _HIT = {**_REQUEST, "hit": 1}
@@ -53,6 +56,11 @@ def inapplicable(scenario: str, target: Target) -> str | None:
         f"{target.name} is compiled for without a device, and what JAX's persistent cache then "
         "writes it cannot read back: only the scenario 'off' can be measured"
     )
+
+
+def forgotten(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what it says of the persistent cache."""
+    return {name: text for name, text in inherited.items() if not name.startswith(_VARIABLES)}
 
 
 def environment(scenario: str, folder: str) -> dict[str, str]:

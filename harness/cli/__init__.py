@@ -24,15 +24,12 @@ from harness.cli import options
 from harness.cli import profile as cli_profile
 from harness.cli import report as cli_report
 from harness.cli import running as cli_running
+from harness.cli.exit_codes import DEFECT, NOTHING_MEASURED
+from harness.cli.saying import say, warnings_said
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NOTHING_MEASURED = 4
-
-DEFECT = 70
-"""Python would end with 1, which stands for something that is slower."""
 
 HELP = """Measure where a JAX program's time goes: trace, lower, compile, execute.
 
@@ -103,17 +100,13 @@ def main() -> None:
     try:
         app(prog_name="harness")
     except HarnessError as error:
-        _say(f"harness: {error}")
+        say(str(error))
         sys.exit(error.exit_code)
     except BrokenPipeError:  # the reader, a pager or head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception:  # a defect, whatever it is: the exit code has to say so
         traceback.print_exc()
         sys.exit(DEFECT)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
 
 
 def _version(wanted: bool) -> None:
@@ -202,22 +195,16 @@ def show(
 
     frame = _load(path)
     if ordinary(frame).empty:
-        _say(f"harness: {path} holds comparisons only. `harness baselines {path}` shows them.")
+        say(f"{path} holds comparisons only. `harness baselines {path}` shows them.")
         raise typer.Exit(NOTHING_MEASURED)
     terminal.print_stages(frame, select or [], latest, facts)
 
 
 def _load(path: Path) -> pd.DataFrame:
-    import warnings
-
     from harness.analysis.load import load
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        frame = load(path)
-    for warning in caught:
-        _say(f"harness: {warning.message}")
+    with warnings_said():
+        frame = load(path)  # warns where there is nothing
     if frame.empty:
-        _say(f"harness: no results under {path}. `make bench` or `harness run` makes some.")
         raise typer.Exit(NOTHING_MEASURED)
     return frame

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.cli import options
+from harness.cli import options, running
+from harness.cli.exit_codes import INTERRUPTED, NOTHING_MEASURED, SOME_FAILED
+from harness.cli.saying import say
 
 if TYPE_CHECKING:
     from harness.analysis.verdicts.error_rates import ErrorRates, Rate
-
-SOME_FAILED, NOTHING_MEASURED, INTERRUPTED = 3, 4, 130
 
 HELP = """How often are verdicts wrong on this machine? Measure it, and store the answer.
 
@@ -75,14 +74,15 @@ def aa(
 ) -> None:
     """Measure error rates; :data:`HELP` is what the command says of itself."""
     from harness import sampling, selection, sweeping, targets
-    from harness.cli import terminal
+    from harness.cli.progress import progress
     from harness.error_rates import arms, effects, summing
 
     level = sampling.effort(effort)
     for place in target or ():
         targets.find(place)
     injections = effects.injections(effect or [], level.name) if power or effect else []
-    workloads, broken = _workloads(benchmarks, select or [], case or [])
+    discovered = running.discover(benchmarks, select or [])
+    workloads = selection.with_axes(discovered.workloads, case or [])
     asked = sweeping.Options(
         level,
         targets=tuple(target) if target else None,
@@ -93,13 +93,13 @@ def aa(
     chosen = [sorted(given or []) for given in (select, case, target)]
     run = arms.name_of_run(context, level.name, name, chosen)
     try:
-        with terminal.progress() as on_progress:
+        with progress() as on_progress:
             found = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
     except KeyboardInterrupt:
-        _say("interrupted. Every finished record is kept; the same command goes on.")
+        say("interrupted. Every finished record is kept; the same command goes on.")
         raise typer.Exit(INTERRUPTED) from None
     if not found.measured and not found.reused:
-        _say("nothing was measured.")
+        say("nothing was measured.")
         raise typer.Exit(SOME_FAILED if found.failed else NOTHING_MEASURED)
     file = summing.file_of(context, run)
     earlier = summing.read(file)
@@ -109,22 +109,9 @@ def aa(
     _print(rates)
     print(f"{found.measured} records measured, {found.reused} were there. Stored in {file}")
     if found.failed:
-        _say(f"{found.failed} records are of cases that failed; they are not counted.")
-    if found.failed or broken:
+        say(f"{found.failed} records are of cases that failed; they are not counted.")
+    if found.failed or discovered.broken:
         raise typer.Exit(SOME_FAILED)
-
-
-def _workloads(benchmarks: Path, select: list[str], case: list[str]) -> tuple[Any, bool]:
-    from harness import discovery, selection
-    from harness.errors import UsageError
-
-    found = discovery.discover(benchmarks)
-    for place, reason in found.broken.items():
-        _say(f"{place}: {reason} The rest goes on without it.")
-    if not found.workloads:
-        raise UsageError(f"No workload is defined in {benchmarks}.")
-    chosen = discovery.select(found.workloads, select)
-    return selection.with_axes(chosen, case), bool(found.broken)
 
 
 def _print(rates: ErrorRates) -> None:
@@ -155,7 +142,3 @@ def _cells(rate: Rate | None) -> list[str]:
     if rate is None or not rate.of:
         return ["none", ""]
     return [f"{rate.count} of {rate.of}", f"{rate.low:.1%} to {rate.high:.1%}"]
-
-
-def _say(text: str) -> None:
-    print(f"harness: {text}", file=sys.stderr)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import options
+from harness.cli.exit_codes import NOTHING_MEASURED
+from harness.cli.saying import say, warnings_said
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NOTHING_MEASURED = 4
 
 
 HELP = """Is XLA faster than the baselines, by how much, and when does its compilation pay?
@@ -69,13 +68,10 @@ def baselines(
 
     if figure is not None:
         figures.check(figure)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_said():
         frame = against_baseline(path)
-    for warning in caught:
-        _say(str(warning.message))
     if frame.empty:
-        _say(f"no comparison under {path}. `harness run --with-baselines` makes some.")
+        say(f"no comparison under {path}. `harness run --with-baselines` makes some.")
         raise typer.Exit(NOTHING_MEASURED)
     frame = without_empty_axes(narrow(frame, select or [], latest=False))
     _print(frame, format_)
@@ -83,7 +79,7 @@ def baselines(
         from harness.analysis.against_figure import chart
 
         figures.save(chart(frame), figure)
-        _say(f"{figure} drawn")
+        say(f"{figure} drawn")
 
 
 def _print(frame: pd.DataFrame, format_: options.Format) -> None:
@@ -105,7 +101,3 @@ def _print(frame: pd.DataFrame, format_: options.Format) -> None:
             print_rows(table)
         for line in (*texts.LEGEND, *texts.notes(frame)):
             console.print(line, markup=False, soft_wrap=True)
-
-
-def _say(text: str) -> None:
-    print(f"harness: {text}", file=sys.stderr)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from harness.cli.exit_codes import NOTHING_MEASURED
+from harness.cli.saying import warnings_said
 from harness.errors import UsageError
-
-NOTHING_MEASURED = 4
 
 HELP = """Write the rows of the frame to a file, or to a folder that many nights fit into.
 
@@ -72,11 +70,8 @@ def export(
     conditions = typed(where or [])
     if writer.is_dataset(output, partition):
         _refuse_parts(conditions, output)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_said():
         frame = load(path, where=conditions)
-    for warning in caught:
-        print(f"harness: {warning.message}", file=sys.stderr)
     if frame.empty:
         raise typer.Exit(NOTHING_MEASURED)
     files = writer.write(frame, output, partition=partition)

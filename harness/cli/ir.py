@@ -13,7 +13,7 @@ from harness.cli import options
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.program.comparing import Comparison, Side
+    from harness.ir.comparing import Comparison, Side
 
 DIFFERENT = 1
 
@@ -91,7 +91,7 @@ def ir(
     results: options.ResultsTree = Path("results"),
 ) -> None:
     """Print the program of one case, or how two programs differ."""
-    from harness.program import building, comparing
+    from harness.ir import building, comparing
 
     building.check_stage(stage)
     kind, rest = comparing.parse(diff) if diff else ("", "")
@@ -124,10 +124,10 @@ def ir(
 def _choose(
     pattern: str, case: list[str] | None, transform: str | None, target: str | None, folder: Path
 ) -> tuple[Any, Any]:
-    from harness.cache.experiments import subjects
-    from harness.program import choosing
+    from harness import discovery
+    from harness.ir import choosing
 
-    workload = subjects.one_workload(pattern, folder)
+    workload = discovery.one_workload(pattern, folder)
     return workload, choosing.one_case(workload, case or [], transform, target)
 
 
@@ -143,7 +143,7 @@ def _show(
     folder: Path,
 ) -> None:
     from harness.cli import highlighting
-    from harness.program import building
+    from harness.ir import building
 
     workload, one = _choose(pattern, case, transform, target, folder)
     wanted = building.job(workload, one, "" if facts else stage, located=source, with_facts=facts)
@@ -159,7 +159,7 @@ def _recorded(
     results: Path, benchmarks: Path, revisions: str, pattern: str, choices: list[str], stage: str
 ) -> Iterator[tuple[Side, Side]]:
     from harness.cli.terminal import notes
-    from harness.program import comparing
+    from harness.ir import comparing
     from harness.records import Problems
 
     problems = Problems()

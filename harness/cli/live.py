@@ -47,7 +47,7 @@ def measure(
     from harness import environment, live, sampling
     from harness.analysis.load import frame_of
     from harness.analysis.verdicts.arms import Arm
-    from harness.cli import terminal
+    from harness.cli.progress import progress
 
     first, second = (live.parse(text, sys.executable) for text in (a, b))
     if seed is None:
@@ -61,7 +61,7 @@ def measure(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with terminal.progress() as on_progress:
+            with progress() as on_progress:
                 records = live.run_live(a, b, options, on_progress)
         except KeyboardInterrupt:
             _say("interrupted before both arms had finished a round: nothing to compare.")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import options
+from harness.cli.exit_codes import INTERRUPTED, NOTHING_MEASURED, SOME_FAILED
+from harness.cli.saying import say
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
     from harness.discovery import Found
-
-SOME_FAILED, NOTHING_MEASURED, INTERRUPTED = 3, 4, 130
 
 
 def run(
@@ -114,6 +113,7 @@ def run(
     from harness import environment, sampling, selection, sweeping, targets
     from harness.cache import scenarios
     from harness.cli import terminal
+    from harness.cli.progress import progress
 
     _check_on(on, each_machine, wait_for_workers, keep_programs, machine)
     level = sampling.effort(effort)
@@ -134,7 +134,7 @@ def run(
     )
     context = sweeping.local_context(results, benchmarks, machine, environment.night(night))
     try:
-        with terminal.progress() as on_progress:
+        with progress() as on_progress:
             if on:
                 from harness.fleet import driving, pools
 
@@ -145,14 +145,14 @@ def run(
                         context,
                         asked,
                         on_progress,
-                        _note,
+                        say,
                         each_machine,
                         driving.WAIT_S if wait_for_workers is None else wait_for_workers,
                     )
             else:
                 outcome = sweeping.sweep(workloads, context, asked, on_progress)
     except KeyboardInterrupt:
-        _say("harness: interrupted. Every finished record is kept; the same command resumes.")
+        say("interrupted. Every finished record is kept; the same command resumes.")
         raise typer.Exit(INTERRUPTED) from None
     terminal.print_outcome(outcome, context, fleet=bool(on))
     if not outcome.measured and not outcome.reused:
@@ -187,14 +187,6 @@ def _check_on(
         )
 
 
-def _note(text: str) -> None:
-    _say(f"harness: {text}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
 def discover(benchmarks: Path, select: list[str]) -> Found:
     """Return the workloads of a folder that are selected; what of it is broken is said.
 
@@ -205,7 +197,7 @@ def discover(benchmarks: Path, select: list[str]) -> Found:
 
     found = discovery.discover(benchmarks)
     for place, reason in found.broken.items():
-        _say(f"harness: {place}: {reason} The rest goes on without it.")
+        say(f"{place}: {reason} The rest goes on without it.")
     if not found.workloads:
         raise UsageError(
             f"No workload is defined in {benchmarks}. A workload is a class that derives from "

@@ -1,37 +1,21 @@
-"""What the command line shows: progress while it measures, tables afterwards."""
+"""Where the command line prints, and the tables of what was found and measured."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Column, Table
+from rich.table import Table
 
 from harness.discovery import Found
 from harness.store import store_path
 from harness.sweeping import Context, Outcome
-from harness.sweeping import Progress as Message
 from harness.targets import Sighting
 from harness.workload import enumerate_cases, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PLAIN_EVERY_S = 5.0
-"""Without a terminal, a line of progress is printed at most this often."""
 
 MOST_RETRIED = 5
 """So many records that were begun more than once are told one by one."""
@@ -48,88 +32,6 @@ def _width(console: Console) -> None:
 
 _width(console)
 _width(notes)
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[Message], None]]:
-    """Show what is being measured: a live line on a terminal, plain lines elsewhere."""
-    if notes.is_terminal:
-        with _live() as on_progress:
-            yield on_progress
-    else:
-        yield _Plain()
-
-
-def _failure(message: Message) -> str | None:
-    record = message.record
-    if record is None or record.status == "ok":
-        return None
-    where = f" ({message.machine})" if message.machine else ""
-    return f"{record.status}: {message.workload} {message.case}{where}: {record.reason}"
-
-
-def _at(message: Message) -> str:
-    parts = (message.machine, message.workload, message.case, message.stage)
-    return " · ".join(filter(None, parts))
-
-
-@contextmanager
-def _live() -> Iterator[Callable[[Message], None]]:
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=10),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("ETA"),
-        TimeRemainingColumn(),
-        TextColumn(
-            "{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
-        ),
-    )
-    # Drawn twice a second, because what draws it runs beside what is measured.
-    with Progress(
-        *columns, console=notes, transient=True, expand=True, refresh_per_second=2
-    ) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def on_progress(message: Message) -> None:
-            text = f"process {message.process + 1}: {_at(message)}"
-            bar.update(task, completed=message.done, total=message.total, description=text)
-            failed = _failure(message)
-            if failed:
-                bar.console.print(failed, markup=False)
-
-        yield on_progress
-
-
-class _Plain:
-    """Progress as lines of a log: what is measured and an ETA, now and then; failures at once."""
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.said = float("-inf")
-        self.first: int | None = None
-
-    def __call__(self, message: Message) -> None:
-        failed = _failure(message)
-        if failed:
-            print(failed, file=sys.stderr, flush=True)
-        now = time.monotonic()
-        if self.first is None:
-            self.first = message.done  # reused records are there at once: they say nothing of speed
-        last = message.record is not None and message.done == message.total
-        if now - self.said < PLAIN_EVERY_S and not last:
-            return
-        self.said = now
-        new = message.done - self.first
-        left = (now - self.began) / new * (message.total - message.done) if new else None
-        eta = f"ETA {left:.0f} s" if left is not None else "ETA unknown"
-        print(
-            f"[{message.done}/{message.total}] {eta}: process {message.process + 1}: "
-            f"{_at(message)}",
-            file=sys.stderr,
-            flush=True,
-        )
 
 
 def print_workloads(found: Found) -> None:

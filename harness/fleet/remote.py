@@ -43,7 +43,7 @@ def carry_out(errand: bytes) -> bytes:
         else:
             _carry_out(asked, found, report)
     # A client that has heard of every record need not fetch the whole report.
-    _saying(asked.topic)(encode_said(msgspec.structs.replace(report, kept=[])))
+    _saying(asked)(encode_said(msgspec.structs.replace(report, kept=[])))
     return encode_report(report)
 
 

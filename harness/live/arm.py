@@ -14,7 +14,7 @@ import harness
 from harness import targets
 from harness.cache import scenarios
 from harness.errors import HarnessError, UsageError
-from harness.program.worktree import top_of, worktree
+from harness.worktree import top_of, worktree
 
 PARTS = """. for the working tree as it is, a commit or tag, python=PATH, set:NAME=VALUE, \
 target=NAME, scenario=NAME, or several joined by commas, such as v1.0,set:XLA_FLAGS=--xla_flag=1"""

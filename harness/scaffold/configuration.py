@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib import metadata
 from typing import Any
 
+from harness.environment import installed
 from harness.scaffold.project import Project, load
 from harness.scaffold.templates import render
 
@@ -55,8 +55,8 @@ def new(project: Project, wakes_backend: bool) -> str:
         repo=_text("/".join([".."] * depth) or "."),
         subfolder=subfolder,
         python=_text(python()),
-        jax=_text(_version("jax")),
-        asv_runner=_text(_version("asv_runner")),
+        jax=_text(installed("jax")),
+        asv_runner=_text(installed("asv_runner")),
         build=WHEEL if project.builds else NOTHING_TO_BUILD,
         launch=(SPAWN if wakes_backend else FORKSERVER).rstrip("\n"),
         benchmarks=_text(project.benchmarks),
@@ -96,13 +96,6 @@ def _required(matrix: Any, part: str) -> list[str]:
     """Return the packages that a matrix names, in `req` or, as in old files, at its top."""
     found = matrix.get(part, {}) if part else matrix
     return [str(key).removeprefix("pip+") for key in found]
-
-
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _text(value: str | list[str]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness import git
 from harness.errors import UsageError
 
 CONFIGURATIONS = ("asv.conf.json", "asv.conf.jsonc")
@@ -76,7 +75,7 @@ def look(folder: Path, force: bool = False) -> Project:
             f"{folder} is no folder. Name the folder of your project, where its pyproject.toml is."
         )
     folder = folder.resolve()
-    top = _git(folder, "rev-parse", "--show-toplevel")
+    top = git.said(folder, "rev-parse", "--show-toplevel")
     about = _pyproject(folder)
     project: Any = about.get("project")
     poetry: Any = about.get("tool", {}).get("poetry")
@@ -87,7 +86,7 @@ def look(folder: Path, force: bool = False) -> Project:
     return Project(
         folder,
         Path(top).resolve() if top else None,
-        bool(_git(folder, "rev-parse", "--verify", "--quiet", "HEAD")),
+        bool(git.said(folder, "rev-parse", "--verify", "--quiet", "HEAD")),
         name,
         _package(folder, name),
         bool({"project", "build-system"} & about.keys()) or (folder / "setup.py").is_file(),
@@ -158,17 +157,3 @@ def _package(folder: Path, name: str) -> str:
         if found:
             return found[0]
     return ""
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", "-C", os.fspath(folder), *arguments],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except OSError:  # no git on this machine
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

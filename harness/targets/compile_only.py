@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from importlib import metadata
 from pathlib import Path
 
+from harness.environment import installed
 from harness.errors import UsageError
 from harness.targets.target import Target
 
@@ -130,19 +130,12 @@ def from_file(name: str, taken: frozenset[str]) -> Target:
     return gpu(f"gpu:{stem}", description, str(file))
 
 
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def _gpu_compiler_lacking() -> str | None:
-    wanted = _version("jaxlib")
+    wanted = installed("jaxlib")
     problems = []
     for cuda in ("cuda13", "cuda12"):
         names = (f"jax-{cuda}-pjrt", f"jax-{cuda}-plugin")
-        versions = {name: _version(name) for name in names}
+        versions = {name: installed(name) for name in names}
         if set(versions.values()) == {wanted}:
             return None
         if any(versions.values()):

@@ -101,7 +101,7 @@ def test_precisions_are_cases_of_their_own():
     records = [of(case, facts=Facts(launches=n)) for n, case in enumerate(CASES)]
     found = answers(*records)
     assert [look_up(found, "launches", case)["samples"] for case in CASES] == [[0], [1], [2], [3]]
-    assert suite._case(Product, (16, "tf32", "forward", "cpu")) == Case(
+    assert suite.case_at(Product, (16, "tf32", "forward", "cpu")) == Case(
         {"size": 16}, "forward", "cpu", "tf32"
     )
 

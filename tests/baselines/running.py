@@ -5,6 +5,7 @@ import tempfile
 from harness import unit
 from harness.baselines import sides
 from harness.baselines.session import Process, Session
+from harness.baselines.visiting import measure
 from harness.board import SIZE, Board
 from harness.records import SCHEMA
 from harness.unit import CaseRef, Done, Source, Unit
@@ -66,7 +67,7 @@ def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=la
         file.truncate(SIZE)
         board = Board(file.fileno())
         side = side or sides.take(backend, "cpu")
-        Session(asked, workload, side, send, board, Process(cores)).run()
+        measure(Session(asked, workload, send, board, Process(cores)), side)
         board.close()
     proof = getattr(side, "proof", None)
     if proof:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harness.baselines import ceilings
-from harness.baselines.ceilings import Ceilings, bandwidth_bytes_per_s, flops_per_s
+from harness.baselines.ceilings import Ceilings
 from harness.declaration import check
 from harness.workload import enumerate_cases, make_inputs, skip_reason
 
@@ -57,17 +57,8 @@ def test_function_and_baseline_compute_the_same(kind):
     assert kind != "copy" or theirs is not x
 
 
-def test_seconds_become_rates():
-    assert bandwidth_bytes_per_s("copy", "host", 0.5) == 2 * 2**26 / 0.5
-    assert bandwidth_bytes_per_s("triad", "device", 1.0) == 3 * 2**29
-    assert flops_per_s("gemm", "host", 1e-3) == pytest.approx(2 * 1024**3 / 1e-3)
-    assert flops_per_s("gemm-bfloat16", "device", 1.0) == 2 * 8192**3
-
-
-def test_a_rate_that_a_kind_does_not_tell_is_refused():
-    with pytest.raises(ValueError, match="bandwidth is told by copy, triad"):
-        bandwidth_bytes_per_s("gemm", "host", 1.0)
-    with pytest.raises(ValueError, match="arithmetic is told by gemm"):
-        flops_per_s("copy", "host", 1.0)
-    with pytest.raises(ValueError, match="expected a positive time"):
-        bandwidth_bytes_per_s("copy", "host", 0.0)
+def test_a_product_of_matrices_has_two_operations_for_each_pair_and_a_copy_none():
+    assert ceilings.flops("gemm", "host") == 2 * 1024**3
+    assert ceilings.flops("gemm-bfloat16", "device") == 2 * 8192**3
+    assert ceilings.flops("triad", "device") == 2 * 2**27
+    assert ceilings.flops("copy", "host") == 0

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness import process, targets
+from harness import process, starting, targets
 from harness.baselines import planning
 from harness.baselines.ceilings import Ceilings
 from harness.baselines.variables import variables
@@ -204,7 +204,7 @@ def test_the_callers_variables_do_not_reach_a_comparison(monkeypatch):
         environment={"CUPY_TF32": "1", "CUPY_CACHE_DIR": "/scratch"},
         **common,
     )
-    found = process.child_environment(unit)
+    found = starting.child_environment(unit)
     assert found["CUPY_TF32"] == "1"
     assert found["CUPY_CACHE_DIR"] == "/scratch"
     assert not {"NPROC", "NVIDIA_TF32_OVERRIDE", "JAX_COMPILATION_CACHE_DIR"} & set(found)

@@ -154,7 +154,7 @@ def test_an_entry_that_everyone_can_write_is_found(fill):
 def test_a_group_or_an_owner_who_can_write_is_named(fill, monkeypatch):
     directory = fill()
     directory.chmod(0o775)
-    monkeypatch.setattr(writers, "_is_shared", lambda gid, uid: True)
+    monkeypatch.setattr(writers, "is_shared", lambda gid, uid: True)
     found = the(diagnose(directory), "others-can-write")
     assert (found.severity, "the group" in found.evidence) == ("ailing", True)
     directory.chmod(0o755)
@@ -164,8 +164,8 @@ def test_a_group_or_an_owner_who_can_write_is_named(fill, monkeypatch):
 
 
 def test_a_private_group_is_nobody_else():
-    assert not writers._is_shared(0, 0)
-    assert writers._is_shared(987654, 0)  # a group without a name: nobody knows who is in it
+    assert not writers.is_shared(0, 0)
+    assert writers.is_shared(987654, 0)  # a group without a name: nobody knows who is in it
 
 
 def test_a_missing_filelock_is_found_under_a_cap_only(fill, monkeypatch):

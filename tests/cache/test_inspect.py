@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cache.directory import contents, entries
+from harness.cache.directory import contents, entries, sums
 from harness.cache.directory.listing import LocalDirectory, UnusableCacheError, open_directory
 from harness.errors import UsageError
 from tests.cache.filled import ROOT, entry_of, run_harness, run_jax
@@ -83,7 +83,7 @@ def test_every_entry_of_real_jax_is_read(cache):
 
 def test_the_compile_time_is_the_one_that_was_stored(cache):
     assert write(cache, packed(seconds=7)).contents.compile_whole_s == 7
-    assert entries.totals(survey(cache).entries).compile_whole_s == 7
+    assert sums.totals(survey(cache).entries).compile_whole_s == 7
 
 
 def test_under_a_cap_the_last_use_is_the_record_of_jax(capped):
@@ -221,7 +221,7 @@ def test_evictions_are_those_that_jax_then_makes(tmp_path):
     run_jax(directory, cap=CAP, functions=1)  # the first is now the newest used
     seen = survey(directory)
     size_bytes = sum(entry.size_bytes for entry in seen.entries)
-    told = entries.evictions(seen.entries, size_bytes - 1)
+    told = sums.evictions(seen.entries, size_bytes - 1)
     assert [name.partition("-")[0] for name in told.due + told.then] == [
         "jit_second",
         "jit_third",
@@ -239,7 +239,7 @@ def test_evictions_are_those_that_jax_then_makes(tmp_path):
 
 
 def test_a_cap_that_holds_all_evicts_nothing(capped):
-    told = entries.evictions(survey(capped).entries, CAP)
+    told = sums.evictions(survey(capped).entries, CAP)
     assert told.due == ()
     assert len(told.then) == 3
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness import unit
+from harness import discovery, unit
 from harness.cache.experiments import recompiles, subjects
 from harness.cache.experiments.children import ChildError
-from harness.cache.experiments.recompiles import Signature, _Call, _entry
+from harness.cache.experiments.recompiles import Call, Signature, entry_of
 from harness.errors import UsageError
 
 SUITES = Path(__file__).parents[1] / "suites"
@@ -73,7 +73,7 @@ def kinds(tmp_path_factory):
 
 
 def map_of(name, folder, *choices):
-    workload = subjects.one_workload(name, folder)
+    workload = discovery.one_workload(name, folder)
     return recompiles.recompiles(workload, subjects.cases_of(workload, choices))
 
 
@@ -116,7 +116,7 @@ def call(**changes):
         "again_s": 0.1,
         "again_events": {},
     }
-    return _Call(**{**base, **changes})
+    return Call(**{**base, **changes})
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def call(**changes):
     ],
 )
 def test_events_that_contradict_the_map_are_said(calls, problem):
-    assert problem in _entry(["a", "b"], calls, len(calls) - 1).problem
+    assert problem in entry_of(["a", "b"], calls, len(calls) - 1).problem
 
 
 def test_the_command_prints_a_line_per_case_and_json():
@@ -143,8 +143,8 @@ def test_the_command_prints_a_line_per_case_and_json():
 
 def test_several_workloads_or_no_case_are_refused_with_the_names():
     with pytest.raises(UsageError, match=r"'small' matches 3 workloads; name one of .*Scale"):
-        subjects.one_workload("small", SMALL)
-    scale = subjects.one_workload("Scale", SMALL)
+        discovery.one_workload("small", SMALL)
+    scale = discovery.one_workload("Scale", SMALL)
     with pytest.raises(UsageError, match=r"No case has size=3"):
         subjects.cases_of(scale, ["size=3"])
     several = unit.import_file("troubled.small", SMALL / "small.py").Several
@@ -155,10 +155,10 @@ def test_several_workloads_or_no_case_are_refused_with_the_names():
 def test_programs_without_a_fingerprint_are_no_twins():
     other = Signature("forward", {}, "*", {"[0]": {"shape": "(16,)"}})
     calls = [call(fingerprint=""), call(fingerprint="", signature=other, events={})]
-    assert _entry(["a", "b"], calls, 1).shares_with is None
+    assert entry_of(["a", "b"], calls, 1).shares_with is None
 
 
 def test_a_workload_that_is_missing_is_told_with_the_files_that_are_broken(tmp_path):
     (tmp_path / "wrong.py").write_text("import nothing_of_this_name\n")
     with pytest.raises(UsageError, match=r"No workload matches 'Mine'.* wrong.py: importing it"):
-        subjects.one_workload("Mine", tmp_path)
+        discovery.one_workload("Mine", tmp_path)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cache.experiments import sharing, subjects
+from harness import discovery
+from harness.cache.experiments import sharing, sharing_tables, subjects
 from harness.cache.experiments.sharing import Arrangement, Process, Program, Report, Round
 from harness.cache.ledger import Event, events
 from harness.errors import UsageError
@@ -19,7 +20,7 @@ SMALL = Path(__file__).parents[1] / "suites" / "troubled"
 
 
 def scale():
-    workload = subjects.one_workload("Scale", SMALL)
+    workload = discovery.one_workload("Scale", SMALL)
     return workload, subjects.cases_of(workload)
 
 
@@ -33,7 +34,7 @@ def report():
 
 
 def totals(report, arrangement, scenario):
-    rows = sharing.summary(report)
+    rows = sharing_tables.summary(report)
     chosen = rows[(rows.arrangement == arrangement) & (rows.scenario == scenario)]
     return chosen[chosen.process == "all"].iloc[0], chosen[chosen.process != "all"]
 
@@ -77,7 +78,7 @@ def test_wasted_and_repeated_compilations_are_told_apart():
 
     def waste(*keys):
         round_ = Round("x", "cold", 0, 1, [compiled(key) for key in keys])
-        row = sharing.summary(Report("w", ["a"], {}, [round_])).iloc[-1]
+        row = sharing_tables.summary(Report("w", ["a"], {}, [round_])).iloc[-1]
         return row.wasted, row.repeated
 
     assert waste("one", "one", "one") == (2, 2)
@@ -94,15 +95,15 @@ def test_who_received_an_executable_is_said_to_have_waited():
 def test_a_bounded_cache_shows_the_wait_for_its_lock(monkeypatch):
     monkeypatch.setattr(sharing, "arrangements", lambda processes: (Arrangement("2", 2),))
     found = sharing.share(*scale(), processes=2, max_size_bytes=10**9)
-    frame = sharing.frame(found)
+    frame = sharing_tables.frame(found)
     assert (frame.lock_wait_s > 0).all()
     assert (frame.waited_s >= frame.lock_wait_s).all()
 
 
 def test_processes_that_do_not_agree_on_a_key_are_told_what_to_switch_off():
     error = sharing.ChildError("DEADLINE_EXCEEDED: GetKeyValue() timed out with key: jit_f-1")
-    assert "leave jax_share_binary_between_hosts off" in sharing._reason(error)
-    assert sharing._reason(sharing.ChildError("another")) == "another"
+    assert "leave jax_share_binary_between_hosts off" in sharing.reason_of(error)
+    assert sharing.reason_of(sharing.ChildError("another")) == "another"
 
 
 def event(**fields):
@@ -152,7 +153,7 @@ if address:
 
 def key_parts(processes):
     """Return the parts of the key of one program, in each process of a job."""
-    address = f"127.0.0.1:{sharing._free_port()}" if processes > 1 else ""
+    address = f"127.0.0.1:{sharing.free_port()}" if processes > 1 else ""
     variables = {
         "PYTHONPATH": str(ROOT),
         "JAX_PLATFORMS": "cpu",

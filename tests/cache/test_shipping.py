@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from harness import discovery
 from harness.cache.experiments import shipping, subjects, symbolic
 from harness.cache.experiments.shipping_builder import in_a_line
 from harness.cache.experiments.shipping_results import difference
@@ -27,7 +28,7 @@ HAS_FLATBUFFERS = importlib.util.find_spec("flatbuffers") is not None
 
 
 def scale():
-    workload = subjects.one_workload("Scale", SMALL)
+    workload = discovery.one_workload("Scale", SMALL)
     return workload, subjects.cases_of(workload)
 
 

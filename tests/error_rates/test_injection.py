@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import pytest
 
-from harness import injection, sampling, stages
+from harness import injection, preparing, sampling, stages
 from harness.injection import Injected, Work, lengthened, measure_work
 from harness.records import values_ns
 from harness.workload import Case, Workload, enumerate_cases, name_of, spec
@@ -28,7 +28,7 @@ class Tiny(Workload):
 
 def values(proof, turns):
     """Return the least of a few passes by stage, in nanoseconds."""
-    prepared = stages.prepare(Tiny, Case())
+    prepared = preparing.prepare(Tiny, Case())
     prepared.turns = turns
     passes = [stages.cold_pass(prepared, proof, effort_s=SHORT_S) for _ in range(2)]
     assert all(taken.refused == {} for taken in passes)
@@ -63,7 +63,7 @@ def test_an_ordinary_pass_times_the_jitted_function_itself(proof, monkeypatch):
         return real(call, *rest)
 
     monkeypatch.setattr(sampling, "time_blocks", time_blocks)
-    prepared = stages.prepare(Tiny, Case())
+    prepared = preparing.prepare(Tiny, Case())
     stages.cold_pass(prepared, proof, effort_s=SHORT_S)
     assert [type(call.func).__name__ for call in called] == ["PjitFunction"] * 2
     called.clear()

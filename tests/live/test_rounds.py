@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import warnings
-from pathlib import Path
 
 import pytest
 
@@ -16,6 +15,7 @@ from harness.cli import live as cli
 from harness.errors import HarnessError, UsageError
 from harness.live import LiveOptions, run_live
 from harness.sampling import effort
+from tests.repositories import git
 
 BENCHMARK = """
 import jax.numpy as jnp
@@ -32,12 +32,6 @@ class Scale(Workload):
     def function(x):
         return jnp.{function}(x) * FACTOR
 """
-
-
-def git(folder: Path, *arguments: str) -> None:
-    """Run git in a folder."""
-    about = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", "-C", folder, *about, *arguments], check=True, capture_output=True)
 
 
 @pytest.fixture

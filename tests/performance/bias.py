@@ -19,7 +19,7 @@ import time
 
 import jax
 
-from harness import evidence, sampling, stages
+from harness import evidence, preparing, sampling, stages
 from harness.inputs import fill
 from harness.workload import Case, Workload, spec
 
@@ -50,7 +50,7 @@ class Matmul(Workload):
         return a @ b
 
 
-def bare(call, arguments, plan: sampling.Plan) -> float:
+def bare(call, arguments, plan: sampling.Grouping) -> float:
     """Return nanoseconds per call of a bare loop: the least of as many readings."""
     least = math.inf
     turns = range(plan.number)
@@ -65,14 +65,14 @@ def bare(call, arguments, plan: sampling.Plan) -> float:
 
 def compare(workload: type[Workload], case: Case, rounds: int) -> tuple[float, list[float]]:
     """Return the bare loop's median in nanoseconds, and harness / bare for each round."""
-    prepared = stages.prepare(workload, case)
-    call = stages.wrap(prepared)
+    prepared = preparing.prepare(workload, case)
+    call = preparing.wrap(prepared)
     arguments = tuple(jax.device_put(fill(prepared.arguments)))
     jax.block_until_ready(call(*arguments))
     supply = itertools.repeat(arguments)
     with stages.gc_off():
         plan = sampling.plan_blocks(call, supply, False)
-    plan = sampling.Plan(1, plan.readings, plan.number, 0)
+    plan = sampling.Grouping(1, plan.readings, plan.number, 0)
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds):

@@ -42,7 +42,7 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
     """Measure every case in this process."""
     import jax
 
-    from harness import discovery, evidence, stages
+    from harness import discovery, evidence, preparing, stages
     from harness.workload import enumerate_cases
 
     proof, clock = evidence.Evidence(), time.perf_counter_ns
@@ -51,7 +51,7 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
         if workload.__name__ in NAMES:
             for case in enumerate_cases(workload, ["cpu"]):
                 name = f"{workload.__name__} {case.label}"
-                cases.append((name, stages.prepare(workload, case, None)))
+                cases.append((name, preparing.prepare(workload, case, None)))
     found: dict[str, dict[str, float]] = {}
     for _ in range(3):
         random.shuffle(cases)

@@ -34,7 +34,7 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from harness import discovery, stages
+    from harness import discovery, preparing
     from harness.program import reading
     from harness.transforms import NotApplicable
     from harness.workload import enumerate_cases, name_of
@@ -48,7 +48,7 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
             if target != "cpu" and case.transform in ("sharded", "pmap"):
                 continue
             try:
-                prepared = stages.prepare(workload, case)
+                prepared = preparing.prepare(workload, case)
             except NotApplicable:
                 continue
             arguments = prepared.abstract
@@ -57,7 +57,7 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
                     lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=here), arguments
                 )
             jax.clear_caches()
-            jitted = stages.wrap(prepared)
+            jitted = preparing.wrap(prepared)
             traced = None
             if prepared.is_pmap:
                 lowered = jitted.lower(*arguments)

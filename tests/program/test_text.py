@@ -57,13 +57,13 @@ def test_what_has_no_text_has_no_fingerprint():
 
 SCRIPT = """
 import jax
-from harness import inputs, stages
+from harness import inputs, preparing
 from harness.program.text import fingerprint
 from harness.reference import Reference
 from harness.workload import Case
 
-prepared = stages.prepare(Reference, Case())
-jitted = stages.wrap(prepared)
+prepared = preparing.prepare(Reference, Case())
+jitted = preparing.wrap(prepared)
 print(fingerprint(jitted.trace(*prepared.abstract).lower().compile()))
 """
 

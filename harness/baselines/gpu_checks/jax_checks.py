@@ -20,8 +20,6 @@ from harness.baselines.side import Unavailable
 from harness.program import reading
 from harness.workload import PRECISIONS
 
-TARGET_CONFIG = Path(__file__).parents[2] / "data" / "h200.pbtxt"
-
 
 def made(arrays: Any) -> tuple[Any, ...]:
     """Return standard normal arrays on the device."""
@@ -67,18 +65,16 @@ def _launches(function: Callable[..., Any], arrays: Any) -> dict[str, Any]:
 
 def compile_only() -> dict[str, Any]:
     """Count the launches of the same programs, built for an H200 that is not there."""
-    from jax.experimental import topologies
-    from jax.sharding import NamedSharding, PartitionSpec
+    from harness import topologies
 
-    if not TARGET_CONFIG.exists():
-        raise Unavailable(f"{TARGET_CONFIG.name} is not in harness/data")
+    target = targets.find("gpu:h200")
+    lacking = target.lacking()
+    if lacking:
+        raise Unavailable(lacking)
     try:
-        topology = topologies.get_topology_desc(
-            platform="cuda", target_config=TARGET_CONFIG.read_text(), topology="1x1x1"
-        )
-    except Exception as error:  # JAX raises what the plugin's absence happens to cause
-        raise Unavailable(f"JAX cannot build for a GPU here (extra 'targets'): {error}") from error
-    here = NamedSharding(topologies.make_mesh(topology, (1,), ("x",)), PartitionSpec())
+        here = topologies.describe(target.name, target.description).one
+    except topologies.Unusable as error:
+        raise Unavailable(str(error)) from error
     found = {}
     for name, (function, arrays) in PROGRAMS.items():
         specs = [jax.ShapeDtypeStruct(shape, dtype, sharding=here) for shape, dtype in arrays]

@@ -46,7 +46,7 @@ def writers_of(directory: Path) -> list[Writer]:
         exempt = path != place and seen.st_mode & stat.S_ISVTX
         if seen.st_mode & stat.S_IWOTH and not exempt:
             found.append(Writer("everyone", "", str(path)))
-        elif seen.st_mode & stat.S_IWGRP and not exempt and _is_shared(seen.st_gid, seen.st_uid):
+        elif seen.st_mode & stat.S_IWGRP and not exempt and is_shared(seen.st_gid, seen.st_uid):
             found.append(Writer("group", _group_name(seen.st_gid), str(path)))
         if seen.st_uid not in (0, os.geteuid()):
             found.append(Writer("owner", user_name(seen.st_uid), str(path)))
@@ -62,7 +62,7 @@ def writable_entries(entries: Iterable[Entry]) -> list[str]:
     ]  # a link shows every permission, and grants none
 
 
-def _is_shared(gid: int, uid: int) -> bool:
+def is_shared(gid: int, uid: int) -> bool:
     """Whether a group has members besides one user, whose private group it otherwise is."""
     import grp
 

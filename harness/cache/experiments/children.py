@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from harness import targets
+from harness.cache import scenarios
 from harness.errors import HarnessError
 from harness.workload import Case, Workload
 
 SPAWNED = "HARNESS_SPAWNED_NS"
 """`time.monotonic_ns()` of the parent just before it starts the child. On Linux and macOS that
 clock counts from the machine's start, so that parent and child read the same one."""
-
-_CACHE_FLAGS = ("JAX_COMPILATION_CACHE_", "JAX_PERSISTENT_CACHE_", "JAX_ENABLE_COMPILATION_CACHE")
 
 STDERR_LINES = 5
 
@@ -48,21 +47,14 @@ def environment(
         cache: the directory of the persistent cache; None switches it off.
         **flags: further variables.
     """
-    variables = {
-        name: value for name, value in os.environ.items() if not name.startswith(_CACHE_FLAGS)
-    }
+    variables = scenarios.forgotten(os.environ)
     # A number of devices asked for elsewhere would change what is compiled here.
     variables.pop("JAX_NUM_CPU_DEVICES", None)
     variables["JAX_PLATFORMS"] = targets.find(case.target).platforms
     if workload.x64:
         variables["JAX_ENABLE_X64"] = "1"
-    if cache is None:
-        variables["JAX_ENABLE_COMPILATION_CACHE"] = "0"
-    else:
-        variables["JAX_COMPILATION_CACHE_DIR"] = str(cache)
-        # By default JAX (0.10 to 0.12) stores nothing that compiled within a second.
-        variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-        variables["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "0"
+    # As in a cold and a warm scenario everything is stored, whatever it cost.
+    variables |= scenarios.environment("off" if cache is None else "warm", str(cache or ""))
     return {**variables, **flags}
 
 

@@ -31,7 +31,9 @@ class Signature(msgspec.Struct, frozen=True):
     """By the path of the input: its shape, dtype, weak type and device."""
 
 
-class _Call(msgspec.Struct):
+class Call(msgspec.Struct):
+    """What one call of a case did, and the same call in the second round."""
+
     signature: Signature
     steps_s: dict[str, float]
     events: dict[str, int]
@@ -86,13 +88,14 @@ def recompiles(workload: type[Workload], cases: Sequence[Case]) -> Map:
     with tempfile.TemporaryDirectory(prefix="harness-recompiles-") as name:
         timeout_s = workload.timeout_s * len(cases)
         answer = children.ask(CHILD, job, Path(name), variables, timeout_s)
-    calls = msgspec.convert(answer, list[_Call])
+    calls = msgspec.convert(answer, list[Call])
     labels = [case.label or "the only case" for case in cases]
-    entries = [_entry(labels, calls, position) for position in range(len(calls))]
+    entries = [entry_of(labels, calls, position) for position in range(len(calls))]
     return Map(name_of(workload), environment.versions(), entries)
 
 
-def _entry(labels: list[str], calls: list[_Call], position: int) -> Entry:
+def entry_of(labels: list[str], calls: list[Call], position: int) -> Entry:
+    """Return the entry of one call, which is held against all that went before it."""
     call = calls[position]
     new = bool(call.events.get("compile") or call.call_events.get("compile"))
     before = list(zip(labels[:position], calls[:position], strict=True))
@@ -120,7 +123,7 @@ def _entry(labels: list[str], calls: list[_Call], position: int) -> Entry:
     )
 
 
-def _problem(call: _Call, new: bool, shares: str | None) -> str:
+def _problem(call: Call, new: bool, shares: str | None) -> str:
     if call.again_events:
         return f"the second round was not free: events show {call.again_events}"
     if call.call_events:

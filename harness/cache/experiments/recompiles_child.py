@@ -11,11 +11,10 @@ from typing import Any
 import jax
 import msgspec
 
-from harness import evidence, stages, unit
+from harness import evidence, preparing, unit
+from harness.cache.experiments import steps
 from harness.program.text import fingerprint
 from harness.workload import enumerate_cases
-
-_KINDS = ("trace", "lower", "compile")
 
 
 def main() -> None:
@@ -23,13 +22,13 @@ def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_bytes())
     workload = unit.load(msgspec.convert(job["source"], unit.Source))
     known = list(enumerate_cases(workload))
-    prepared = [stages.prepare(workload, known[position]) for position in job["cases"]]
+    prepared = [preparing.prepare(workload, known[position]) for position in job["cases"]]
     # What a process pays for its first program is no case's own cost.
     jax.jit(lambda x: x + 1)(jax.numpy.zeros(8)).block_until_ready()
     data = [p.data(None) for p in prepared]
     functions: dict[str, Any] = {}
     for p in prepared:
-        functions.setdefault(p.case.transform, stages.wrap(p))
+        functions.setdefault(p.case.transform, preparing.wrap(p))
     proof = evidence.Evidence()
     first = [
         _first(functions[p.case.transform], p, arguments, proof)
@@ -43,7 +42,7 @@ def main() -> None:
     Path(sys.argv[2]).write_text(json.dumps(rows))
 
 
-def _copies(prepared: stages.Prepared, arguments: Any) -> Any:
+def _copies(prepared: preparing.Prepared, arguments: Any) -> Any:
     """Return arguments that may be donated, with what JAX knows of them unchanged."""
     if not prepared.workload.donate:
         return arguments
@@ -51,25 +50,18 @@ def _copies(prepared: stages.Prepared, arguments: Any) -> Any:
 
 
 def _first(
-    function: Any, prepared: stages.Prepared, arguments: Any, proof: evidence.Evidence
+    function: Any, prepared: preparing.Prepared, arguments: Any, proof: evidence.Evidence
 ) -> dict[str, Any]:
     """Trace, lower and compile, each on the clock, then call: the events say what was new."""
     given = _copies(prepared, arguments)
     proof.take()
-    clock = time.perf_counter
-    times = [clock()]
-    traced = function.trace(*given, **prepared.static)
-    times.append(clock())
-    lowered = traced.lower()
-    times.append(clock())
-    compiled = lowered.compile()
-    times.append(clock())
+    compiled, steps_s = steps.build(function, given, prepared.static)
     built = _counted(proof)
     jax.block_until_ready(function(*given, **prepared.static))
     called = _counted(proof)
     return {
         "signature": _signature(prepared, arguments),
-        "steps_s": {name: times[i + 1] - times[i] for i, name in enumerate(_KINDS)},
+        "steps_s": steps_s,
         "events": built,
         "call_events": called,
         "fingerprint": fingerprint(compiled),
@@ -77,7 +69,7 @@ def _first(
 
 
 def _second(
-    function: Any, prepared: stages.Prepared, arguments: Any, proof: evidence.Evidence
+    function: Any, prepared: preparing.Prepared, arguments: Any, proof: evidence.Evidence
 ) -> dict[str, Any]:
     """Call as a program would: nothing may be built any more."""
     given = _copies(prepared, arguments)
@@ -89,10 +81,10 @@ def _second(
 
 def _counted(proof: evidence.Evidence) -> dict[str, int]:
     counts = proof.take()
-    return {kind: counts[kind] for kind in _KINDS if counts.get(kind)}
+    return {kind: counts[kind] for kind in steps.STEPS if counts.get(kind)}
 
 
-def _signature(prepared: stages.Prepared, arguments: Any) -> dict[str, Any]:
+def _signature(prepared: preparing.Prepared, arguments: Any) -> dict[str, Any]:
     """Return what JAX looks an executable up by, in texts: a difference in any makes a new one."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(arguments)
     return {

@@ -9,19 +9,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness import environment, unit
+from harness.cache import scenarios
 from harness.cache.experiments import children, subjects
 from harness.cache.experiments.children import Child, ChildError
 from harness.cache.ledger import Event, events
 from harness.errors import UsageError
 from harness.workload import Case, Workload, name_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CHILD = "harness.cache.experiments.sharing_child"
 
@@ -204,7 +201,7 @@ def _round(
     if max_size_bytes is not None:
         flags["JAX_COMPILATION_CACHE_MAX_SIZE"] = str(max_size_bytes)
     variables = children.environment(workload, cases[0], directory, **flags)
-    coordinator = f"127.0.0.1:{_free_port()}" if arrangement.distributed else ""
+    coordinator = f"127.0.0.1:{free_port()}" if arrangement.distributed else ""
     job = {
         "source": msgspec.to_builtins(unit.locate(workload)),
         "cases": [subjects.position_of(workload, case) for case in cases],
@@ -213,7 +210,7 @@ def _round(
         "meeting": str(meeting),
     }
     jobs = [(CHILD, {**job, "number": n}, variables) for n in range(arrangement.processes)]
-    before = _entries(directory)
+    before = len(scenarios.entries(directory))
     timeout_s = workload.timeout_s * len(cases)
 
     def start(running: Sequence[Child]) -> None:
@@ -225,12 +222,20 @@ def _round(
         if not arrangement.distributed:
             raise
         # A machine may forbid the network that a distributed job needs; the rest still counts.
-        return Round(arrangement.name, scenario, before, _entries(directory), [], _reason(error))
+        return Round(
+            arrangement.name,
+            scenario,
+            before,
+            len(scenarios.entries(directory)),
+            [],
+            reason_of(error),
+        )
     found = [msgspec.convert(answer, Process) for answer in answers]
-    return Round(arrangement.name, scenario, before, _entries(directory), found)
+    return Round(arrangement.name, scenario, before, len(scenarios.entries(directory)), found)
 
 
-def _reason(error: ChildError) -> str:
+def reason_of(error: ChildError) -> str:
+    """Return why a distributed round could not be held, and what to do where that is known."""
     text = str(error)
     if "GetKeyValue() timed out" not in text:
         return text
@@ -255,80 +260,9 @@ def _start_together(running: Sequence[Child], meeting: Path, timeout_s: float) -
     os.replace(named, meeting / "go")  # all of it or nothing is seen
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _entries(directory: Path) -> int:
-    return sum(1 for _ in directory.glob("*-cache"))
-
-
-def frame(report: Report) -> pd.DataFrame:
-    """Return a row per arrangement, scenario, process and program."""
-    import pandas as pd
-
-    rows: list[dict[str, Any]] = []
-    for round_ in report.rounds:
-        for number, process in enumerate(round_.processes):
-            for program in process.programs:
-                rows.append(
-                    {
-                        "workload": report.workload,
-                        "arrangement": round_.arrangement,
-                        "scenario": round_.scenario,
-                        "process": number,
-                        **msgspec.structs.asdict(program),
-                        "outcome": program.outcome,
-                        "waited_s": program.waited_s,
-                        "problem": process.problem,
-                    }
-                )
-    return pd.DataFrame(rows)
-
-
-def summary(report: Report) -> pd.DataFrame:
-    """Return a row per process, and one per round with the sums: counts, waste and seconds.
-
-    Of a round alone, since a process compiles no program twice: `wasted` is compilations minus
-    distinct keys, and `repeated` compilations minus distinct cases. Where processes do not agree
-    on the key of one program, only the second one shows it.
-    """
-    import pandas as pd
-
-    rows = []
-    for round_ in report.rounds:
-        every: list[Program] = []
-        for number, process in enumerate(round_.processes):
-            rows.append({**_base(round_), "process": str(number), **_sums(process.programs)})
-            every += process.programs
-        if every:
-            compiled = [program.key for program in every if program.outcome == "compiled"]
-            wasted = len(compiled) - len(set(compiled))
-            repeated = len(compiled) - len({p.case for p in every if p.outcome == "compiled"})
-            total = {"process": "all", **_sums(every), "wasted": wasted, "repeated": repeated}
-            total |= {"entries": f"{round_.entries_before} → {round_.entries_after}"}
-            rows.append({**_base(round_), **total})
-    return pd.DataFrame(rows)
-
-
-def _base(round_: Round) -> dict[str, str]:
-    return {"arrangement": round_.arrangement, "scenario": round_.scenario}
-
-
-def _sums(programs: Sequence[Program]) -> dict[str, Any]:
-    outcomes = [program.outcome for program in programs]
-    writes = [program.write for program in programs]
-    return {
-        "requests": len(programs),
-        "keys": len({program.key for program in programs}),
-        "loaded": outcomes.count("loaded"),
-        "received": outcomes.count("received"),
-        "compiled": outcomes.count("compiled"),
-        "wrote": writes.count("wrote"),
-        "write_lost": writes.count("already there"),
-        "compile_s": sum(program.compile_s or 0.0 for program in programs),
-        "waited_s": sum(program.waited_s for program in programs),
-    }

@@ -10,33 +10,17 @@ from typing import Any
 
 import jax
 import msgspec
-from jax import monitoring
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from harness import stages, unit
+from harness import evidence, preparing, unit
 from harness.cache.experiments import sharing
 from harness.cache.ledger import Ledger, LedgerError, ledger
 from harness.workload import enumerate_cases
 
 POLL_S = 0.002
 
-_EVENTS = {
-    "/jax/compilation_cache/compile_requests_use_cache": "requests",
-    "/jax/compilation_cache/cache_hits": "hits",
-    "/jax/compilation_cache/cache_misses": "misses",
-}
-
-
-class Counters:
-    """Counts what JAX reports of its cache, for a check of what the ledger noted."""
-
-    def __init__(self) -> None:
-        self.counts = {"requests": 0, "hits": 0, "misses": 0}
-        monitoring.register_event_listener(self._on_event)
-
-    def _on_event(self, event: str, **_: Any) -> None:
-        if event in _EVENTS:
-            self.counts[_EVENTS[event]] += 1
+_EVENTS = {"requests": "request", "hits": "hit", "misses": "write"}
+"""What the report calls JAX's events, and what :mod:`harness.evidence` does."""
 
 
 def main() -> None:
@@ -47,16 +31,18 @@ def main() -> None:
         jax.distributed.initialize(together, job["processes"], number)
     workload = unit.load(msgspec.convert(job["source"], unit.Source))
     known = list(enumerate_cases(workload))
-    prepared = [stages.prepare(workload, known[position]) for position in job["cases"]]
+    prepared = [preparing.prepare(workload, known[position]) for position in job["cases"]]
     abstract = [_everywhere(p.abstract) if together else p.abstract for p in prepared]
-    counters = Counters()
+    proof = evidence.Evidence()  # a check of what the ledger noted
     with ledger() as book:
         begin_ns = _start_line(Path(job["meeting"]), number)
         programs = [
             _build(p, arguments, book, begin_ns)
             for p, arguments in zip(prepared, abstract, strict=True)
         ]
-    answer = sharing.Process(programs, counters.counts)
+    seen = proof.take()
+    events = {name: seen.get(kind, 0) for name, kind in _EVENTS.items()}
+    answer = sharing.Process(programs, events)
     Path(sys.argv[2]).write_bytes(msgspec.json.encode(answer))
     if together:
         jax.distributed.shutdown()
@@ -83,9 +69,9 @@ def _start_line(meeting: Path, number: int) -> int:
 
 
 def _build(
-    prepared: stages.Prepared, arguments: Any, book: Ledger, begin_ns: int
+    prepared: preparing.Prepared, arguments: Any, book: Ledger, begin_ns: int
 ) -> sharing.Program:
-    lowered = stages.wrap(prepared).trace(*arguments, **prepared.static).lower()
+    lowered = preparing.wrap(prepared).trace(*arguments, **prepared.static).lower()
     before = len(book.events)
     asked_ns = time.monotonic_ns()
     lowered.compile()

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import msgspec
 
-from harness import stages, transforms, unit
+from harness import preparing, transforms, unit
 from harness.cache.experiments.shipping_child import plain
 from harness.workload import enumerate_cases
 
@@ -28,7 +28,7 @@ def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_bytes())
     workload = unit.load(msgspec.convert(job["source"], unit.Source))
     case = list(enumerate_cases(workload))[job["case"]]
-    prepared = stages.prepare(workload, case)
+    prepared = preparing.prepare(workload, case)
     data = prepared.data(None)
     leaves, structure = jax.tree_util.tree_flatten(data)
     positions = jax.tree_util.tree_unflatten(structure, range(len(leaves)))
@@ -58,21 +58,21 @@ def in_a_line(error: Exception) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def jitted(prepared: stages.Prepared) -> Any:
+def jitted(prepared: preparing.Prepared) -> Any:
     """Return the jitted function with its static arguments bound, under its own name."""
     function = transforms.transformed(prepared.workload, prepared.case)
     fixed = functools.wraps(function)(functools.partial(function, **prepared.static))
     return jax.jit(fixed, donate_argnums=prepared.donated_positions)
 
 
-def _export(prepared: stages.Prepared, job: dict[str, Any]) -> int:
+def _export(prepared: preparing.Prepared, job: dict[str, Any]) -> int:
     from jax import export
 
     blob = export.export(jitted(prepared))(*prepared.abstract).serialize()
     return Path(job["export"]).write_bytes(blob)
 
 
-def _executable(prepared: stages.Prepared, data: Any, job: dict[str, Any]) -> int:
+def _executable(prepared: preparing.Prepared, data: Any, job: dict[str, Any]) -> int:
     from jax.experimental import serialize_executable
 
     compiled = jitted(prepared).lower(*data).compile()

@@ -43,7 +43,7 @@ def main() -> None:
 
     watch.timed("backend", jax.devices)
     # What the harness needs for itself is left out of the clock, alike for every path.
-    from harness import evidence, stages, transforms, unit  # noqa: F401
+    from harness import evidence, preparing, transforms, unit  # noqa: F401
 
     program, static = watch.timed("program", lambda: _PROGRAMS[job["program"]](job))
     data = jax.block_until_ready(_restore(job))
@@ -84,11 +84,11 @@ _Program = tuple[Any, dict[str, Any]]
 
 
 def _from_source(job: dict[str, Any]) -> _Program:
-    from harness import stages
+    from harness import preparing
     from harness.workload import static_arguments
 
     workload, case = _case(job)
-    jitted = stages.wrap(stages.Prepared(workload, case, (), (), None, {}, {}))
+    jitted = preparing.wrap(preparing.Prepared(workload, case, (), (), None, {}, {}))
     return jitted, static_arguments(workload, case)
 
 

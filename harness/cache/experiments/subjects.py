@@ -1,38 +1,15 @@
-"""Choose the one workload, and its cases, that a cache experiment is about."""
+"""Choose the cases that a cache experiment is about."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from harness import discovery, selection, targets
+from harness import selection, targets
 from harness.errors import UsageError
 from harness.workload import Case, Workload, enumerate_cases, name_of, skip_reason
 
 ONE_DEVICE = ("forward", "gradient", "vmap")
 """The transforms whose programs run on one device."""
-
-
-def one_workload(pattern: str, benchmarks: Path) -> type[Workload]:
-    """Return the workload whose name matches, or is.
-
-    Raises:
-        UsageError: none matches, or several do; the names are listed, and the files that could
-            not be used.
-    """
-    found = discovery.discover(benchmarks)
-    try:
-        chosen = discovery.select(found.workloads, [pattern])
-    except UsageError as error:
-        broken = "".join(f" {place}: {reason}" for place, reason in found.broken.items())
-        raise UsageError(f"{error}{broken}") from None
-    exact = [w for w in chosen if pattern in (name_of(w), w.__qualname__)]
-    if len(exact) == 1:
-        return exact[0]
-    if len(chosen) > 1:
-        names = ", ".join(name_of(w) for w in chosen)
-        raise UsageError(f"{pattern!r} matches {len(chosen)} workloads; name one of {names}.")
-    return chosen[0]
 
 
 def cases_of(

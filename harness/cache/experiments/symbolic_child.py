@@ -14,7 +14,8 @@ import jax
 import msgspec
 from jax import export
 
-from harness import evidence, stages, unit
+from harness import evidence, preparing, unit
+from harness.cache.experiments import steps
 from harness.cache.experiments.shipping_builder import NO_FLATBUFFERS, in_a_line, jitted
 from harness.cache.experiments.shipping_child import plain
 from harness.cache.experiments.shipping_results import difference
@@ -34,11 +35,11 @@ def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_bytes())
     workload = unit.load(msgspec.convert(job["source"], unit.Source))
     known = list(enumerate_cases(workload))
-    prepared = [stages.prepare(workload, known[position]) for position in job["cases"]]
+    prepared = [preparing.prepare(workload, known[position]) for position in job["cases"]]
     Path(sys.argv[2]).write_text(json.dumps(_measure(prepared, job["sizes"], job["seed"])))
 
 
-def _measure(prepared: list[stages.Prepared], sizes: list[int], seed: int) -> dict[str, Any]:
+def _measure(prepared: list[preparing.Prepared], sizes: list[int], seed: int) -> dict[str, Any]:
     try:
         shapes = symbolic_shapes([p.abstract for p in prepared], sizes)
         specs = export.symbolic_args_specs(prepared[0].abstract, shapes)
@@ -89,19 +90,11 @@ def _build(
     function = program(position)
     arguments = jax.block_until_ready(jax.tree_util.tree_map(lambda x: x.copy(), data[position]))
     proof.take()
-    clock = time.perf_counter
-    times = [clock()]
-    traced = function.trace(*arguments)
-    times.append(clock())
-    lowered = traced.lower()
-    times.append(clock())
-    compiled = lowered.compile()
-    times.append(clock())
+    compiled, steps_s = steps.build(function, arguments, {})
     counts = proof.take()
     result = jax.block_until_ready(compiled(*arguments))
-    names = ("trace", "lower", "compile")
     return {
-        "steps_s": {name: times[i + 1] - times[i] for i, name in enumerate(names)},
+        "steps_s": steps_s,
         "result": [plain(leaf) for leaf in jax.tree_util.tree_leaves(result)],
         "refused": evidence.contradiction({k: counts.get(k, 0) for k in _COLD}, _COLD),
     }

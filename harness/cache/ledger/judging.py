@@ -9,7 +9,7 @@ import time
 from harness.cache.ledger import events, jax_internals
 from harness.cache.ledger.events import Event, Outcome
 from harness.cache.ledger.jax_internals import Internals
-from harness.cache.ledger.request import Request
+from harness.cache.ledger.request import Request, text_of
 
 
 def event_of(
@@ -21,7 +21,7 @@ def event_of(
     if error is not None:
         outcome = "failed"
         detail = request.compile_error or request.read_error or request.write_error
-        detail = detail or f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
+        detail = detail or text_of(error)
     elif request.loaded:
         outcome = "hit"
     else:

@@ -17,35 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.cache.ledger import watching
-from harness.cache.ledger.events import (
-    Book,
-    Component,
-    Event,
-    Parts,
-    append,
-    open_to_append,
-    parts_of,
-    read,
-    read_all,
-)
-from harness.cache.ledger.jax_internals import LedgerError
-from harness.cache.ledger.summary import Rate, Summary, frame, summarize
-
-__all__ = [
-    "Book",
-    "Component",
-    "Event",
-    "Ledger",
-    "LedgerError",
-    "Rate",
-    "Summary",
-    "frame",
-    "ledger",
-    "open_until_exit",
-    "read",
-    "read_all",
-    "summarize",
-]
+from harness.cache.ledger.events import Book, Event, Parts, append, open_to_append, parts_of
 
 
 @dataclass

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.cache.ledger import keys
+
+
+def text_of(error: BaseException) -> str:
+    """Return an error as one line, as an event keeps it."""
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
 
 
 @dataclass
@@ -15,7 +19,6 @@ class Request:
 
     module: str = ""
     locations_in_key: bool = False
-    started_s: float = field(default_factory=time.perf_counter)
     own_s: float = 0.0
     backend: Any = None
     used: bool | None = None

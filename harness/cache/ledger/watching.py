@@ -18,7 +18,7 @@ from typing import Any
 from harness.cache.ledger import jax_internals, keys
 from harness.cache.ledger.events import Event, Parts
 from harness.cache.ledger.jax_internals import Internals, Point
-from harness.cache.ledger.request import Request
+from harness.cache.ledger.request import Request, text_of
 
 
 @dataclass
@@ -246,11 +246,6 @@ class _Watch:
     def on_compress_executable(self, request: Request, call: Call, done: bool) -> None:
         if done and request.putting and call.error is None:
             request.entry_bytes = len(call.result)
-
-
-def text_of(error: BaseException) -> str:
-    """Return an error as one line."""
-    return f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
 
 
 def _count_failure(error: Exception) -> None:

@@ -12,11 +12,11 @@ import typer
 
 from harness.cli.cache import app
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize
-from harness.cli.cache.printing import print_json, say
+from harness.cli.cache.printing import print_json, print_lines
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
-    from harness.cache.directory.doctor import Diagnosis, Finding
+    from harness.cache.directory.findings import Diagnosis, Finding
     from harness.cache.directory.put_cost import PutCost
     from harness.cache.directory.quarantine import Moved
 
@@ -100,9 +100,9 @@ def doctor(
         print_json({"diagnosis": before, "moved": moved, "state": diagnosis.state})
     else:
         _print_findings(before)
-        say([*_cost_lines(cost, problem), *_moved_lines(moved, place.where)])
+        print_lines([*_cost_lines(cost, problem), *_moved_lines(moved, place.where)])
         state = f"{diagnosis.state}{_young(diagnosis)}"
-        say([f"{place.where}: {len(survey.entries)} entries, {state}."])
+        print_lines([f"{place.where}: {len(survey.entries)} entries, {state}."])
     if diagnosis.exit_code:
         raise typer.Exit(diagnosis.exit_code)
 
@@ -122,13 +122,13 @@ def _print_findings(diagnosis: Diagnosis) -> None:
         groups[finding.kind, finding.severity].append(finding)
     order = {"unusable": 0, "ailing": 1, "note": 2}
     for (kind, severity), findings in sorted(groups.items(), key=lambda item: order[item[0][1]]):
-        say([f"{severity}: {kind}" + (f" ({len(findings)})" if len(findings) > 1 else "")])
+        print_lines([f"{severity}: {kind}" + (f" ({len(findings)})" if len(findings) > 1 else "")])
         for finding in findings[:PER_KIND]:
             name = f"{finding.entries[0]}: " if len(finding.entries) == 1 else ""
-            say([f"    {name}{finding.evidence}"])
+            print_lines([f"    {name}{finding.evidence}"])
         if len(findings) > PER_KIND:
-            say([f"    … and {len(findings) - PER_KIND} more; --json gives all."])
-        say([f"    → {remedy}" for remedy in dict.fromkeys(f.remedy for f in findings)])
+            print_lines([f"    … and {len(findings) - PER_KIND} more; --json gives all."])
+        print_lines([f"    → {remedy}" for remedy in dict.fromkeys(f.remedy for f in findings)])
 
 
 def _young(diagnosis: Diagnosis) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.cache import app
-from harness.cli.cache.options import NOTHING_FOUND
+from harness.cli.exit_codes import NOTHING_MEASURED
 
 HELP = """Say, module by module, which part of the key changed between two runs, and how.
 
@@ -55,4 +55,4 @@ def explain(
                 soft_wrap=True,
             )
     if not found:
-        raise typer.Exit(NOTHING_FOUND)
+        raise typer.Exit(NOTHING_MEASURED)

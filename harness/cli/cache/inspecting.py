@@ -8,11 +8,12 @@ import typer
 
 from harness.cli.cache import app
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize
-from harness.cli.cache.printing import ago, print_json, say, shown, size_text
+from harness.cli.cache.printing import ago, print_json, print_lines, shown, size_text
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.cache.directory.entries import Entry, Evictions, Survey, Totals
+    from harness.cache.directory.entries import Entry, Survey
+    from harness.cache.directory.sums import Evictions, Totals
 
 SORTS = ("size", "age", "use", "compile", "name", "state")
 KEY_DIGITS = 12
@@ -27,15 +28,15 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """List every entry of a cache, readable or not, without importing JAX or the program."""
-    from harness.cache.directory import entries
+    from harness.cache.directory import entries, sums
     from harness.cache.directory.listing import open_directory
 
     if sort not in SORTS:
         raise UsageError(f"--sort is {sort!r}. Expected one of {', '.join(SORTS)}.")
     survey = entries.survey(open_directory(directory))
     rows = sorted(survey.entries, key=_order(sort))
-    totals = entries.totals(rows)
-    evictions = entries.evictions(rows, max_size) if max_size >= 0 else None
+    totals = sums.totals(rows)
+    evictions = sums.evictions(rows, max_size) if max_size >= 0 else None
     if as_json:
         print_json({"survey": survey, "totals": totals, "evictions": evictions})
         return
@@ -128,7 +129,7 @@ def _print_summary(survey: Survey, totals: Totals, shown_rows: int) -> None:
         )
     if survey.quarantines:
         lines.append(f"Moved aside earlier, not counted: {', '.join(survey.quarantines)}")
-    say(lines)
+    print_lines(lines)
 
 
 def _print_evictions(evictions: Evictions) -> None:
@@ -143,7 +144,7 @@ def _print_evictions(evictions: Evictions) -> None:
             f"{evictions.unordered} entries have no recorded time of use: JAX evicts them first, "
             "by name; jax 0.10.2 writes nothing while there is one."
         )
-    say(lines)
+    print_lines(lines)
 
 
 def _some(names: tuple[str, ...], most: int = 5) -> str:

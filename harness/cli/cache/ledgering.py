@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.cache import app
-from harness.cli.cache.options import NOTHING_FOUND, check_writable
+from harness.cli.cache.options import check_writable
+from harness.cli.exit_codes import NOTHING_MEASURED
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def ledger(
     if frame is not None:
         rows = ledgers.frame(events, lent)
         rows.to_csv(frame, index=False) if frame.suffix == ".csv" else rows.to_parquet(frame)
-    raise typer.Exit(code if output is not None or events else NOTHING_FOUND)
+    raise typer.Exit(code if output is not None or events else NOTHING_MEASURED)
 
 
 def lines_of(summary: Summary) -> list[str]:

@@ -1,4 +1,4 @@
-"""Arguments, options and exit codes that several cache commands share."""
+"""Arguments and options that several cache commands share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
+from harness.cli.options import Benchmarks as Benchmarks
 from harness.errors import UsageError
-
-SOME_FAILED, NOTHING_FOUND = 3, 4
 
 CacheDirectory = Annotated[
     str,
@@ -39,9 +38,6 @@ Cases = Annotated[
     typer.Option("--case", metavar="AXIS=VALUE", help="Only these cases; repeat for several."),
 ]
 Target = Annotated[str, typer.Option("--target", help="Where it runs: cpu, gpu, tpu.")]
-Benchmarks = Annotated[
-    Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 
@@ -22,12 +21,7 @@ def print_report(report: Any) -> None:
     print(msgspec.json.format(msgspec.json.encode(report), indent=2).decode())
 
 
-def note(text: str) -> None:
-    """Say something beside the output."""
-    print(f"harness: {text}", file=sys.stderr, flush=True)
-
-
-def say(lines: list[str]) -> None:
+def print_lines(lines: list[str]) -> None:
     """Print lines as they are."""
     from harness.cli.terminal import console
 

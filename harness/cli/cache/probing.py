@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.cache import app
+from harness.cli.exit_codes import NOT_AS_EXPECTED
 
 if TYPE_CHECKING:
     from harness.cache.probe import Finding, Report
-
-SOME_FAILED = 5
 
 HELP = """Try out what a shared or long-lived cache must stand, in real processes.
 
@@ -78,7 +77,7 @@ def probe(
         for report in reports:
             _show(report)
     if any(report.failed for report in reports):
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(NOT_AS_EXPECTED)
 
 
 class _Progress:

@@ -9,7 +9,6 @@ import typer
 
 from harness.cli.cache import app
 from harness.cli.cache.options import (
-    SOME_FAILED,
     AsJson,
     Benchmarks,
     Cases,
@@ -17,6 +16,7 @@ from harness.cli.cache.options import (
     Target,
 )
 from harness.cli.cache.printing import print_report
+from harness.cli.exit_codes import SOME_FAILED
 
 if TYPE_CHECKING:
     from harness.cache.experiments.recompiles import Map
@@ -31,10 +31,11 @@ def recompiles(
     benchmarks: Benchmarks = Path("benchmarks"),
 ) -> None:
     """Which shapes, dtypes and static values force a new executable, and what does each cost?"""
+    from harness import discovery
     from harness.cache.experiments import recompiles as library
     from harness.cache.experiments import subjects
 
-    chosen = subjects.one_workload(workload, benchmarks)
+    chosen = discovery.one_workload(workload, benchmarks)
     found = library.recompiles(chosen, subjects.cases_of(chosen, case or [], target))
     if as_json:
         print_report(found)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.cache import app
-from harness.cli.cache.options import SOME_FAILED, AsJson, Benchmarks, Cases, OneWorkload
-from harness.cli.cache.printing import note, print_report
+from harness.cli.cache.options import AsJson, Benchmarks, Cases, OneWorkload
+from harness.cli.cache.printing import print_report
+from harness.cli.exit_codes import SOME_FAILED
+from harness.cli.saying import say
 
 if TYPE_CHECKING:
     from harness.cache.experiments import sharing
@@ -30,19 +32,20 @@ def share(
     benchmarks: Benchmarks = Path("benchmarks"),
 ) -> None:
     """Who compiles, waits and writes when processes share a cache (on CPU, in a new directory)?"""
+    from harness import discovery
     from harness.cache.experiments import sharing as library
     from harness.cache.experiments import subjects
 
-    chosen = subjects.one_workload(workload, benchmarks)
+    chosen = discovery.one_workload(workload, benchmarks)
     cases = subjects.cases_of(chosen, case or [])
-    report = library.share(chosen, cases, processes, max_size, note)
+    report = library.share(chosen, cases, processes, max_size, say)
     if as_json:
         print_report(report)
     else:
         _print(report)
     problems = [p.problem for r in report.rounds for p in r.processes if p.problem]
     for problem in problems:
-        note(problem)
+        say(problem)
     if problems or any(round_.reason for round_ in report.rounds):
         raise typer.Exit(SOME_FAILED)
 
@@ -50,7 +53,7 @@ def share(
 def _print(report: sharing.Report) -> None:
     from rich.table import Table
 
-    from harness.cache.experiments.sharing import summary
+    from harness.cache.experiments.sharing_tables import summary
     from harness.cli.terminal import console
 
     heading = f"{report.workload} · {len(report.cases)} cases · jax {report.versions['jax']}"

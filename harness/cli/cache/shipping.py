@@ -10,15 +10,15 @@ import typer
 
 from harness.cli.cache import app
 from harness.cli.cache.options import (
-    NOTHING_FOUND,
-    SOME_FAILED,
     AsJson,
     Benchmarks,
     OneWorkload,
     Target,
     check_writable,
 )
-from harness.cli.cache.printing import note, print_report
+from harness.cli.cache.printing import print_report
+from harness.cli.exit_codes import NOTHING_MEASURED, SOME_FAILED
+from harness.cli.saying import say
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def ship(
     benchmarks: Benchmarks = Path("benchmarks"),
 ) -> None:
     """Which way should I ship this? The time to the first result, and the bytes, by every way."""
+    from harness import discovery
     from harness.cache.experiments import shipping as library
     from harness.cache.experiments import shipping_figure as figures
     from harness.cache.experiments import subjects
@@ -61,27 +62,27 @@ def ship(
             raise UsageError("--figure draws the paths, and --symbolic takes none: leave one out.")
         check(figure)
         check_writable("--figure", figure)
-    chosen = subjects.one_workload(workload, benchmarks)
+    chosen = discovery.one_workload(workload, benchmarks)
     cases = subjects.cases_of(chosen, case or [], target)
     if symbolic is not None:
-        found = sizes.compare(chosen, cases, symbolic, processes, seed, note)
+        found = sizes.compare(chosen, cases, symbolic, processes, seed, say)
         if as_json:
             print_report(found)
         else:
             _print_symbolic(found)
         if found.reason:
-            raise typer.Exit(NOTHING_FOUND)
+            raise typer.Exit(NOTHING_MEASURED)
         if found.refused:
             raise typer.Exit(SOME_FAILED)
         return
-    report = library.compare(chosen, cases[0], processes, seed, note)
+    report = library.compare(chosen, cases[0], processes, seed, say)
     if as_json:
         print_report(report)
     else:
         _print(report)
     if figure is not None:
         figures.draw(report, figure)
-        note(f"{figure} drawn")
+        say(f"{figure} drawn")
     if any(row.status == "refused" for row in report.rows):
         raise typer.Exit(SOME_FAILED)
 

@@ -62,7 +62,7 @@ def check(
         raise UsageError("Give --budget FILE to check, or --write FILE to make a budget.")
     if force and write is None:
         raise UsageError("--force belongs to --write FILE.")
-    from harness.cli.cache.printing import note
+    from harness.cli.saying import say
     from harness.profiling.budgets.checking import checked
     from harness.profiling.budgets.writing import write as write_budget
     from harness.profiling.model import read
@@ -70,11 +70,11 @@ def check(
 
     profile = read(folder)
     for text in _incomplete(profile):
-        note(f"{folder}: {text}")
+        say(f"{folder}: {text}")
     if write is not None:
         count = write_budget(profile, write, force)
         functions = counted(count, "function")
-        note(f"wrote {write}: a budget of {functions}, which this profile just keeps to.")
+        say(f"wrote {write}: a budget of {functions}, which this profile just keeps to.")
         return
     assert budget is not None
     found = checked(profile, budget)
@@ -100,12 +100,13 @@ def _print(found: Checked) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.cli.cache.printing import note, say
+    from harness.cli.cache.printing import print_lines
     from harness.cli.profile.answering import judged, verdict
+    from harness.cli.saying import say
     from harness.cli.terminal import console
     from harness.profiling.budgets.texts import number
 
-    say(list(judged(found)))
+    print_lines(list(judged(found)))
     if found.uses:
         table = Table(box=None, padding=(0, 2, 0, 0))
         for heading, justify in (
@@ -128,5 +129,5 @@ def _print(found: Checked) -> None:
         if len(found.uses) > rows:
             console.print(f"… and {len(found.uses) - rows} more that are further from their limit.")
     for text in found.stale:
-        note(f"{found.file.path}: {text}")
-    say([verdict(found)])
+        say(f"{found.file.path}: {text}")
+    print_lines([verdict(found)])

@@ -101,12 +101,12 @@ def show(
 
 
 def _lines(profile: Profile, handle: TextIO | None) -> None:
-    from harness.cli.cache.printing import say, shown
+    from harness.cli.cache.printing import print_lines, shown
     from harness.cli.profile.answering import answer
     from harness.cli.terminal import console
 
     if handle is None:
-        say(answer(profile, console))
+        print_lines(answer(profile, console))
     else:
         print(*map(shown, answer(profile)), sep="\n", file=handle)
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from harness.cache.ledger.watching import text_of
+from harness.cache.ledger.request import text_of
 from harness.profiling import events
 from harness.profiling.events import Build, Ended, Function, Line, Origin, Span, Started
 from harness.profiling.log import Writer

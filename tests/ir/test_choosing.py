@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cache.experiments import subjects
+from harness import discovery
 from harness.cli import ir as cli_ir
 from harness.errors import UsageError
-from harness.program import building, choosing, comparing
-from tests.program import ir_suite
+from harness.ir import building, choosing, comparing
+from tests.ir import waves
 from tests.sweeps import SUITES
 
 ROOT = Path(__file__).parents[2]
@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def wave(tmp_path_factory):
-    folder = ir_suite.write(tmp_path_factory.mktemp("choosing"), "ir_choosing")
-    return subjects.one_workload("Wave", folder)
+    folder = waves.write(tmp_path_factory.mktemp("choosing"), "ir_choosing")
+    return discovery.one_workload("Wave", folder)
 
 
 def test_several_cases_are_listed_and_each_line_selects_just_its_own(wave):
@@ -103,7 +103,7 @@ def test_an_unknown_stage_lists_the_known_ones():
 
 def test_a_file_that_cannot_be_imported_is_named_where_its_workload_is_missed():
     with pytest.raises(UsageError, match=r"No workload matches 'Gone'.*wrong.py: importing it"):
-        subjects.one_workload("Gone", SUITES / "broken")
+        discovery.one_workload("Gone", SUITES / "broken")
 
 
 def test_every_example_of_the_help_means_one_case_of_the_benchmarks():
@@ -112,7 +112,7 @@ def test_every_example_of_the_help_means_one_case_of_the_benchmarks():
     for example in examples:
         pattern, *words = shlex.split(example)
         options = dict(zip(words[::2], words[1::2], strict=False))
-        workload = subjects.one_workload(pattern, ROOT / "benchmarks")
+        workload = discovery.one_workload(pattern, ROOT / "benchmarks")
         case = choosing.one_case(
             workload, [options["--case"]] if "--case" in options else [], options.get("--transform")
         )

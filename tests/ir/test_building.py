@@ -6,30 +6,31 @@ import psutil
 import pytest
 from rich.console import Console
 
-from harness.cache.experiments import subjects
+from harness import discovery
 from harness.cli import terminal
-from harness.program import building, choosing, explained
+from harness.ir import building, choosing
+from harness.program import explained
 from harness.program.facts import TOTALS, Facts
-from tests.program import ir_suite
+from tests.ir import waves
 
 ONE = ("--case", "size=8", "--case", "axes=(0,)")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return ir_suite.write(tmp_path_factory.mktemp("ir"), "ir_building")
+    return waves.write(tmp_path_factory.mktemp("ir"), "ir_building")
 
 
 @pytest.fixture
 def harness(monkeypatch, capsys, folder):
     def run(*arguments):
-        return ir_suite.command(monkeypatch, capsys, *arguments, "--benchmarks", folder)
+        return waves.command(monkeypatch, capsys, *arguments, "--benchmarks", folder)
 
     return run
 
 
 def job(folder, name, *choices, stage="hlo", **options):
-    workload = subjects.one_workload(name, folder)
+    workload = discovery.one_workload(name, folder)
     case = choosing.one_case(workload, choices, options.pop("transform", None))
     return building.job(workload, case, stage, **options)
 

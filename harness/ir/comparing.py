@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from harness import worktree
 from harness.errors import UsageError
-from harness.program import building, choosing, recorded, worktree
+from harness.ir import building, choosing, recorded
 from harness.program.difference import facts_difference, summary, text_difference
 from harness.program.facts import Facts
 from harness.records import Problems

@@ -1,12 +1,12 @@
 """`harness ir --diff`: two programs that are built, at another commit as well."""
 
-import subprocess
-
 import pytest
 
-from harness.program import comparing, worktree
+from harness import worktree
+from harness.ir import comparing
 from harness.program.facts import Facts
-from tests.program import ir_suite
+from tests.ir import waves
+from tests.repositories import git
 
 BEFORE = """
 import jax.numpy as jnp
@@ -50,14 +50,6 @@ AFTER = AFTER.replace('raise ValueError("it was broken then")', "return x").repl
 )
 
 
-def git(folder, *arguments):
-    person = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"]
-    done = subprocess.run(
-        ["git", "-C", str(folder), *person, *arguments], capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
     """A repository whose first commit has other workloads than its working tree."""
@@ -66,7 +58,7 @@ def repository(tmp_path_factory):
     (top / "nothing.txt").write_text("")
     git(top, "add", ".")
     git(top, "commit", "--quiet", "--message", "none")
-    folder = ir_suite.write(top, "ir_commits", BEFORE)
+    folder = waves.write(top, "ir_commits", BEFORE)
     git(top, "add", ".")
     git(top, "commit", "--quiet", "--message", "before")
     hook = top / ".git" / "hooks" / "post-checkout"
@@ -80,7 +72,7 @@ def repository(tmp_path_factory):
 def diff(monkeypatch, capsys, repository):
     def run(name, what, *arguments):
         folder = repository / "ir_commits"
-        return ir_suite.command(
+        return waves.command(
             monkeypatch, capsys, "ir", name, "--diff", what, *arguments, "--benchmarks", folder
         )
 
@@ -161,9 +153,9 @@ def test_an_interrupted_look_at_a_commit_leaves_no_worktree(repository):
 
 
 def test_outside_of_a_repository_there_is_no_other_commit(monkeypatch, capsys, tmp_path):
-    folder = ir_suite.write(tmp_path, "ir_nogit")
+    folder = waves.write(tmp_path, "ir_nogit")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    code, _, said = ir_suite.command(
+    code, _, said = waves.command(
         monkeypatch, capsys, "ir", "Wide", "--diff", "commit:HEAD", "--benchmarks", folder
     )
     assert code == 2

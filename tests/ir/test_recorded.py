@@ -11,7 +11,7 @@ from harness.errors import StoreError
 from harness.program import kept
 from harness.program.facts import Facts
 from harness.records import Record, to_raw
-from tests.program import ir_suite
+from tests.ir import waves
 from tests.sweeps import workload
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40
@@ -65,7 +65,7 @@ def diff(monkeypatch, capsys, results, tmp_path):
     def run(revisions, *arguments, pattern="Wave"):
         arguments = ("ir", pattern, "--diff", f"records:{revisions}", *arguments)
         where = ("--results", results, "--benchmarks", tmp_path)
-        return ir_suite.command(monkeypatch, capsys, *arguments, *where)
+        return waves.command(monkeypatch, capsys, *arguments, *where)
 
     return run
 
@@ -85,6 +85,24 @@ def test_each_case_of_both_commits_is_compared_by_its_facts_and_its_text(diff):
     assert "s32[] 2" in second
     assert "s32[] 3" in second
     assert "size=32" not in out
+
+
+def test_cases_that_differ_in_precision_alone_are_told_apart(monkeypatch, capsys, tmp_path):
+    for commit, programs in {A: ("f1", "f2"), B: ("f1", "f3")}.items():
+        records = [
+            record(commit, 8, program, Facts(fusions=1), precision=precision, key=precision)
+            for precision, program in zip(("ieee", "tf32"), programs, strict=True)
+        ]
+        sweeping.Context(tmp_path, "m", "e", Commit(commit)).store.append(records)
+
+    def run(*arguments):
+        arguments = ("ir", "Wave", "--diff", "records:aaaa..bbbb", *arguments)
+        return waves.command(monkeypatch, capsys, *arguments, "--results", tmp_path)[1]
+
+    both = run()
+    assert "size=8, precision=ieee at bbbbbbbb\nthe same program (f1)" in both
+    assert "size=8, precision=tf32 at bbbbbbbb\nanother program: f2 → f3" in both
+    assert "tf32" not in run("--case", "precision=ieee")
 
 
 def test_stage_case_and_exit_code_apply(diff):
@@ -173,7 +191,7 @@ def test_a_sweep_keeps_programs_only_if_asked_and_two_commits_share_them(
         assert program.hlo.startswith("HloModule jit_function")
         assert "stablehlo.sine" in program.stablehlo
     arguments = ("ir", "Scale", "--diff", "records:aaaa..bbbb", "--results", tmp_path)
-    code, out, _ = ir_suite.command(monkeypatch, capsys, *arguments, "--exit-code")
+    code, out, _ = waves.command(monkeypatch, capsys, *arguments, "--exit-code")
     assert code == 0
     assert out.count("the same program (") == 2
 

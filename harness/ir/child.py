@@ -1,6 +1,6 @@
-"""The process that builds the program of one case, started by :mod:`harness.program.building`.
+"""The process that builds the program of one case, started by :mod:`harness.ir.building`.
 
-Run as `python -m harness.program.child CHANNEL`: the job comes on standard input, messages go to
+Run as `python -m harness.ir.child CHANNEL`: the job comes on standard input, messages go to
 the open file CHANNEL, and what a workload prints goes elsewhere.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from harness.program.building import Built, Failed, Job, Message, Step
+from harness.ir.building import Built, Failed, Job, Message, Step
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def _answer(wanted: Job, send: Any) -> Message:
     import jax
 
     from harness import topologies, transforms
-    from harness.session import describe
+    from harness.raised import describe
     from harness.workload import WorkloadError
 
     steps: list[str] = []
@@ -68,7 +68,7 @@ def _answer(wanted: Job, send: Any) -> Message:
 def _build(wanted: Job, topology: Any, begin: Any) -> Message:
     import jax
 
-    from harness import stages, unit
+    from harness import preparing, unit
     from harness.program import reading, text
     from harness.records import plain_axes
     from harness.workload import Case
@@ -81,8 +81,8 @@ def _build(wanted: Job, topology: Any, begin: Any) -> Message:
     case = Case(
         plain_axes(wanted.axes), wanted.transform, wanted.unit.target, precision=wanted.precision
     )
-    prepared = stages.prepare(workload, case, topology)
-    jitted = stages.wrap(prepared)
+    prepared = preparing.prepare(workload, case, topology)
+    jitted = preparing.wrap(prepared)
     begin("trace")
     traced = None if prepared.is_pmap else jitted.trace(*prepared.abstract, **prepared.static)
     shown = ""

@@ -6,7 +6,6 @@ why the caller's own process cannot build.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import selectors
 import signal
@@ -21,12 +20,12 @@ import msgspec
 
 from harness import targets
 from harness.errors import HarnessError, UsageError
-from harness.process import STARTUP_TIMEOUT_S, STDERR_LINES, child_environment
 from harness.program.facts import Facts
+from harness.starting import STARTUP_TIMEOUT_S, STDERR_LINES, child_environment, kill
 from harness.unit import Unit, locate
 from harness.workload import SEVERAL_DEVICES, Case, Workload, name_of
 
-CHILD = "harness.program.child"
+CHILD = "harness.ir.child"
 
 STAGES = ("jaxpr", "stablehlo", "hlo")
 """The texts of a program: as traced, as lowered, and as XLA optimised it."""
@@ -179,9 +178,7 @@ def build(wanted: Job, on_step: Callable[[str], None] = lambda step: None) -> Bu
             lines = said.read().decode(errors="replace").strip().splitlines()[-STDERR_LINES:]
             raise BuildError("\n  ".join([f"{wanted.label}: {silent}", *lines])) from None
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+            kill(child)
             os.close(readable)
 
 

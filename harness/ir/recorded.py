@@ -13,7 +13,7 @@ from harness.environment import commit_of
 from harness.errors import HarnessError, UsageError
 from harness.program import kept
 from harness.program.facts import Facts
-from harness.records import Problems, Record, plain_axes, read_file
+from harness.records import Problems, Record, case_of, read_file
 from harness.workload import Case
 
 
@@ -109,7 +109,7 @@ def _side(
     side: dict[_Key, Recorded] = {}
     measured = 0
     for machine_folder, record in found:
-        case = Case(plain_axes(record.axes), record.transform, record.target)
+        case = case_of(record)
         if record.comparison is not None or not matches(record.workload) or not keep(case):
             continue
         measured += 1

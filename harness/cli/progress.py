@@ -1,0 +1,107 @@
+"""Progress of a sweep: a live line on a terminal, lines of a log elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+
+from harness.cli.terminal import notes
+from harness.sweeping import Progress as Message
+
+PLAIN_EVERY_S = 5.0
+"""Without a terminal, a line of progress is printed at most this often."""
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[Message], None]]:
+    """Show what is being measured: a live line on a terminal, plain lines elsewhere."""
+    if notes.is_terminal:
+        with _live() as on_progress:
+            yield on_progress
+    else:
+        yield _Plain()
+
+
+def _failure(message: Message) -> str | None:
+    record = message.record
+    if record is None or record.status == "ok":
+        return None
+    where = f" ({message.machine})" if message.machine else ""
+    return f"{record.status}: {message.workload} {message.case}{where}: {record.reason}"
+
+
+def _at(message: Message) -> str:
+    parts = (message.machine, message.workload, message.case, message.stage)
+    return " · ".join(filter(None, parts))
+
+
+@contextmanager
+def _live() -> Iterator[Callable[[Message], None]]:
+    columns = (
+        SpinnerColumn(),
+        BarColumn(bar_width=10),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("ETA"),
+        TimeRemainingColumn(),
+        TextColumn(
+            "{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        ),
+    )
+    # Drawn twice a second, because what draws it runs beside what is measured.
+    with Progress(
+        *columns, console=notes, transient=True, expand=True, refresh_per_second=2
+    ) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def on_progress(message: Message) -> None:
+            text = f"process {message.process + 1}: {_at(message)}"
+            bar.update(task, completed=message.done, total=message.total, description=text)
+            failed = _failure(message)
+            if failed:
+                bar.console.print(failed, markup=False)
+
+        yield on_progress
+
+
+class _Plain:
+    """Progress as lines of a log: what is measured and an ETA, now and then; failures at once."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.said = float("-inf")
+        self.first: int | None = None
+
+    def __call__(self, message: Message) -> None:
+        failed = _failure(message)
+        if failed:
+            print(failed, file=sys.stderr, flush=True)
+        now = time.monotonic()
+        if self.first is None:
+            self.first = message.done  # reused records are there at once: they say nothing of speed
+        last = message.record is not None and message.done == message.total
+        if now - self.said < PLAIN_EVERY_S and not last:
+            return
+        self.said = now
+        new = message.done - self.first
+        left = (now - self.began) / new * (message.total - message.done) if new else None
+        eta = f"ETA {left:.0f} s" if left is not None else "ETA unknown"
+        print(
+            f"[{message.done}/{message.total}] {eta}: process {message.process + 1}: "
+            f"{_at(message)}",
+            file=sys.stderr,
+            flush=True,
+        )
