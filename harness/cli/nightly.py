@@ -34,10 +34,10 @@ every declared case has a record. RESULTS is what asv.conf.json names. In RESULT
 NIGHT/ are summary.md, verdicts, freeze-*.txt (versions of all packages), logs and report.html.
 
 \b
-Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed or are missing;
-4 results cannot be read or written; 5 an environment measured nothing; 6 measured, but an
-environment, the probe, verdicts, history or report failed; 130 interrupted. The gravest is told:
-5, 3, 1, 6. docs/nightly.md has the set-up for CI.
+Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed or are missing, or a
+workload has fewer rows than before; 4 results cannot be read or written; 5 an environment measured
+nothing; 6 measured, but an environment, the probe, verdicts, history or report failed; 130
+interrupted. The gravest is told: 5, 3, 1, 6. docs/nightly.md has the set-up for CI.
 """
 
 INTERRUPTED = 130
@@ -118,6 +118,7 @@ def nightly(
 ) -> None:
     """Do a night; the text that users see is HELP."""
     from harness.environment import machine_name
+    from harness.errors import StoreError
     from harness.nightly import state
     from harness.nightly.environments import parse
     from harness.nightly.night import Wanted, Work, recipe_for
@@ -150,7 +151,12 @@ def nightly(
         _say("harness: interrupted. Finished steps and records are kept; the same command resumes.")
         raise typer.Exit(INTERRUPTED) from None
     if output is not None:
-        shutil.copytree(work.own, output, dirs_exist_ok=True)
+        try:
+            shutil.copytree(work.own, output, dirs_exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"The night's folder cannot be copied to {output}: {error}. It is in {work.own}."
+            ) from error
     if as_json:
         print(json.dumps(state.plain(ended), indent=1))
     else:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.errors import UsageError
+from harness.errors import StoreError, UsageError
 
 WAIT_S = 20.0
 """What a killed night had started ends within seconds; only then does the next one begin."""
@@ -76,9 +76,15 @@ def alone(folder: Path) -> Iterator[int]:
 
     Raises:
         UsageError: another night, or what it started, holds it.
+        StoreError: the folder cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    fd = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fd = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise StoreError(
+            f"{folder} cannot be written: {error.strerror or error}. Nights are kept there."
+        ) from error
     try:
         deadline = time.monotonic() + WAIT_S
         while True:

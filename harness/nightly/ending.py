@@ -23,7 +23,7 @@ def exit_code(night: Night) -> int:
     failed = {name for name, outcome in night.steps.items() if outcome.status == "failed"}
     if not found or any(one.ok == 0 for one in found):
         return NOTHING_MEASURED
-    if any(name.startswith("measure ") for name in failed) or any(
+    if any(name.startswith(("measure ", "rows")) for name in failed) or any(
         one.failed or one.refused or one.missing for one in found
     ):
         return SOME_FAILED

@@ -112,7 +112,6 @@ def make(found: Environment, recipe: Recipe, runner: Runner, own: Path) -> str:
     found.versions = {name: held[name] for name in ("python", "jax", "jaxlib")}
     found.env = existing_env_name(".".join(held["python"].split(".")[:2]), held["jax"])
     freeze = "\n".join([f"# Python {held['python']}", *held["packages"]]) + "\n"
-    own.mkdir(parents=True, exist_ok=True)
     replace(own / f"freeze-{found.name}.txt", freeze.encode())
     if found.name == NIGHTLY and "dev" not in held["jax"]:
         return f"the index had nothing newer than jax {held['jax']}"

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from harness import __version__, sampling
 from harness.errors import HarnessError, StoreError, UsageError
-from harness.nightly import environments, judging, rows, summary
+from harness.nightly import environments, judging, probing, rows, summary
 from harness.nightly.commands import Runner, alone, last_line
 from harness.nightly.ending import exit_code, without_places
 from harness.nightly.environments import EnvironmentFailed, Recipe
@@ -23,10 +21,6 @@ from harness.nightly.state import SCHEMA, Book, Environment, Night, Outcome, rep
 
 OPTIONAL = ("probe", "verdicts", "history", "report")
 """Steps that can be left out."""
-
-PROBE_ALLOWED = 0.05
-"""A night is noisy if more than one row, and more than this share of rows, of identical arms was
-called different."""
 
 ASV_SOME_FAILED = 2
 
@@ -115,11 +109,13 @@ class Work:
             UsageError: another night is running.
         """
         if self.night.exit_code is not None:
-            self.say(f"The night {self.name} is finished.")
+            self.say(f"The night {self.name} is finished; --night NAME begins another.")
             return self.night
         with alone(self.book.folder) as lock:
             self.runner = Runner(self.project.folder, lock)
             know_machine(self.night.machine)
+            begins = "goes on as it was begun" if self.night.steps else "begins"
+            self.say(f"The night {self.name} {begins}: {self._asked()}. Logs: {self.own}")
             self.book.save(self.night)
             for name, work in self.steps():
                 if name not in self.night.steps:
@@ -129,6 +125,11 @@ class Work:
             self.night.finished_at_ms = int(time.time() * 1000)
             self.book.save(self.night)
         return self.night
+
+    def _asked(self) -> str:
+        asked = ("environments", self.night.asked), ("benchmarks", self.night.bench)
+        chosen = [f"{what} {' '.join(names)}" for what, names in asked if names]
+        return ", ".join([f"effort {self.night.effort}", *chosen])
 
     def _do(self, name: str, work: Callable[[], Outcome]) -> None:
         self.say(f"{name} ...")
@@ -154,30 +155,9 @@ class Work:
         return Outcome("ok", note)
 
     def _probe(self) -> Outcome:
-        from harness.analysis.verdicts.error_rates import ErrorRates
-
         scratch = self.recipe.folder / f"probe-{self.night.machine}-{self.name}"
-        chosen = self.wanted.probe or self._smallest()
-        log = self.own / "probe.log"
-        command = [*(sys.executable, "-m", "harness", "aa", "--pairs", "1", "--select", chosen)]
-        command += ["--effort", self.night.effort, "--machine", self.night.machine]
-        code = self.runner.run([*command, "--results", str(scratch)], log)
-        files = sorted((scratch / self.night.machine / "aa").glob("*.json"))
-        if not files:
-            return Outcome("failed", f"harness aa ended with {code}: {last_line(log)}", code)
-        flagged = msgspec.json.decode(files[-1].read_bytes(), type=ErrorRates).flagged
-        note = f"{flagged.count} of {flagged.of} rows of identical arms were called different"
-        noisy = flagged.count > max(1, PROBE_ALLOWED * flagged.of)
-        return Outcome("noisy" if noisy else "ok", note, code)
-
-    def _smallest(self) -> str:
-        """Return an expression for the first workload: one is enough to see a noisy night."""
-        from harness import discovery
-        from harness.workload import name_of
-
-        found = discovery.discover(self.project.benchmarks).workloads
-        names = sorted(map(name_of, found))
-        return f"^{re.escape(names[0])}$" if names else "."
+        chosen = self.wanted.probe or probing.first_workload(self.project.benchmarks)
+        return probing.probe(self.night, chosen, scratch, self.own, self.runner)
 
     def _measure(self, found: Environment) -> Outcome:
         if not found.env:
@@ -211,15 +191,19 @@ class Work:
 
     def _count(self) -> Outcome:
         wanted = rows.declared(self.project, self.night)
-        said = []
+        said, fewer = [], []
         for found in self.night.environments:
             if found.env:
                 found.rows = rows.count(found, wanted, self.night, self.project.results)
                 said.append(f"{found.name}: {found.rows.ok} ok rows")
+                before, less = rows.shortfall(found, self.night, self.book)
+                if less:
+                    more = f" and {len(less) - 1} more" if len(less) > 1 else ""
+                    fewer.append(f"fewer than in the night {before}: {less[0]}{more}")
         nothing = [e.name for e in self.night.environments if e.rows is not None and not e.rows.ok]
         if nothing or not said:
             return Outcome("failed", f"nothing was measured in {', '.join(nothing) or 'the night'}")
-        return Outcome("ok", "; ".join(said))
+        return Outcome("failed" if fewer else "ok", "; ".join([*said, *fewer]))
 
     def _judge(self) -> Outcome:
         self.night.verdicts = []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.asv_call import AsvCall
 from harness.nightly.project import Project
-from harness.nightly.state import Environment, Night, Rows
+from harness.nightly.state import Book, Environment, Night, Rows
 from harness.records import plain_axes
 from harness.store import Store, store_path
 from harness.workload import Case, name_of
@@ -80,10 +80,18 @@ def count(
     return rows
 
 
-def shortfall(now: Rows, before: Rows) -> list[str]:
-    """Name the workloads that had more ok rows before."""
-    return [
-        f"{workload}: {now.ok_by_workload.get(workload, 0)} ok rows, {number} before"
-        for workload, number in sorted(before.ok_by_workload.items())
-        if now.ok_by_workload.get(workload, 0) < number
+def shortfall(found: Environment, night: Night, book: Book) -> tuple[str, list[str]]:
+    """Return the last good night, "" for none, and the workloads that had more ok rows then.
+
+    A device that is gone shows only here: its cases are no longer declared.
+    """
+    before = book.last_good(night, found.name)
+    if before is None or found.rows is None:
+        return "", []
+    old = next(one.rows for one in before.measured() if one.name == found.name)
+    now = found.rows.ok_by_workload
+    return before.night, [
+        f"{workload}: {now.get(workload, 0)} ok rows, {number} before"
+        for workload, number in sorted(old.ok_by_workload.items() if old else ())
+        if now.get(workload, 0) < number
     ]

@@ -171,19 +171,16 @@ class Book:
         return found
 
     def save(self, night: Night) -> None:
-        """Replace a night's file, whole or not at all."""
+        """Replace a night's file, whole or not at all.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
         text = msgspec.json.format(msgspec.json.encode(night), indent=1) + b"\n"
-        try:
-            self.own(night.night).mkdir(parents=True, exist_ok=True)
-            ignored = self.folder / ".gitignore"
-            if not ignored.exists():
-                replace(ignored, IGNORED.encode())
-            replace(self.folder / f"{night.night}.json", text)
-        except OSError as error:
-            raise StoreError(
-                f"The night cannot be written to {self.folder}: {error.strerror or error}. Free "
-                "space or permissions there, and run again: it resumes."
-            ) from error
+        ignored = self.folder / ".gitignore"
+        if not ignored.exists():
+            replace(ignored, IGNORED.encode())
+        replace(self.folder / f"{night.night}.json", text)
 
     def all(self) -> list[Night]:
         """Return every readable night, oldest first."""
@@ -220,16 +217,17 @@ class Book:
         return name
 
     def last_good(self, before: Night, environment: str) -> Night | None:
-        """Return the night to compare an environment with: good, of equal effort, and not noisy.
+        """Return the night to compare an environment with: good, and not noisy.
 
-        Where all of them are noisy, the newest of those.
+        It had the same effort and the same choice of benchmarks: one that measured a few of them
+        by hand says nothing of the others. Where all of them are noisy, the newest of those.
         """
         candidates = [
             night
             for night in self.all()
             if night.night != before.night
             and night.started_at_ms < before.started_at_ms
-            and night.effort == before.effort
+            and (night.effort, night.bench) == (before.effort, before.bench)
             and night.good(environment)
         ]
         quiet = [night for night in candidates if not night.noisy]
@@ -238,7 +236,22 @@ class Book:
 
 
 def replace(file: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, finds the old content or the new one."""
+    """Write a file, and its folder, so that a reader, or a crash, finds the old content or the new.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _replace(file, content)
+    except OSError as error:
+        raise StoreError(
+            f"{file} cannot be written: {error.strerror or error}. Make room or permit it, and run "
+            "again: the night resumes."
+        ) from error
+
+
+def _replace(file: Path, content: bytes) -> None:
     fd, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=file.parent)
     try:
         with os.fdopen(fd, "wb") as handle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,6 @@ CODES = {
     5: "an environment measured nothing",
     6: "measured, but another step failed",
 }
-
-_ROW = {
-    *("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage"),
-    *("a_s", "b_s", "ratio", "low", "high", "verdict", "reason", "cause", "basis", "n_a", "n_b"),
-    *("p", "p_adjusted", "effect", "fingerprint_a", "fingerprint_b"),
-    *("night_before", "night_after", "commit_before", "commit_after", "before_s", "after_s"),
-    *("n_before", "n_after", "same_program", "environment", "facts", "started_at"),
-}
-"""Columns that every comparison or history has; the others are the workloads' axes."""
-
 
 _MARKS = frozenset("&<>|*[]`@#")
 """What Markdown, HTML or an issue tracker would read as more than text."""
@@ -118,9 +108,12 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
 
 
 def _verdict_line(row: Mapping[str, Any]) -> Sequence[str]:
+    from harness.analysis.verdicts.comparing import COLUMNS
+
     cause = f"{row['cause']}: " if row.get("cause") else ""
     return (
-        *(_case(row), str(row["stage"]), _seconds(row.get("a_s")), _seconds(row.get("b_s"))),
+        *(_case(row, COLUMNS), str(row["stage"])),
+        *(_seconds(row.get("a_s")), _seconds(row.get("b_s"))),
         *(_number(row.get("ratio")), f"{_number(row.get('low'))} to {_number(row.get('high'))}"),
         *(str(row["verdict"]), f"{cause}{row.get('reason') or ''}"),
     )
@@ -132,19 +125,26 @@ def _changes(night: Night, own: Path) -> Iterator[str]:
         return
     rows.sort(key=lambda row: str(row.get("started_at") or ""), reverse=True)
     yield "## Change points, the newest first"
-    head = ("since", "case", "stage", "before", "after", "ratio", "environment", "program")
+    head = ["since", "change", "case", "stage", "before", "after", "ratio", "commits"]
+    head += ["environment", "program"]
     yield table(head, map(_change_line, rows[:MOST]))
     if len(rows) > MOST:
         yield f"{len(rows) - MOST} earlier ones are in `history.json`."
 
 
 def _change_line(row: Mapping[str, Any]) -> Sequence[str]:
-    since = row.get("night_after") or str(row.get("commit_after") or "")[:8]
+    from harness.analysis.history.change_points import COLUMNS
+    from harness.analysis.history.steps import NEW
+
+    before, after = (str(row.get(f"commit_{side}") or "")[:8] for side in ("before", "after"))
+    new = ", new" if row.get("state") == NEW else ""
     same = row.get("same_program")
     program = "" if same is None else "equal" if same else row.get("facts") or "changed"
     return (
-        *(str(since), _case(row), str(row["stage"]), _seconds(row.get("before_s"))),
+        *(str(row.get("night_after") or after), f"{row.get('change')}{new}"),
+        *(_case(row, COLUMNS), str(row["stage"]), _seconds(row.get("before_s"))),
         *(_seconds(row.get("after_s")), _number(row.get("ratio"))),
+        after if before == after else f"{before}..{after}",
         *(str(row.get("environment") or ""), str(program)),
     )
 
@@ -161,20 +161,18 @@ def _failures(night: Night, book: Book) -> Iterator[str]:
         name = cell(one.name)
         found += [f"- {name}, {cell(case)}: {cell(why)}" for case, why in one.rows.reasons.items()]
         found += [f"- {name}, not measured: {cell(case)}" for case in one.rows.missing[:MOST]]
-        before = book.last_good(night, one.name)
-        old = before and next((e.rows for e in before.measured() if e.name == one.name), None)
-        if before and old:
-            less = shortfall(one.rows, old)
-            found += [f"- {name}, less than in the night {before.night}: {cell(x)}" for x in less]
+        before, less = shortfall(one, night, book)
+        found += [f"- {name}, fewer than in the night {before}: {cell(text)}" for text in less]
     if found:
         yield "## Failures"
         yield "\n".join(found)
 
 
-def _case(row: Mapping[str, Any]) -> str:
+def _case(row: Mapping[str, Any], columns: Collection[str]) -> str:
+    """Return the case of a row; what is none of the `columns` of its table is an axis."""
     from harness.analysis.tables import case_text
 
-    axes = {k: v for k, v in row.items() if k not in _ROW and v is not None}
+    axes = {k: v for k, v in row.items() if k not in columns and v is not None}
     about = case_text(
         axes,
         str(row.get("transform") or ""),
@@ -182,7 +180,8 @@ def _case(row: Mapping[str, Any]) -> str:
         str(row.get("precision") or ""),
     )
     scenario = row.get("scenario") or "off"
-    return f"{row['workload']} {about}" + (f" {scenario}" if scenario != "off" else "")
+    cache = f"scenario={scenario}" if scenario != "off" else ""
+    return " ".join(filter(None, [row["workload"], ", ".join(filter(None, [about, cache]))]))
 
 
 def _seconds(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,11 +55,12 @@ def assemble(
         *limits.doubts(last, comparisons, rates),
         *([problems] if problems else []),
     )
+    past = history.section(frame)
     side_by_side = machines.section(last)
     sections = (
         stages.section(last),
         verdicts.section(changed, compared),
-        history.section(frame),
+        past,
         *([side_by_side] if side_by_side else []),
         scaling.section(last),
         cache.section(last),
@@ -71,7 +72,7 @@ def assemble(
     answers = (
         ("What was measured", _measured(last), "environment"),
         ("What takes longest", _longest(last), "stages"),
-        ("What changed", _changed(changed, sections[2]), "verdicts"),
+        ("What changed", _changed(changed, past), "verdicts"),
         ("What cannot be trusted", doubts or ("Nothing stands out.",), "limits"),
     )
     names = list(dict.fromkeys(cases["machine"]))
@@ -79,9 +80,15 @@ def assemble(
     return Report(f"Benchmarks of {title or 'no machine'}", answers, sections, tuple(links))
 
 
-def error_rates(results: Path, machines: Iterable[str]) -> list[ErrorRates]:
-    """Return the newest error rates of each machine that a results tree holds; none is fine."""
-    found = (stored_rates.newest(results, machine) for machine in machines)
+def error_rates(results: Path, frame: pd.DataFrame) -> list[ErrorRates]:
+    """Return the error rates of each machine at the effort that most of its rows have.
+
+    Else its newest, as `harness compare` takes them; none is fine.
+    """
+    found = (
+        stored_rates.newest(results, str(name), str(part["effort"].mode().iat[0]))
+        for name, part in frame.groupby("machine", sort=False)
+    )
     return [rates for rates in found if rates is not None]
 
 
@@ -123,6 +130,7 @@ def _measured(last: pd.DataFrame) -> tuple[str, ...]:
 
 def _longest(last: pd.DataFrame, most: int = 3) -> tuple[str, ...]:
     ok = last[(last["status"] == "ok") & ~last["stage"].isin(["first_call", "start"])]
+    ok = ok[ok["scenario"] != stages.twice(ok)]
     rows = ok.nlargest(most, "value")
     return tuple(
         f"{seconds_text(value)}: {stage} of {f'{workload} {case}'.strip()}"

@@ -29,8 +29,21 @@ VERDICT_COLOURS = {
     "incomparable": GREY,
 }
 
-SECONDS_LABEL = "format(datum.value, '~s') + 's'"
-"""Of an axis of times: 100ms, 3µs."""
+
+def time_expression(value: str, digits: str = "") -> str:
+    """Return an expression of Vega's for a time as text, in the unit that suits it: `1.23 ms`.
+
+    Args:
+        value: an expression for seconds.
+        digits: how many significant ones, such as `.3`; "" for all.
+    """
+    short = f"replace(format({value}, '{digits}~s'), regexp('([a-zµ]?)$'), ' $1s')"
+    return f"abs({value}) >= 1 ? format({value}, '{digits}~r') + ' s' : {short}"
+
+
+SECONDS_LABEL = f"datum.label == '' ? '' : {time_expression('datum.value')}"
+"""Of an axis of times: 100 ms, 3 µs. On a logarithmic one Vega leaves labels between powers of ten
+empty, as many as there is no room for."""
 
 CONFIG: dict[str, Any] = {
     "background": None,
@@ -115,8 +128,44 @@ def seconds(field: str, title: str, log: bool = False, channel: str = "x") -> An
         field,
         title=title,
         scale=log_scale() if log else alt.Scale(),
-        axis=alt.Axis(labelExpr=SECONDS_LABEL, tickCount=5, labelOverlap=True),
+        axis=axis(labelExpr=SECONDS_LABEL),
     )
+
+
+def axis(text: str = "", **options: Any) -> Any:
+    """Return an axis with few labels and a line of the grid at each; `text` is a format of d3's."""
+    import altair as alt
+
+    options |= {"format": text} if text else {}
+    lines = alt.condition("datum.label == ''", alt.value(0), alt.value(1))
+    return alt.Axis(tickCount=5, labelOverlap=True, gridWidth=lines, **options)
+
+
+def one(table: str) -> Any:
+    """Return a layer with an upright line where a ratio is 1, for a chart of a table's rows."""
+    import altair as alt
+
+    return (
+        rows(table)
+        .transform_aggregate(rows="count()")
+        .mark_rule(strokeDash=[4, 3], opacity=0.6)
+        .encode(x=alt.datum(1, type="quantitative"))
+    )
+
+
+def with_told(chart: Any, *fields: str) -> Any:
+    """Return a chart with a field `told_FIELD` for each field of seconds: text for tooltips."""
+    for field in fields:
+        text = time_expression(f"datum.{field}", ".4")
+        chart = chart.transform_calculate(f"told_{field}", text)
+    return chart
+
+
+def told(field: str, title: str = "time") -> Any:
+    """Return what a tooltip of a chart from :func:`with_told` says of a field of seconds."""
+    import altair as alt
+
+    return alt.Tooltip(f"told_{field}:N", title=title)
 
 
 def log_scale() -> Any:

@@ -40,12 +40,10 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
     )
     template = environment.from_string(_read(templates, "page.html"))
-    tables = {table.name: table for section in report.sections for table in section.tables}
     return template.render(
         report=report,
         policy=policy,
         filters=_filters(report),
-        tables=tables,
         style=_trusted(_read(templates, "page.css")),
         data=_trusted(to_script(_data(report))),
         scripts=[_trusted(script) for script in scripts],

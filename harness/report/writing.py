@@ -47,7 +47,7 @@ def assembled(
     """Return the report on a results tree at `path`, of which both frames are."""
     from harness.report.assembling import assemble, error_rates
 
-    rates = error_rates(path, dict.fromkeys(frame["machine"]))
+    rates = error_rates(path, frame)
     return assemble(frame, comparisons, rates, pages)
 
 

@@ -93,9 +93,14 @@ def test_what_is_kept_names_no_path_of_this_machine(project):
 def test_a_finished_night_does_nothing_again(project):
     before = state(project, FIRST)
     printed, said = nightly(project, night=FIRST)
-    assert said == f"The night {FIRST} is finished.\n"
+    assert said == f"The night {FIRST} is finished; --night NAME begins another.\n"
     assert printed == project.printed
     assert state(project, FIRST) == before
+
+
+def test_a_folder_that_cannot_be_copied_to_is_told(project):
+    _, said = nightly(project, "-o", "asv.conf.json", night=FIRST, code=4)
+    assert "The night's folder cannot be copied to asv.conf.json" in said
 
 
 def test_a_night_killed_while_measuring_ends_as_one_that_ran_through(project, copy):
@@ -110,7 +115,8 @@ def test_a_night_killed_while_measuring_ends_as_one_that_ran_through(project, co
     wait_for(lambda: records.is_dir() and any(records.iterdir()))
     kill(running)
     assert json.loads((nights / f"{FIRST}.json").read_text())["exit_code"] is None
-    nightly(copy, night=FIRST)
+    _, said = nightly(copy, night=FIRST)
+    assert "goes on as it was begun: effort 1x1, environments installed." in said
     assert outcome(copy, FIRST) == whole
 
 
@@ -121,6 +127,20 @@ def test_a_second_night_is_compared_with_the_first(copy):
     assert sum(verdicts.counts.values()) == 5
     assert f"## installed against the night {FIRST}" in printed
     assert len({record.night for record in copy.records()}) == 2
+
+
+def test_fewer_rows_than_in_the_last_good_night_are_a_failure(copy):
+    nights = copy.results / MACHINE / "nights"
+    begun = (nights / f"{FIRST}.json").read_text()
+    before, now = json.loads(begun), json.loads(begun)
+    before |= {"night": "2026-11-19", "started_at_ms": before["started_at_ms"] - 1000}
+    before["environments"][0]["rows"]["ok_by_workload"]["gpu.Gone"] = 5
+    (nights / "2026-11-19.json").write_text(json.dumps(before))
+    del now["steps"]["rows"], now["exit_code"]
+    (nights / f"{FIRST}.json").write_text(json.dumps(now))
+    printed, said = nightly(copy, night=FIRST, code=3)
+    assert "fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows, 5 before" in said
+    assert "- installed, fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows" in printed
 
 
 def test_what_a_killed_night_started_ends_with_it(copy):

@@ -92,6 +92,7 @@ def test_a_night_is_compared_with_the_last_good_one(book):
     book.save(night("partly", hours_ago=60, code=3, counted=rows(missing=["tiny.Scale"])))
     book.save(night("unfinished", hours_ago=50, code=None))
     book.save(night("another effort", hours_ago=40, effort="8x3"))
+    book.save(night("a few benchmarks", hours_ago=30, bench=["Scale"]))
     now = night("now", code=None)
     book.save(now)
     book.save(night("later", hours_ago=-1))
@@ -120,6 +121,7 @@ def test_a_noisy_night_is_compared_with_where_there_is_no_other(book):
         (3, {"counted": rows(failed=1), "verdicts": [verdicts(slower=1)]}),
         (3, {"counted": rows(missing=["x"])}),
         (3, {"steps": {"measure installed": Outcome("failed")}}),
+        (3, {"steps": {"rows": Outcome("failed", "fewer than in the night before")}}),
         (5, {"counted": rows(ok=0, failed=5)}),
         (5, {"environments": [Environment("newest")]}),
         (6, {"steps": {"environment newest": Outcome("failed")}}),
@@ -128,6 +130,12 @@ def test_a_noisy_night_is_compared_with_where_there_is_no_other(book):
 )
 def test_a_night_ends_with_the_gravest_that_holds(code, fields):
     assert exit_code(night("n", **fields)) == code
+
+
+def test_a_folder_that_cannot_be_written_is_told(book, tmp_path):
+    (tmp_path / "m").write_text("a file where a folder should be")
+    with pytest.raises(StoreError, match=r"cannot be written: .* run again: the night resumes"):
+        book.save(night("n"))
 
 
 def test_a_note_names_no_folder_and_no_address():

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 
+from harness.analysis.history import change_points
+from harness.analysis.verdicts import comparing
 from harness.nightly import summary
 from harness.nightly.state import Book, Environment, Outcome
 from tests.nightly.test_state import night, rows, verdicts
 
 ROW = {
+    **dict.fromkeys(comparing.COLUMNS, ""),
     **{"machine": "m", "workload": "tiny.Scale", "version": "1", "size": 8, "other": None},
     **{"target": "cpu", "transform": "forward", "precision": "", "scenario": "off"},
     **{"stage": "compile", "a_s": 0.01, "b_s": 0.02, "ratio": 2.0, "low": 1.8, "high": 2.2},
     **{"verdict": "slower", "reason": "p < 0.01", "cause": "program", "n_a": 8, "n_b": 8},
+}
+POINT = {
+    **dict.fromkeys(change_points.COLUMNS, ""),
+    **{"machine": "m", "workload": "tiny.Scale", "version": "1", "size": 8, "other": None},
+    **{"target": "cpu", "transform": "forward", "precision": "", "scenario": "off"},
+    **{"stage": "compile", "change": "slower", "state": "confirmed", "series": 3, "position": 5},
+    **{"before_s": 0.01, "after_s": 0.02, "ratio": 2.0, "same_program": False},
+    **{"commit_before": "a" * 40, "commit_after": "b" * 40, "facts": "fusions 2"},
 }
 
 
@@ -22,6 +33,7 @@ def kept(tmp_path, change=None, **fields):
     now = night("now", verdicts=[verdicts(slower=1, same=4)], code=1, **fields)
     now.verdicts[0].difference = "jax 0.10.2 → 0.11.2, flags equal"
     book.save(now)
+    book.own("now").mkdir()
     same = {**ROW, "verdict": "same"}
     table = [{**ROW, **(change or {})}, same]
     (book.own("now") / "v.json").write_text(json.dumps(table))
@@ -35,7 +47,7 @@ def test_an_issue_has_the_table_and_the_environment_difference(tmp_path):
     assert "1 slower, 4 same" in text or "4 same, 1 slower" in text
     (line,) = [line for line in text.splitlines() if "tiny.Scale" in line]
     cells = [cell.strip() for cell in line.strip("|").split("|")]
-    assert "size=8" in cells[0]
+    assert cells[0] == "tiny.Scale size=8"
     assert cells[1:7] == ["compile", "10 ms", "20 ms", "2.000", "1.800 to 2.200", "slower"]
     assert cells[7] == "program: p &#60; 0.01"
 
@@ -58,15 +70,19 @@ def test_names_from_users_stay_text(tmp_path):
 
 def test_change_points_of_this_machine_are_listed_newest_first(tmp_path):
     book, now = kept(tmp_path)
-    point = {**ROW, "before_s": 0.01, "after_s": 0.02, "same_program": False, "facts": "fusions 2"}
     points = [
-        {**point, "night_after": "2026-11-01", "started_at": "2026-11-01T00:00:00"},
-        {**point, "night_after": "2026-11-09", "started_at": "2026-11-09T00:00:00"},
-        {**point, "night_after": "2026-11-10", "machine": "another"},
+        {**POINT, "night_after": "2026-11-01", "started_at": "2026-11-01T00:00:00"},
+        {**POINT, "night_after": "2026-11-09", "started_at": "2026-11-09", "state": "new"},
+        {**POINT, "night_after": "2026-11-10", "machine": "another"},
     ]
     (book.own("now") / "history.json").write_text(json.dumps(points))
     text = summary.render(now, book)
-    assert "fusions 2" in text
+    (line,) = [line for line in text.splitlines() if "2026-11-01" in line]
+    assert [cell.strip() for cell in line.strip("|").split("|")] == [
+        *("2026-11-01", "slower", "tiny.Scale size=8", "compile", "10 ms", "20 ms", "2.000"),
+        *("aaaaaaaa..bbbbbbbb", "", "fusions 2"),
+    ]
+    assert "| slower, new |" in text
     assert 0 < text.index("2026-11-09") < text.index("2026-11-01")
     assert "2026-11-10" not in text
 
@@ -74,7 +90,7 @@ def test_change_points_of_this_machine_are_listed_newest_first(tmp_path):
 def test_fewer_rows_than_in_the_last_good_night_are_named(tmp_path):
     book, now = kept(tmp_path)
     book.save(night("before", hours_ago=24, counted=rows(ok=7)))
-    assert "less than in the night before: tiny.Scale: 5 ok rows, 7 before" in summary.render(
+    assert "fewer than in the night before: tiny.Scale: 5 ok rows, 7 before" in summary.render(
         now, book
     )
 

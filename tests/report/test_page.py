@@ -13,7 +13,7 @@ from harness.analysis.against import against_baseline
 from harness.analysis.load import load
 from harness.errors import UsageError
 from harness.report import asv_page, images, writing
-from harness.report.assembling import assemble
+from harness.report.assembling import assemble, error_rates
 from harness.report.content import Column, Table
 from harness.report.encoding import encode, rounded, to_script
 from harness.report.page import render
@@ -127,6 +127,26 @@ def test_what_is_not_ok_is_said_with_its_reason():
     assert "3 torn by a crash" in doubts
     page = embedded(render(report))
     assert "2 compilations" in page["tables"]["reasons"]["values"]["reason"]["d"]
+
+
+def test_what_the_instruments_skip_is_no_news():
+    skipped = frame(["a.A", "reference"]).assign(status="skipped", reason="compiled for, not run")
+    report = assemble(skipped, NOTHING)
+    (table,) = [t for section in report.sections for t in section.tables if t.name == "reasons"]
+    assert set(table.data["workload"]) == {"a.A"}
+
+
+def test_what_takes_longest_is_not_named_twice():
+    both = pd.concat([frame(["a.A"]), cached("a.A")], ignore_index=True)
+    lines = dict_of(assemble(both, NOTHING))["What takes longest"]
+    assert not any("scenario=cold" in line for line in lines)
+
+
+def test_the_rates_are_those_of_the_effort_that_was_measured():
+    for effort in ("default", "thorough"):
+        (rates,) = error_rates(RESULTS, frame(["a.A"]).assign(machine="cpu-2core", effort=effort))
+        assert rates.effort == effort
+    assert error_rates(RESULTS, frame(["a.A"])) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.against_figure import corners
-from harness.analysis.against_tables import LEGEND, axis_columns, row_text, rows_of
+from harness.analysis.against_tables import axis_columns, row_text, rows_of
 from harness.comparison import BACKENDS
 from harness.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
 from harness.report import charts
@@ -24,6 +24,12 @@ from harness.report.content import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NOTES = (
+    "ratio: time of the baseline / time of XLA, with its 95 % interval; above 1 XLA is faster.",
+    "launches: kernels, or array operations. roofline: the share reached of what the machine can "
+    "do at best, by the bandwidth and the arithmetic measured in the same sweep.",
+)
 
 _VERDICTS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
 _SIDES = dict(zip(BACKENDS, (GREEN, ORANGE, VERMILLION, ORANGE, VERMILLION, SKY), strict=True))
@@ -55,7 +61,7 @@ def section(comparisons: pd.DataFrame) -> Section:
         figures=tuple(figures),
         tables=tuple(tables),
         shown=("against",),
-        notes=LEGEND,
+        notes=NOTES,
     )
 
 
@@ -77,12 +83,12 @@ def _ratio_figure(data: pd.DataFrame) -> Figure:
     import altair as alt
 
     scale = charts.log_scale()
-    axis = alt.Axis(format="~g", tickCount=5, labelOverlap=True)
+    axis = charts.axis("~g")
     cases = (
         charts.rows("against")
         .transform_filter("isValid(datum.ratio)")
         .transform_calculate(
-            row="datum.workload + ' ' + datum.case + ' · ' + datum.baseline",
+            row="datum.workload + ' ' + datum.case",
             away="abs(log(datum.ratio))",
         )
         .transform_window(
@@ -117,16 +123,13 @@ def _ratio_figure(data: pd.DataFrame) -> Figure:
         .mark_rule(strokeWidth=2)
         .encode(x=alt.X("ratio_low:Q", scale=scale), x2="ratio_high:Q", y=y, color=colour)
     )
-    one = cases.mark_rule(strokeDash=[4, 3], opacity=0.6).encode(
-        x=alt.datum(1, type="quantitative")
-    )
     counts = data["verdict"].value_counts()
     won = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
     return Figure(
         "ratios",
         "Ratio of the times, with its 95 % interval",
         f"Of {len(data)} comparisons, {won}. Drawn are those farthest from 1.",
-        (one + spans + points).properties(height=alt.Step(18)),
+        (charts.one("against") + spans + points).properties(height=alt.Step(18)),
         ("against",),
         picks=(("baseline", "baseline", data["baseline"].iloc[0]),),
     )
@@ -162,9 +165,8 @@ def _roofline_figure(points: pd.DataFrame) -> Figure:
     import altair as alt
 
     log = charts.log_scale()
-    axis = alt.Axis(format="~s", tickCount=5, labelOverlap=True)
-    x = alt.X("intensity:Q", scale=log, axis=axis, title="flop / least byte")
-    y = alt.Y("rate:Q", scale=log, axis=axis, title="flop/s")
+    x = alt.X("intensity:Q", scale=log, axis=charts.axis("~g"), title="flop / least byte")
+    y = alt.Y("rate:Q", scale=log, axis=charts.axis("~s"), title="flop/s")
     roof = charts.rows("roofs").mark_line(opacity=0.5, color=GREY).encode(x=x, y=y, detail="roof:N")
     sides = [side for side in _SIDES if side in set(points["by"])]
     scatter = (
@@ -176,8 +178,9 @@ def _roofline_figure(points: pd.DataFrame) -> Figure:
             color=charts.colours("by:N", _SIDES, sides),
             shape=alt.Shape("by:N", title=None, scale=alt.Scale(domain=sides)),
             tooltip=[
-                *("workload:N", "case:N", "by:N", alt.Tooltip("rate:Q", format=".3s")),
-                alt.Tooltip("fraction:Q", format=".0%"),
+                *("workload:N", "case:N", "by:N"),
+                alt.Tooltip("rate:Q", title="flop/s", format=".3s"),
+                alt.Tooltip("fraction:Q", title="of the roofline", format=".0%"),
             ],
         )
     )
@@ -185,7 +188,8 @@ def _roofline_figure(points: pd.DataFrame) -> Figure:
     return Figure(
         "roofline",
         "Under the ceilings that the same sweep measured",
-        f"{len(points)} points; XLA reaches {xla:.0%} of the roofline (the median).",
+        f"{len(points)} points; XLA reaches {100 * xla:.0f} % of the roofline (the median). What "
+        "stands above a line found its data in a cache.",
         (roof + scatter).properties(height=340),
         ("roofline", "roofs"),
     )

@@ -55,22 +55,24 @@ def _figure(data: pd.DataFrame) -> Figure:
         y=charts.by_case(),
     )
     points = (
-        cases.transform_fold(["first_call_cold_s", "first_call_warm_s"], ["of", "time"])
+        charts.with_told(
+            cases.transform_fold(["first_call_cold_s", "first_call_warm_s"], ["of", "time"]), "time"
+        )
         .transform_calculate(cache="datum.of == 'first_call_cold_s' ? 'cold' : 'warm'")
         .mark_point(filled=True, size=90, opacity=1)
         .encode(
             x=charts.seconds("time:Q", "time of the first call"),
             y=charts.by_case(),
             color=charts.colours("cache:N", {"cold": VERMILLION, "warm": GREEN}, ["cold", "warm"]),
-            tooltip=["workload:N", "case:N", "cache:N", alt.Tooltip("time:Q", format=".3s")],
+            tooltip=["workload:N", "case:N", "cache:N", charts.told("time")],
         )
     )
     share = data["relative_warm"].median()
     return Figure(
         "cache",
         "First call, cold and warm: the cases that save most",
-        f"With a filled cache the first call takes {share:.0%} of its cold time (the median of "
-        f"{len(data)} {'case' if len(data) == 1 else 'cases'}).",
+        f"With a filled cache the first call takes {100 * share:.0f} % of its cold time (the "
+        f"median of {len(data)} {'case' if len(data) == 1 else 'cases'}).",
         (line + points).properties(height=alt.Step(24)),
         ("cache",),
         picks=machine_picks(data),

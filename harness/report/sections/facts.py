@@ -64,7 +64,7 @@ def _figure(wide: pd.DataFrame) -> Figure:
             x=alt.X(
                 "count:Q",
                 title="count, flop or bytes",
-                axis=alt.Axis(format="~s", tickCount=5, labelOverlap=True),
+                axis=alt.Axis(labelExpr="format(datum.value, '~s')", tickCount=5),
             ),
             y=charts.by_case(),
             tooltip=["workload:N", "case:N", "fact:N", alt.Tooltip("count:Q", format=",")],
@@ -97,7 +97,7 @@ def _long(wide: pd.DataFrame) -> Table:
 
 
 def _wide(wide: pd.DataFrame) -> Table:
-    facts = [name for name in TOTALS if wide[name].notna().any()]
+    facts = [name for name in TOTALS if wide[name].fillna(0).any()]
     columns = (
         *(Column(name, name) for name in ("workload", "case")),
         *(Column(name, name, hidden=True) for name in ("target", "machine")),

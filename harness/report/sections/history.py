@@ -113,11 +113,12 @@ def _figure(lines: pd.DataFrame, changes: pd.DataFrame, moments: int) -> Figure:
         alt.NamedData("moments"), key="place", fields=["label", "env", "commit", "night"]
     )
     base = charts.rows("history").transform_lookup(lookup="at", from_=when)
+    base = charts.with_told(base, "judged", "value")
     x = alt.X(
         "label:N",
         title=None,
         sort=alt.EncodingSortField("at", op="min"),
-        axis=alt.Axis(labelAngle=-50, labelOverlap=True, labelLimit=120, grid=False),
+        axis=alt.Axis(labelAngle=-50, labelOverlap=True, labelLimit=150, grid=False),
     )
     judged = base.encode(
         x=x,
@@ -125,8 +126,7 @@ def _figure(lines: pd.DataFrame, changes: pd.DataFrame, moments: int) -> Figure:
         detail="series:N",
         tooltip=[
             *("name:N", "stage:N", "label:N", "env:N"),
-            alt.Tooltip("judged:Q", format=".4s", title="corrected"),
-            alt.Tooltip("value:Q", format=".4s", title="as measured"),
+            *(charts.told("judged", "corrected"), charts.told("value", "as measured")),
         ],
     )
     raw = base.mark_line(strokeDash=[3, 3], opacity=0.45, color="#0072B2").encode(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.choose import ORIGIN, ordinary
+from harness.analysis.choose import INSTRUMENTS, ORIGIN, ordinary
 from harness.analysis.verdicts.error_rates import ErrorRates, Rate
 from harness.report.content import COUNT, NUMBER, SHARE, TEXT, Column, Section, Table
 from harness.report.rows import origins
@@ -163,7 +163,8 @@ def doubts(
 
 def _reasons(frame: pd.DataFrame) -> Table:
     noted = ordinary(frame)
-    noted = noted[noted["reason"] != ""]
+    ours = noted["workload"].isin(INSTRUMENTS) & (noted["status"] == "skipped")
+    noted = noted[(noted["reason"] != "") & ~ours]
     groups = noted.groupby(["machine", "workload", "status", "reason"], sort=False)
     data = groups.agg(
         rows=("stage", "size"),
@@ -194,7 +195,7 @@ def _rates(rates: Sequence[ErrorRates]) -> Table:
         found = {"identical arms called different": one.flagged}
         found["the same by asv's rule"] = one.flagged_by_asv
         for power in one.power:
-            name = f"+{power.effect:.0%} in {power.stage} found, effort {power.effort}"
+            name = f"+{100 * power.effect:.0f} % in {power.stage} found, effort {power.effort}"
             found[name] = power.found
         rows += [about | {"what": what, **_rate(rate)} for what, rate in found.items()]
     names = ["machine", "env", "effort", "what", "share", "low", "high", "of"]

@@ -57,17 +57,14 @@ def _figure(rows: pd.DataFrame, names: list[str]) -> Figure:
 
     stages = list(dict.fromkeys(rows["stage"]))
     start = next((stage for stage in _FIRST_STAGES if stage in stages), stages[0])
-    cases = charts.top("machine_points", "datum.value")
+    cases = charts.with_told(charts.top("machine_points", "datum.value"), "value")
     x = charts.seconds("value:Q", "time as measured", log=True)
     palette = dict(zip(names, itertools.cycle(_PALETTE), strict=False))
     points = cases.mark_point(filled=True, size=80, opacity=1).encode(
         x=x,
         y=charts.by_case(),
         color=charts.colours("machine:N", palette, names),
-        tooltip=[
-            *("workload:N", "case:N", "machine:N", "stage:N"),
-            alt.Tooltip("value:Q", format=".3s"),
-        ],
+        tooltip=["workload:N", "case:N", "machine:N", "stage:N", charts.told("value")],
     )
     spans = cases.mark_line(opacity=0.4, color=GREY).encode(x=x, y=charts.by_case(), detail="row:N")
     return Figure(

@@ -75,14 +75,14 @@ def _rests(rows: pd.DataFrame, axes: list[str]) -> list[str]:
 def _figure(data: pd.DataFrame) -> Figure:
     import altair as alt
 
-    base = charts.rows("scaling").encode(
-        x=alt.X("x:Q", title="value of the axis", scale=charts.log_scale(), axis=_whole()),
+    base = charts.with_told(charts.rows("scaling"), "value").encode(
+        x=alt.X("x:Q", title="value of the axis", scale=charts.log_scale(), axis=charts.axis("~s")),
         y=charts.seconds("value:Q", "time", log=True, channel="y"),
         color=charts.colours("stage:N", charts.STAGE_COLOURS, _stages(data)),
         detail="rest:N",
     )
     points = base.mark_point(filled=True, size=55).encode(
-        tooltip=["stage:N", "x:Q", "rest:N", alt.Tooltip("value:Q", format=".3s")]
+        tooltip=["stage:N", "x:Q", "rest:N", charts.told("value")]
     )
     count = data["axis"].nunique()
     return Figure(
@@ -94,12 +94,6 @@ def _figure(data: pd.DataFrame) -> Figure:
         ("scaling",),
         picks=(*machine_picks(data), ("axis", "workload and axis", data["axis"].iloc[0])),
     )
-
-
-def _whole() -> Any:
-    import altair as alt
-
-    return alt.Axis(format="~s", tickCount=5, labelOverlap=True, grid=False)
 
 
 def _stages(data: pd.DataFrame) -> list[str]:

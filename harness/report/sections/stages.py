@@ -35,14 +35,21 @@ def section(newest: pd.DataFrame) -> Section:
     return Section(**about, figures=figures, tables=(_long(ok), _wide(newest)), shown=("cases",))
 
 
+def twice(ok: pd.DataFrame) -> str:
+    """Return the scenario whose cases say what others say already, "" for none.
+
+    A cold case is the same as an off one but for the write to the cache.
+    """
+    return "cold" if "off" in set(ok["scenario"]) else ""
+
+
 def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
     import altair as alt
 
-    # A cold case is the same as an off one but for the write; both would say the same twice.
-    left_out = "cold" if "off" in set(ok["scenario"]) else ""
+    left_out = twice(ok)
     drawn = f"indexof({shown!r}, datum.stage) >= 0 && datum.scenario != '{left_out}'"
     chart = (
-        charts.top("stages", f"{drawn} ? datum.value : 0")
+        charts.with_told(charts.top("stages", f"{drawn} ? datum.value : 0"), "value")
         .transform_filter(drawn)
         .transform_calculate(order=f"indexof({shown!r}, datum.stage)")
         .mark_bar(height={"band": 0.72})
@@ -51,14 +58,14 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
             y=charts.by_case(),
             color=charts.colours("stage:N", charts.STAGE_COLOURS, shown),
             order="order:Q",
-            tooltip=["workload:N", "case:N", "stage:N", alt.Tooltip("value:Q", format=".3s")],
+            tooltip=["workload:N", "case:N", "stage:N", charts.told("value")],
         )
         .properties(height=alt.Step(22))
     )
     parts = ok[ok["stage"].isin(shown) & (ok["scenario"] != left_out)]
     sums = parts.groupby("stage")["value"].sum().sort_values(ascending=False)
     whole = sums.sum() or 1.0
-    shares = ", ".join(f"{stage} {value / whole:.0%}" for stage, value in sums.items())
+    shares = ", ".join(f"{stage} {100 * value / whole:.0f} %" for stage, value in sums.items())
     names = (parts["workload"] + " " + parts["case"]).str.strip()
     longest = parts["value"].groupby(names).sum().nlargest(1)
     return Figure(
@@ -103,8 +110,7 @@ def _wide(newest: pd.DataFrame) -> Table:
         Column("machine", "machine", TEXT, hidden=data["machine"].nunique() < 2),
         *(Column(stage, stage, SECONDS, stage=stage) for stage in stages),
         Column("n_processes", "processes", COUNT),
-        Column("jax", "jax"),
-        Column("commit", "commit"),
+        *(Column(n, n, TEXT, hidden=data[n].nunique() < 2) for n in ("jax", "commit")),
     )
     caption = "Every case, as measured last; – where a stage was not measured or is not proven"
     return Table("cases", caption, columns, data)

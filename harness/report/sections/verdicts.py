@@ -127,8 +127,9 @@ def _figure(verdicts: pd.DataFrame) -> Figure:
         sort=alt.EncodingSortField("place", op="min"),
         axis=alt.Axis(grid=False, ticks=False, domain=False, labelPadding=6),
     )
-    colour = charts.colours("verdict:N", charts.VERDICT_COLOURS, list(charts.VERDICT_COLOURS))
-    axis = alt.Axis(format="~g", tickCount=5, labelOverlap=True)
+    given = [name for name in charts.VERDICT_COLOURS if name in set(verdicts["verdict"])]
+    colour = charts.colours("verdict:N", charts.VERDICT_COLOURS, given)
+    axis = charts.axis("~g")
     points = cases.mark_point(filled=True, size=60, opacity=1).encode(
         x=alt.X("ratio:Q", scale=scale, axis=axis, title="time now / time before"),
         y=y,
@@ -143,14 +144,11 @@ def _figure(verdicts: pd.DataFrame) -> Figure:
         .mark_rule(strokeWidth=2)
         .encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, color=colour)
     )
-    one = cases.mark_rule(strokeDash=[4, 3], opacity=0.6).encode(
-        x=alt.datum(1, type="quantitative")
-    )
     return Figure(
         "verdicts",
         "Ratio now / before, with its 95 % interval",
         f"{counts_text(verdicts)}. Drawn are those that need a look first.",
-        (one + spans + points).properties(height=alt.Step(18)),
+        (charts.one("verdicts") + spans + points).properties(height=alt.Step(18)),
         ("verdicts",),
     )
 

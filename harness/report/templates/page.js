@@ -114,7 +114,9 @@
     }
     const total = shown.length;
     if (!state.all) shown = shown.slice(0, MOST);
-    const title = element("caption", { id: `${state.id}-caption` }, `${caption} (${total})`);
+    const title = element("caption", { id: `${state.id}-caption` });
+    const counted = shown.length < total ? `${shown.length} of ${total}` : total;
+    title.append(element("span", {}, `${caption} (${counted})`));
     const table = element("table");
     const head = element("tr");
     for (const column of columns) {
@@ -154,7 +156,11 @@
     if (total > MOST) {
       const text = state.all ? `Show the first ${MOST}` : `Show all ${total} rows`;
       const more = element("button", { type: "button", class: "more" }, text);
-      more.addEventListener("click", () => { state.all = !state.all; redraw(); });
+      more.addEventListener("click", () => {
+        state.all = !state.all;
+        redraw();
+        place.querySelector(".more").focus();
+      });
       place.append(more);
     }
   };
@@ -164,18 +170,19 @@
     return table.columns.filter((c) => !c.hidden && !(stage && c.stage && c.stage !== stage));
   };
 
-  // Where there is little room, the label of a row is broken after its first word, the workload.
-  const broken = (spec) => {
-    const first = "indexof(datum.label, ' ')";
+  // Where there is little room, the label of a row has a line for the workload and one for each axis.
+  const broken = (spec, rows) => {
+    const parts = (row) => String(row.case ?? "").split(/, (?!\d)/).length;
+    const lines = 1 + Math.max(1, ...rows.map(parts));
     const layers = (spec.layer || [spec]).map((layer) => (layer.encoding?.y?.field !== "row" ? layer : {
       ...layer, encoding: { ...layer.encoding, y: { ...layer.encoding.y, axis: {
         ...layer.encoding.y.axis, labelFontSize: 10,
-        labelExpr: `${first} < 1 ? datum.label : [slice(datum.label, 0, ${first}), slice(datum.label, ${first} + 1)]`,
+        labelExpr: "split(replace(datum.label, ' ', ', '), regexp(', (?![0-9])'))",
       } } },
     }));
     if (spec.layer) spec.layer = layers;
     else Object.assign(spec, layers[0]);
-    if (spec.height?.step) spec.height = { step: 32 };
+    if (spec.height?.step) spec.height = { step: 8 + 12 * lines };
   };
 
   // What is on the page: drawn when it comes into view, and again when a filter changes.
@@ -241,14 +248,13 @@
       };
       const config = {
         ...data.config,
-        legend: { ...data.config.legend, columns: width < 500 ? 3 : 8 },
+        legend: { ...data.config.legend, columns: width < 500 ? 2 : 8 },
         axis: { ...data.config.axis, labelLimit: Math.max(130, width * 0.42) },
       };
-      if (width < 500) broken(spec);
+      if (width < 500) broken(spec, rows);
       chart.style.minHeight = "0";
       drawn = await window.vegaEmbed(chart, spec, {
         ast: true, config, renderer: "svg", actions: false, mode: "vega-lite",
-        tooltip: { theme: dark() ? "dark" : "light" },
       });
       if (figure.zoom) zoomed = window.zoomable(node, drawn.view, figure.spec, zoomed);
       performance.mark("figure");
