@@ -72,7 +72,7 @@ def assemble(
     answers = (
         ("What was measured", _measured(last), "environment"),
         ("What takes longest", _longest(last), "stages"),
-        ("What changed", _changed(changed, past), "verdicts"),
+        ("What changed", _changed(changed, compared, past), "verdicts"),
         ("What cannot be trusted", doubts or ("Nothing stands out.",), "limits"),
     )
     names = list(dict.fromkeys(cases["machine"]))
@@ -140,7 +140,7 @@ def _longest(last: pd.DataFrame, most: int = 3) -> tuple[str, ...]:
     ) or ("Nothing was measured with success.",)
 
 
-def _changed(changed: pd.DataFrame, past: Section) -> tuple[str, ...]:
+def _changed(changed: pd.DataFrame, compared: Sequence[str], past: Section) -> tuple[str, ...]:
     if changed.empty:
         return ("Nothing to compare with yet.",)
     worse = changed[changed["verdict"] == "slower"].head(2)
@@ -152,4 +152,5 @@ def _changed(changed: pd.DataFrame, past: Section) -> tuple[str, ...]:
     ]
     points = {table.name: len(table.data) for table in past.tables}.get("changes", 0)
     steps = f"{points} change {'point' if points == 1 else 'points'} in the history."
-    return (f"{verdicts.counts_text(changed)}.", *lines, *([steps] if past.tables else []))
+    counts = f"{verdicts.counts_text(changed)}."
+    return (*compared, counts, *lines, *([steps] if past.tables else []))

@@ -42,8 +42,17 @@ def harness(*arguments: object, cwd: Path = ROOT) -> None:
 
 def stages(file: Path, scratch: Path) -> None:
     """Draw where the time goes, from the committed results."""
+    _figure("stages", file, scratch)
+
+
+def releases(file: Path, scratch: Path) -> None:
+    """Draw what the newest release of JAX changed, from the committed results."""
+    _figure("verdicts", file, scratch)
+
+
+def _figure(name: str, file: Path, scratch: Path) -> None:
     harness("report", "-o", scratch / "report.html", "--figures", scratch)
-    (scratch / "stages.svg").replace(file)
+    (scratch / f"{name}.svg").replace(file)
 
 
 def baselines(file: Path, scratch: Path) -> None:
@@ -142,6 +151,7 @@ def asv(file: Path, scratch: Path) -> None:
 
 PICTURES: dict[str, Callable[[Path, Path], None]] = {
     "docs/stages.svg": stages,
+    "docs/releases.svg": releases,
     "docs/baselines.svg": baselines,
     "docs/cache/shipping.svg": shipping,
     "docs/profile-timeline.svg": timeline,

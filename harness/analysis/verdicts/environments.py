@@ -13,19 +13,28 @@ if TYPE_CHECKING:
     from harness.analysis.verdicts.compare import Comparison
 
 
-def environment_lines(comparison: Comparison) -> list[str]:
-    """Return what differs from the environment of A to that of B, a line per machine.
+def differences(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, str]:
+    """Return what differs from the environment of `a` to that of `b`, by machine.
 
-    Where an arm has rows of several environments of a machine, the newest row's counts. Nothing
-    is said of a machine that only one arm has, or where nothing that is recorded differs.
+    Where rows are of several environments of a machine, the newest row's counts. A machine that
+    only one has, or where nothing that is recorded differs, is left out.
     """
-    before, after = (_newest(arm.rows) for arm in (comparison.a, comparison.b))
-    shared = [machine for machine in before if machine in after]
-    found = {machine: environment_difference(before[machine], after[machine]) for machine in shared}
-    known = {machine: text for machine, text in found.items() if text not in ("", UNKNOWN)}
+    before, after = _newest(a), _newest(b)
+    found = {
+        machine: environment_difference(before[machine], after[machine])
+        for machine in before
+        if machine in after
+    }
+    return {machine: text for machine, text in found.items() if text not in ("", UNKNOWN)}
+
+
+def environment_lines(comparison: Comparison) -> list[str]:
+    """Return what differs between the environments of the arms, a line per machine."""
+    found = differences(comparison.a.rows, comparison.b.rows)
+    several = comparison.frame["machine"].nunique() > 1
     return [
-        f"From A to B{f' on {machine}' if len(shared) > 1 else ''}: {text}."
-        for machine, text in known.items()
+        f"From A to B{f' on {machine}' if several else ''}: {text}."
+        for machine, text in found.items()
     ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harness.analysis.choose import ORIGIN
 from harness.analysis.frame import axis_columns
 from harness.analysis.tables import case_texts
+from harness.analysis.verdicts import environments
 from harness.analysis.verdicts.comparing import COLUMNS, compare_arms
 from harness.analysis.verdicts.error_rates import ErrorRates
 from harness.report import charts
@@ -75,7 +76,10 @@ def latest(
         old = (older if alike.empty else alike).iloc[-1]
         arms = [frame[(frame[ORIGIN] == origin[ORIGIN]).all(axis=1)] for origin in (old, new)]
         parts.append(compare_arms(arms[0], arms[1], rates=list(rates) or None))
-        said.append(f"{machine}: {_name(old)} against {_name(new)}.")
+        differs = environments.differences(*arms).get(str(machine))
+        said.append(
+            f"{machine}: {_name(old)} against {_name(new)}{f': {differs}' if differs else ''}."
+        )
     if not parts:
         return pd.DataFrame(columns=[*COLUMNS, "case"]), []
     verdicts = pd.concat(parts, ignore_index=True)
