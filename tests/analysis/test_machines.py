@@ -55,7 +55,8 @@ def repository(tmp_path):
     """A repository as `harness init` leaves it, and a clone of it."""
     one, other = tmp_path / "one", tmp_path / "other"
     git(tmp_path, "init", "-q", "-b", "main", str(one))
-    lines = "".join(f"{line.format(results='results')}\n" for line in MERGED)
+    patterns = {"records": "results/**/*.jsonl", "own": "results/**/*.json"}
+    lines = "".join(f"{line.format(**patterns)}\n" for line in MERGED)
     (one / ".gitattributes").write_text(lines)
     git(one, "add", "-A")
     git(one, "commit", "-qm", "begin")
