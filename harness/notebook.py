@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness import sampling, sweeping
 from harness.cache.scenarios import find as find_scenario
-from harness.errors import HarnessWarning
+from harness.errors import HarnessWarning, UsageError
 from harness.sweeping import Progress
 from harness.workload import Workload
 
@@ -65,12 +65,23 @@ def sweep(
         A row per case and stage; see docs/frame.md for the columns.
 
     Raises:
+        UsageError: `machine` with `executor`, or `each_machine` without it; nothing was measured.
         WorkloadError: a workload is declared wrongly; nothing was measured.
         StoreError: the results folder cannot take records.
         FleetError: the workers of `executor` cannot be used; what arrived is kept in `results`.
     """
     from harness.analysis.load import frame_of
 
+    if machine is not None and executor is not None:
+        raise UsageError(
+            f"machine={machine!r} names this machine, and with executor= its workers measure: "
+            "leave it out, and set HARNESS_MACHINE where a worker is started."
+        )
+    if each_machine and executor is None:
+        raise UsageError(
+            "each_machine=True is for sweeps over the workers of an executor: give executor= as "
+            "well, or leave it out."
+        )
     chosen = [workloads] if isinstance(workloads, type) else list(workloads)
     options = sweeping.Options(
         sampling.effort(effort),

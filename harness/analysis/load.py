@@ -22,7 +22,7 @@ from harness.analysis.where import Where, choose_columns, filtered
 from harness.errors import HarnessWarning, UsageError
 from harness.records import Problems, Record
 
-ADVICE = "Measure with `make bench` or `harness run`, or name the folder that holds the results."
+ADVICE = "Measure with `harness run`, or name the folder that holds the results."
 
 
 def load(

@@ -94,7 +94,7 @@ def _load(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         _say(text)
     if frame.empty:
-        _say(f"no results under {path}. `make bench` or `harness run` makes some.")
+        _say(f"no results under {path}. `harness run` makes some.")
         raise typer.Exit(NOTHING_MEASURED)
     return frame, comparisons
 

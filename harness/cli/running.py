@@ -201,7 +201,7 @@ def discover(benchmarks: Path, select: list[str]) -> Found:
     if not found.workloads:
         raise UsageError(
             f"No workload is defined in {benchmarks}. A workload is a class that derives from "
-            "harness.Workload; docs/cookbook.md has one of 15 lines."
+            "harness.Workload; `harness init` writes one to begin with."
         )
     found.workloads = discovery.select(found.workloads, select)
     return found

@@ -298,7 +298,7 @@ def test_a_record_that_could_not_find_its_case_does_not_hide_the_axes(tmp_path):
 
 
 def test_a_missing_path_says_what_to_do(tmp_path):
-    with pytest.raises(UsageError, match=r"no results at .*nowhere.*`make bench` or `harness run`"):
+    with pytest.raises(UsageError, match=r"no results at .*nowhere.*Measure with `harness run`"):
         harness.load(tmp_path / "nowhere")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import harness
 from harness import spec
-from harness.errors import FleetError, HarnessWarning
+from harness.errors import FleetError, HarnessWarning, UsageError
 from tests.sweeps import workload
 
 Scale = workload("small", "Scale")
@@ -56,6 +56,14 @@ def test_threads_measure_one_thing_at_a_time(tmp_path):
             Scale, effort="2x1", executor=executor, results=tmp_path, on_progress=seen.append
         )
         assert seen == []
+
+
+def test_what_does_not_go_with_an_executor_or_without_one_is_refused(tmp_path):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(UsageError, match="set HARNESS_MACHINE"):
+        harness.sweep(Scale, executor=pool, machine="mine", results=tmp_path)
+    with pytest.raises(UsageError, match="give executor= as well"):
+        harness.sweep(Scale, each_machine=True, results=tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_executor_that_was_shut_down_is_said(tmp_path):

@@ -145,10 +145,9 @@ def _of_static(built: Built, what: Difference) -> str:
     if built.function.origin == "library":
         return f"Let {name} take few values."
     if _is_number(what):
-        return (
-            f"Make {name} a dynamic argument (with jax.lax.fori_loop, while_loop or "
-            "scan where it counts steps), or let it take few values."
-        )
+        loops = " (with jax.lax.fori_loop, while_loop or scan where it counts steps)"
+        loops = loops if "int" in what.type else ""
+        return f"Make {name} a dynamic argument{loops}, or let it take few values."
     if what.type == "bool":
         return (
             f"Make {name} a dynamic argument (with jnp.where or jax.lax.cond), or let it take few "

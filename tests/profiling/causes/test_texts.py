@@ -225,3 +225,17 @@ def test_a_mesh_is_told_of_once() -> None:
     old, new = ({"abstract_mesh_context_manager": n, "mesh": n} for n in ("i=2", "i=4"))
     (found,) = _context(old, new)
     assert (found.argument, found.before, found.after) == ("mesh", "i=2", "i=4")
+
+
+def test_loops_are_advised_for_whole_numbers_only() -> None:
+    def steps(x: Any, n: int, rate: float) -> Any:
+        return x * n * rate
+
+    jitted = jax.jit(steps, static_argnames=("n", "rate"))
+    with harness.profile() as profile:
+        for n, rate in ((1, 0.5), (2, 0.5), (2, 0.25)):
+            jitted(np.ones(3), n=n, rate=rate)
+    built = [built for built in profile.builds if built.function.name == "steps"]
+    _, whole, fraction = [cause.remedy if (cause := profile.cause_of(b)) else "" for b in built]
+    assert "Make `n` a dynamic argument (with jax.lax.fori_loop" in whole
+    assert "Make `rate` a dynamic argument, or let it take few values" in fraction
