@@ -323,7 +323,7 @@ def campaign(
             counts += check(
                 results / tree, results / "undisturbed", results / "each", watch.seen[tree]
             )
-        left = on.stop(60.0)  # a worker may first wait for a scheduler that is gone
+        left = on.stop(60.0)
         assert not left, f"left over: {left}"
         counts["sweeps completed"] = len(sweeps)
         counts["looks"] = watch.looks

@@ -145,14 +145,20 @@ class Fleet:
             assert time.monotonic() < until, f"{workers} workers did not come to {self.address}"
 
     def stop(self, patience_s: float = 15.0) -> list[str]:
-        """Ask all to end, and return the command lines of those that did not; they are killed."""
-        for process in self.running.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
+        """Ask all to end, and return the command lines of those that did not; they are killed.
+
+        The scheduler comes last: a worker that gets a signal while it ends because its scheduler
+        does may wait for itself for ever (distributed 2026.8).
+        """
         until = time.monotonic() + patience_s
+        for last in (False, True):
+            asked = [p for name, p in self.running.items() if (name == "scheduler") is last]
+            for process in asked:
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(signal.SIGTERM)
+            while any(process.poll() is None for process in asked) and time.monotonic() < until:
+                time.sleep(0.1)
         while (left := self.processes()) and time.monotonic() < until:
-            for process in self.running.values():
-                process.poll()
             time.sleep(0.2)
         told = []
         for found in left:
