@@ -320,6 +320,11 @@ def campaign(
             watch.join()
         watch.look()
         for tree in sweeps:
+            have = {(record.key, record.replicate) for record in records(results / tree)[0]}
+            if watch.seen[tree].keys() - have:
+                # A machine that was away when the sweep ended still keeps what it had finished.
+                client.complete(results / tree, "--wait-for-workers", "60")
+                counts["sweeps run once more, for what a machine had kept that was away"] += 1
             counts += check(
                 results / tree, results / "undisturbed", results / "each", watch.seen[tree]
             )
