@@ -28,6 +28,9 @@ def collect(
 ) -> int:
     """Store the records that workers keep for `owner` and the tree lacks; return how many.
 
+    A tree lacks a record where it has none of its name, or one that is not `ok` in place of one
+    that is.
+
     `offsets_ms` says by how much the times of a worker's records are to be corrected.
 
     Raises:
@@ -44,13 +47,21 @@ def collect(
                         results, record.machine, record.commit, record.env, record.night
                     )
                     record = corrected(record, offsets_ms.get(worker, 0))
-                    found.setdefault(path, {})[record.key, record.replicate] = record
+                    kept = found.setdefault(path, {})
+                    earlier = kept.get((record.key, record.replicate))
+                    if earlier is None or record.status == "ok" or earlier.status != "ok":
+                        kept[record.key, record.replicate] = record
     count = 0
     for path, records in found.items():
         store = Store(path)
-        there = {(r.key, r.replicate) for r in store.read()}
-        # What was measured again since then is the newer one, and stays.
-        new = [record for name, record in records.items() if name not in there]
+        there = {(r.key, r.replicate): r.status for r in store.read()}
+        # What was measured again since then is the newer one, and stays; what was given up
+        # because its worker was lost is not.
+        new = [
+            record
+            for name, record in records.items()
+            if name not in there or (record.status == "ok" and there[name] != "ok")
+        ]
         store.append(new)
         count += len(new)
     stored = {
