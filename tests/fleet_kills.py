@@ -148,7 +148,8 @@ class Client:
         code = self.running.poll()
         if code is not None:
             self.ends[code] += 1
-            allowed = (FINE, SOME_FAILED, NO_FLEET, INTERRUPTED, -signal.SIGKILL)
+            # Python itself ends a command that is interrupted while it is being imported.
+            allowed = (FINE, SOME_FAILED, NO_FLEET, INTERRUPTED, -signal.SIGKILL, -signal.SIGINT)
             text = self.said.read_text(errors="replace")
             assert code in allowed, f"the client ended with {code}:\n{text}"
         return code
