@@ -10,6 +10,7 @@ from harness.fleet.dask_pool import DaskPool
 from harness.fleet.pool import Changed
 from harness.store import record_files
 from tests.fleet.processes import measuring, wait_until
+from tests.performance.fleet_processes import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +109,7 @@ def test_a_worker_that_is_killed_has_its_unit_done_again_and_the_record_says_so(
 
 
 def test_a_worker_that_comes_back_under_its_address_does_not_hide_that_it_was_lost(fleet):
-    options = ("gamma", "gamma=1,cpu=1", "--worker-port", str(fleet.port + 1))
+    options = ("gamma", "gamma=1,cpu=1", "--worker-port", str(free_port()))
     gamma = fleet.worker(*options)
     wait_until(lambda: "Registered to" in fleet.log("worker-gamma"))
     from distributed import Client
