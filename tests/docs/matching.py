@@ -18,8 +18,11 @@ _ROW = re.compile(
     r"^(\S+\.\S+)\s+(size=\d+)\s+(\w+)\s.*?\s(same|faster|slower|unsure|incomparable)\b"
 )
 _SLOWER = re.compile(r"\S+\.\S+ size=\d+ \w+ slower")
-_COUNTS = re.compile(r"^(?:\d+ (?:same|faster|slower|unsure|incomparable)(?:, |$))+$")
-_NOT_LISTED = re.compile(r"^Not listed: \d+ same;")
+_COUNTS = re.compile(
+    r"^(?:\d+ (?:same|faster|slower|unsure|incomparable)"
+    r"(?: \(\d+ changed with an equal program\))?(?:, |$))+$"
+)
+_NOT_LISTED = re.compile(r"^Not listed: \d+ (?:more \w+|same)[,;]")
 _NUMBER = re.compile(
     r"\b[0-9a-f]{8}\b|\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?(?: ?(?:[nµm]?s|min|[kMG]?B)\b)?"
 )

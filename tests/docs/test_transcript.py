@@ -83,6 +83,8 @@ def test_what_chance_decides_is_no_difference():
         "predict.Predict  size=256  compile  28 ms  31 ms  1.1 [1.05, 1.2]  slower   10 % slower"
     )
     assert matching.differences("2 same\n", f"{noise}\n1 slower, 1 same\n") == []
+    equal = "2 unsure (1 changed with an equal program), 1 same\nNot listed: 1 same; `--all` …\n"
+    assert matching.differences("3 same\n", equal) == []
 
 
 def test_another_verdict_is_a_difference():
