@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from harness.cli import files
 from harness.cli.profile import app
-from harness.errors import StoreError, UsageError
+from harness.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +88,7 @@ def show(
             "--table functions."
         )
     profile = read(folder)
-    handle = _open(output) if output is not None else None
+    handle = files.open_(output) if output is not None else None
     try:
         if table is None:
             _lines(profile, handle)
@@ -158,13 +159,3 @@ def _data(frame: pd.DataFrame, table: Table, format_: Format, handle: TextIO | N
         rows = json.loads(frame.to_json(orient="records", double_precision=9))
         text = json.dumps({"schema": 1, "table": str(table), "rows": rows}) + "\n"
     print(text, end="", file=handle)
-
-
-def _open(output: Path) -> TextIO:
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        return output.open("w", encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"{output} cannot be written: {error.strerror or error}. Choose another place with -o."
-        ) from error
