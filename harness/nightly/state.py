@@ -260,7 +260,7 @@ def _replace(file: Path, content: bytes) -> None:
             os.fsync(handle.fileno())
         os.chmod(part, 0o644)
         os.replace(part, file)
-    except BaseException:
+    except BaseException:  # Ctrl-C as well: no part of a file stays behind
         with contextlib.suppress(OSError):
             os.unlink(part)
         raise

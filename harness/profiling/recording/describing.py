@@ -306,7 +306,7 @@ def program_of(executable: Any) -> Program | None:
         flops = 0.0
     try:
         fingerprint = loaded.fingerprint
-    except Exception:
+    except Exception:  # a backend whose programs have none
         fingerprint = None
     text = fingerprint.decode("ascii", "replace") if isinstance(fingerprint, bytes) else ""
     return Program(*sizes, max(0.0, flops), text) if any(sizes) or text else None
