@@ -1,6 +1,6 @@
 """What is measured: one module per family of workloads, one class per workload."""
 
-from harness import suite
+from harness.asv import suite
 
 # Gives each workload defined in this package what asv looks for: setup_cache, params and the
 # track_* readers.

@@ -29,8 +29,8 @@ hypothesis.settings.load_profile("harness")
 @pytest.fixture
 def proof():
     """JAX's events, listened to for as long as the test takes, with the persistent cache off."""
-    from harness.cache.scenarios import switched_off
-    from harness.evidence import Evidence
+    from harness.stages.scenarios import switched_off
+    from harness.watch.evidence import Evidence
 
     listening = Evidence()
     with switched_off():

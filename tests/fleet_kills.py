@@ -32,9 +32,9 @@ from typing import Any
 
 import psutil
 
-from harness.analysis.load import load
-from harness.records import Problems, Record, decode, read_file
-from harness.store import record_files
+from harness.frame.load import load
+from harness.records.schema import Problems, Record, decode, read_file
+from harness.records.store import record_files
 from tests.performance.fleet_processes import Fleet, commit, fleet
 
 MACHINES = ("alpha", "beta", "gamma")
@@ -204,7 +204,7 @@ def strike(fleet: Fleet, client: Client, victim: str, rng: random.Random) -> boo
         elif victim == "worker":
             fleet.process(rng.choice(fleet.machines)).kill()
         else:
-            measuring = [p for p in fleet.processes() if "harness.worker" in p.cmdline()]
+            measuring = [p for p in fleet.processes() if "harness.engine.worker" in p.cmdline()]
             if not measuring:
                 return False
             rng.choice(measuring).kill()

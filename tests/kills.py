@@ -22,9 +22,9 @@ from pathlib import Path
 
 import psutil
 
-from harness.analysis.load import load
-from harness.records import Problems, read_file
-from harness.store import record_files
+from harness.frame.load import load
+from harness.records.schema import Problems, read_file
+from harness.records.store import record_files
 from tests.sweeps import SUITES
 
 KEYS = ["workload", "size", "transform", "target", "stage", "unit", "status", "n_processes"]

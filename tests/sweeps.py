@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from harness import sampling, sweeping, unit
+from harness.engine import sweeping, unit
+from harness.stages import sampling
 
 SUITES = Path(__file__).parent / "suites"
 

@@ -4,7 +4,7 @@ import tempfile
 
 import pytest
 
-from harness.board import SIZE, Board, Visit
+from harness.engine.board import SIZE, Board, Visit
 
 
 @pytest.fixture

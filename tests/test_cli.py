@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from harness import cli
-from harness.analysis.load import load
+from harness.frame.load import load
 from tests.sweeps import SUITES
 
 TROUBLED = ("--benchmarks", str(SUITES / "troubled"))

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from harness import discovery
-from harness.workload import name_of
+from harness.declare import discovery
+from harness.declare.workload import name_of
 
 OWN = """
 from harness import Workload, spec

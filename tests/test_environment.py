@@ -8,8 +8,8 @@ import sys
 import jax
 import pytest
 
-from harness import environment
-from harness.environment import Commit, commit_of, machine_name
+from harness.records import environment
+from harness.records.environment import Commit, commit_of, machine_name
 from tests.repositories import git
 
 

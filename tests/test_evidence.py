@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.evidence import COLD, Evidence, contradiction
-from harness.transforms import fresh
+from harness.declare.transforms import fresh
+from harness.watch.evidence import COLD, Evidence, contradiction
 
 
 def scaled(x):

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import inputs
-from harness.workload import WorkloadError, spec
+from harness.declare import inputs
+from harness.declare.workload import WorkloadError, spec
 
 RBG = jax.eval_shape(lambda: jax.random.key(0, impl="rbg")).dtype
 FLOATS = ["float32", "bfloat16", "float16", "float8_e4m3fn"]

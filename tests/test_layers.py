@@ -1,50 +1,141 @@
-"""Lower floors know nothing of higher ones: no part of the harness imports, by any way, itself."""
+"""Imports go one way: a room uses those before it, a file no file that uses it, functions included.
+
+`python -m tests.test_layers` prints what breaks the rule, by file and line.
+"""
 
 import ast
 import graphlib
-from collections import defaultdict
+import sys
 from pathlib import Path
 
 import pytest
 
 HARNESS = Path(__file__).parents[1] / "harness"
 
-
-def imported(tree):
-    """Yield the parts of the harness that a module imports, at its top or later; types aside."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module == "harness":
-            names = [f"harness.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        yield from (name.split(".")[1] for name in names if name.startswith("harness."))
-        yield from imported(node)
+ROOMS = (
+    *("errors", "targets", "declare", "program", "records", "watch", "stages", "sides", "cache"),
+    *("engine", "frame", "verdicts", "ir", "profiles", "report"),
+    *("asv", "fleet", "nightly", "scaffold", "cli", "__main__"),
+)
+"""From the ground up. The face, `harness/__init__.py`, resolves names when they are asked for."""
 
 
-def parts(folder):
-    """Return what each module or package at the top of `folder` imports of the others."""
-    found = defaultdict(set)
-    for file in folder.rglob("*.py"):
-        part = file.relative_to(folder).with_suffix("").parts[0]
-        found[part] |= set(imported(ast.parse(file.read_text()))) - {part}
-    del found["__init__"]  # the face, which resolves names when they are asked for
-    return found
+def is_for_types(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def test_no_part_of_the_harness_imports_one_that_stands_on_it():
-    found = parts(HARNESS)
-    assert {"session", "records"} <= found["case_run"]
-    order = list(graphlib.TopologicalSorter(found).static_order())
-    assert order.index("records") < order.index("analysis") < order.index("cli")
+def import_nodes(node):
+    """Yield every import statement under `node`, inside functions included; types aside."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif not is_for_types(child):
+            yield from import_nodes(child)
 
 
-def test_a_circle_is_noticed_though_it_is_closed_within_a_function(tmp_path):
-    (tmp_path / "low").mkdir()
-    (tmp_path / "__init__.py").write_text("")
-    (tmp_path / "low" / "one.py").write_text("def f():\n    from harness import high\n")
-    (tmp_path / "high.py").write_text("from harness.low import one\n")
-    with pytest.raises(graphlib.CycleError):
-        graphlib.TopologicalSorter(parts(tmp_path)).prepare()
+def imports(folder):
+    """Return, for each file under `folder`, the files that it imports and the lines that do."""
+    top = folder.name
+    files = {
+        ".".join((top, *file.relative_to(folder).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): file
+        for file in folder.rglob("*.py")
+    }
+    used = {name: {} for name in files}
+    for name, file in files.items():
+        for node in import_nodes(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                targets = [alias.name for alias in node.names]
+            else:
+                targets = []
+                for alias in node.names:
+                    whole = f"{node.module}.{alias.name}"
+                    targets.append(whole if whole in files else node.module)
+            for target in targets:
+                if target in files and target != name and not name.startswith(f"{target}."):
+                    used[name].setdefault(target, node.lineno)
+    return files, used
+
+
+def room(name):
+    return name.split(".")[1] if "." in name else "__init__"
+
+
+def upwards(folder, rooms):
+    """Return `file:line imports file` for each import of a room that stands above."""
+    files, used = imports(folder)
+    found = []
+    for name, targets in used.items():
+        for target, line in targets.items():
+            here, there = room(name), room(target)
+            if "__init__" not in (here, there) and rooms.index(there) > rooms.index(here):
+                place = files[name].relative_to(folder.parent)
+                found.append(f"{place}:{line} imports {target}, which stands above")
+    return sorted(found)
+
+
+def circle(folder):
+    """Return the files of a circle of imports with the lines that close it, or an empty text."""
+    files, used = imports(folder)
+    graph = {name: set(targets) for name, targets in used.items() if name != folder.name}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        names = list(reversed(error.args[1]))
+        steps = [
+            f"{files[a].relative_to(folder.parent)}:{used[a][b]} imports {b}"
+            for a, b in zip(names, names[1:], strict=False)
+        ]
+        return "\n".join(steps)
+    return ""
+
+
+@pytest.mark.xfail(
+    reason="the rooms are new; what is left is listed by `python -m tests.test_layers`"
+)
+def test_no_room_imports_one_that_stands_above_it():
+    assert upwards(HARNESS, ROOMS) == []
+
+
+@pytest.mark.xfail(reason="circles in watch, profiles and the command line are still to be cut")
+def test_there_is_no_circle_of_imports():
+    assert circle(HARNESS) == ""
+
+
+def test_every_room_is_in_the_order_and_nothing_else_lies_at_the_top():
+    there = {
+        path.stem
+        for path in HARNESS.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert there == {*ROOMS, "__init__"}
+
+
+@pytest.fixture
+def house(tmp_path):
+    folder = tmp_path / "house"
+    for name in ("low", "high"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text("")
+    (folder / "__init__.py").write_text("")
+    (folder / "high" / "two.py").write_text("from house.low import one\n")
+    (folder / "low" / "one.py").write_text("\n\ndef f():\n    from house.high import two\n")
+    return folder
+
+
+def test_an_import_that_goes_up_is_named_by_file_and_line_though_it_is_within_a_function(house):
+    expected = "house/low/one.py:4 imports house.high.two, which stands above"
+    assert upwards(house, ("low", "high")) == [expected]
+
+
+def test_a_circle_is_named_by_its_files_and_lines(house):
+    text = circle(house)
+    assert "house/low/one.py:4 imports house.high.two" in text
+    assert "house/high/two.py:1 imports house.low.one" in text
+
+
+if __name__ == "__main__":
+    broken = upwards(HARNESS, ROOMS)
+    print(*broken, circle(HARNESS) or "no circle", f"{len(broken)} upwards", sep="\n")
+    sys.exit(bool(broken or circle(HARNESS)))

@@ -10,16 +10,16 @@ HEAVY = {"jax", "jaxlib", "pandas", "pyarrow", "scipy"}
 LIGHT = [
     "harness",
     "harness.cli",
-    "harness.discovery",
-    "harness.environment",
+    "harness.declare.discovery",
+    "harness.records.environment",
     "harness.errors",
-    "harness.process",
-    "harness.records",
-    "harness.sampling",
-    "harness.selection",
+    "harness.engine.process",
+    "harness.records.schema",
+    "harness.stages.sampling",
+    "harness.declare.selection",
     "harness.targets",
-    "harness.unit",
-    "harness.workload",
+    "harness.engine.unit",
+    "harness.declare.workload",
 ]
 
 
@@ -50,7 +50,7 @@ def test_declaring_a_workload_loads_nothing_heavy():
         "    def inputs(self): return spec((4,), 'bfloat16')\n"
         "    @staticmethod\n"
         "    def function(x): return x\n"
-        "from harness.declaration import check\nfrom harness.source import version_of\n"
+        "from harness.declare.check import check\nfrom harness.declare.source import version_of\n"
         "check(Own), version_of(Own)\n"
     )
     _, names = imported("-c", script)
@@ -65,5 +65,5 @@ def test_asking_for_help_loads_nothing_heavy(arguments):
 
 
 def test_this_would_notice_jax():
-    _, names = imported("-c", "import harness.evidence")
+    _, names = imported("-c", "import harness.watch.evidence")
     assert {"jax", "jaxlib"} <= names

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from harness import sampling
 from harness.errors import UsageError
-from harness.sampling import EFFORTS, effort, is_narrow, median_interval_ranks, visits
+from harness.stages import sampling
+from harness.stages.sampling import EFFORTS, effort, is_narrow, median_interval_ranks, visits
 
 # --- efforts --------------------------------------------------------------------------------------
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from harness.declare.selection import case_filter, with_axes
+from harness.declare.workload import Workload, enumerate_cases, spec
 from harness.errors import UsageError
-from harness.selection import case_filter, with_axes
-from harness.workload import Workload, enumerate_cases, spec
 
 
 class Sized(Workload):

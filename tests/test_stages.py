@@ -13,9 +13,12 @@ import pytest
 from jax import lax
 from jax.experimental.compilation_cache import compilation_cache
 
-from harness import evidence, preparing, sampling, stages, transforms
-from harness.records import STAGES
-from harness.workload import Case, Workload, WorkloadError, enumerate_cases, spec
+from harness.declare import transforms
+from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, spec
+from harness.records.schema import STAGES
+from harness.stages import cold_pass as stages
+from harness.stages import preparing, sampling
+from harness.watch import evidence
 
 SHORT_S = 0.0005
 """Execute for this long: what is tested here does not depend on it."""
@@ -398,8 +401,10 @@ import warnings
 
 warnings.simplefilter("error")
 import jax
-from harness import evidence, preparing, stages, transforms
-from harness.workload import Case, Workload, spec
+from harness.declare import transforms
+from harness.stages import cold_pass as stages, preparing
+from harness.watch import evidence
+from harness.declare.workload import Case, Workload, spec
 
 class Both(Workload):
     sweep = {"factor": [3]}

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from harness import sampling
 from harness.errors import StoreError
-from harness.records import CALIBRATED_BY, PROCESS_STAGES, STAGES, Problems, values_ns
-from harness.store import Store
+from harness.records.schema import CALIBRATED_BY, PROCESS_STAGES, STAGES, Problems, values_ns
+from harness.records.store import Store
+from harness.stages import sampling
 from tests.sweeps import by_axis, sweep, workload
 
 Scale = workload("small", "Scale")
@@ -233,7 +233,7 @@ def test_an_unreadable_workload_module_fails_all_its_cases_with_the_reason(tmp_p
         "    @staticmethod\n"
         "    def function(x): return x\n"
     )
-    from harness.unit import import_file
+    from harness.engine.unit import import_file
 
     fickle = import_file("fickle", file).Fickle
     monkeypatch.setenv("FICKLE", "1")

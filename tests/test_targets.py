@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from harness import targets
-from harness.declaration import check
+from harness.declare.check import check
+from harness.declare.workload import Workload, WorkloadError, spec
 from harness.errors import UsageError
-from harness.workload import Workload, WorkloadError, spec
 
-H200 = (Path(targets.__file__).parents[1] / "data" / "h200.pbtxt").read_text()
+H200 = (Path(targets.__file__).parent / "data" / "h200.pbtxt").read_text()
 
 
 class Plain(Workload):

@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from harness import sampling, suite, targets, topologies, unit
-from harness.analysis.load import frame_of
-from harness.plan import Options, Plan, local_context
-from harness.unit import Source, Unit
+from harness import targets
+from harness.asv import suite
+from harness.engine import unit
+from harness.engine.plan import Options, Plan, local_context
+from harness.engine.unit import Source, Unit
+from harness.frame.load import frame_of
+from harness.stages import sampling
+from harness.targets import topologies
 from tests.sweeps import SUITES, sweep, workload
 
 Kinds, Updated = (
@@ -23,7 +27,7 @@ Kinds, Updated = (
 )
 Scale = workload("small", "Scale")
 
-DATA = Path(targets.__file__).parents[1] / "data"
+DATA = Path(targets.__file__).parent / "data"
 
 
 def needs(name):
@@ -36,7 +40,7 @@ DEVICES = {"gpu:h200": "NVIDIA H200 (compile-only)", "tpu:v5e": "TPU v5 lite (co
 
 HOLD = """
 import sys
-from harness import targets, topologies
+from harness import targets; from harness.targets import topologies
 target = targets.find("tpu:v5e")
 try:
     topologies.describe(target.name, target.description)
@@ -339,7 +343,7 @@ def test_what_changes_the_environment_of_the_process_is_noticed(tmp_path, monkey
 
 
 def test_a_child_gets_the_targets_variables():
-    from harness.starting import child_environment
+    from harness.engine.starting import child_environment
 
     variables = child_environment(a_unit("tpu:v5e"))
     assert variables["ALLOW_MULTIPLE_LIBTPU_LOAD"] == "1"

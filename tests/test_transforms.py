@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import inputs, preparing, transforms
-from harness.workload import Case, Workload, spec
+from harness.declare import inputs, transforms
+from harness.declare.workload import Case, Workload, spec
+from harness.stages import preparing
 
 
 class Loss(Workload):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import harness
-from harness.declaration import RESERVED_AXES, check
-from harness.source import METHOD_VERSION, source_of, version_of
-from harness.workload import (
+from harness.declare.check import RESERVED_AXES, check
+from harness.declare.source import METHOD_VERSION, source_of, version_of
+from harness.declare.workload import (
     Case,
     Workload,
     WorkloadError,
@@ -402,7 +402,7 @@ def test_a_change_of_an_imported_function_is_to_be_measured_and_makes_no_other_w
 
 def test_a_version_changes_with_the_method(monkeypatch):
     before = version_of(Good)
-    monkeypatch.setattr("harness.source.METHOD_VERSION", METHOD_VERSION + 1)
+    monkeypatch.setattr("harness.declare.source.METHOD_VERSION", METHOD_VERSION + 1)
     after = version_of(Good)
     assert before.startswith(f"{METHOD_VERSION}.")
     assert after.startswith(f"{METHOD_VERSION + 1}.")

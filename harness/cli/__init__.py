@@ -190,8 +190,8 @@ def show(
     ] = False,
 ) -> None:
     """Print the table of stages."""
-    from harness.analysis.choose import ordinary
     from harness.cli import terminal
+    from harness.frame.choose import ordinary
 
     frame = _load(path)
     if ordinary(frame).empty:
@@ -201,7 +201,7 @@ def show(
 
 
 def _load(path: Path) -> pd.DataFrame:
-    from harness.analysis.load import load
+    from harness.frame.load import load
 
     with warnings_said():
         frame = load(path)  # warns where there is nothing

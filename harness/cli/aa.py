@@ -12,7 +12,7 @@ from harness.cli.exit_codes import INTERRUPTED, NOTHING_MEASURED, SOME_FAILED
 from harness.cli.saying import say
 
 if TYPE_CHECKING:
-    from harness.analysis.verdicts.error_rates import ErrorRates, Rate
+    from harness.verdicts.error_rates import ErrorRates, Rate
 
 HELP = """How often are verdicts wrong on this machine? Measure it, and store the answer.
 
@@ -73,9 +73,12 @@ def aa(
     benchmarks: options.Benchmarks = Path("benchmarks"),
 ) -> None:
     """Measure error rates; :data:`HELP` is what the command says of itself."""
-    from harness import sampling, selection, sweeping, targets
+    from harness import targets
     from harness.cli.progress import progress
-    from harness.error_rates import arms, effects, summing
+    from harness.declare import selection
+    from harness.engine import sweeping
+    from harness.stages import sampling
+    from harness.verdicts.aa import arms, effects, summing
 
     level = sampling.effort(effort)
     for place in target or ():

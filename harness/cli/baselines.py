@@ -61,10 +61,10 @@ def baselines(
     ] = None,
 ) -> None:
     """Print XLA beside the baselines; :data:`HELP` is what the command says of itself."""
-    from harness import figures
-    from harness.analysis.against import against_baseline
-    from harness.analysis.against_tables import without_empty_axes
-    from harness.analysis.choose import narrow
+    from harness.frame import figures
+    from harness.frame.against import against_baseline
+    from harness.frame.against_tables import without_empty_axes
+    from harness.frame.choose import narrow
 
     if figure is not None:
         figures.check(figure)
@@ -76,14 +76,14 @@ def baselines(
     frame = without_empty_axes(narrow(frame, select or [], latest=False))
     _print(frame, format_)
     if figure is not None:
-        from harness.analysis.against_figure import chart
+        from harness.frame.against_figure import chart
 
         figures.save(chart(frame), figure)
         say(f"{figure} drawn")
 
 
 def _print(frame: pd.DataFrame, format_: options.Format) -> None:
-    from harness.analysis import against_tables as texts
+    from harness.frame import against_tables as texts
 
     if format_ is options.Format.csv:
         frame.to_csv(sys.stdout, index=False)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from harness.analysis.verdicts.compare import Comparison
-    from harness.records import Record
+    from harness.records.schema import Record
+    from harness.verdicts.compare import Comparison
 
     Records = Sequence[Iterable[Record]]
 
@@ -154,8 +154,8 @@ def _measured(
     benchmarks: Path,
 ) -> tuple[Comparison, Records]:
     """Return the comparison of two arms that are measured now, and the records of each."""
-    from harness.analysis.verdicts.compare import comparison_between
     from harness.cli import live
+    from harness.verdicts.compare import comparison_between
 
     found = live.measure(
         a,
@@ -183,9 +183,9 @@ def _stored(
     across: list[Across],
 ) -> tuple[Comparison, Records]:
     """Return the comparison of two arms that were measured before, and the records of each."""
-    from harness.analysis.load import load
-    from harness.analysis.verdicts.compare import comparison_of
-    from harness.analysis.verdicts.explaining import stored_records
+    from harness.frame.load import load
+    from harness.verdicts.compare import comparison_of
+    from harness.verdicts.explaining import stored_records
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -213,7 +213,7 @@ def show(
     narrowed: bool = False,
 ) -> None:
     """Write a comparison, and exit with its code; with `records` of its arms, explain it."""
-    from harness.analysis.verdicts import formats, markdown
+    from harness.verdicts import formats, markdown
 
     if format_ is options.Format.table:
         _table(comparison, output, every, records, narrowed)
@@ -241,8 +241,8 @@ def _table(
 ) -> None:
     from rich.console import Console
 
-    from harness.analysis.verdicts import by_stage, environments, explaining, listing
     from harness.cli import terminal
+    from harness.verdicts import by_stage, environments, explaining, listing
 
     handle = files.open_(output) if output is not None else None
     console = Console(file=handle, width=200, highlight=False) if handle else terminal.console

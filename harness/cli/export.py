@@ -63,9 +63,9 @@ def export(
     ] = False,
 ) -> None:
     """Write rows to files; :data:`HELP` is what the command says of itself."""
-    from harness.analysis import export as writer
-    from harness.analysis.load import load
-    from harness.analysis.where import typed
+    from harness.frame import export as writer
+    from harness.frame.load import load
+    from harness.frame.where import typed
 
     conditions = typed(where or [])
     if writer.is_dataset(output, partition):
@@ -81,7 +81,7 @@ def export(
 
 def _refuse_parts(conditions: dict[str, list[str]], output: Path) -> None:
     """Raise where a part of a night would replace the whole of it."""
-    from harness.analysis.choose import ORIGIN
+    from harness.frame.choose import ORIGIN
 
     inner = [name for name in conditions if name not in ORIGIN]
     if inner and output.exists() and any(output.iterdir() if output.is_dir() else ()):

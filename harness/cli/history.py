@@ -82,11 +82,12 @@ def history(
     ] = None,
 ) -> None:
     """Print change points; :data:`HELP` is what the command says of itself."""
-    from harness import environment, figures
-    from harness.analysis.choose import narrow
-    from harness.analysis.history import history as change_points
-    from harness.analysis.history import series, texts
-    from harness.analysis.load import load
+    from harness.frame import figures
+    from harness.frame.choose import narrow
+    from harness.frame.load import load
+    from harness.records import environment
+    from harness.verdicts.history import history as change_points
+    from harness.verdicts.history import series, texts
 
     if figure is not None:
         figures.check(figure)
@@ -105,7 +106,7 @@ def history(
         raise typer.Exit(NOTHING_COMPARABLE)
     _print(found, format_, output, since)
     if figure is not None:
-        from harness.analysis.history import figure as drawing
+        from harness.verdicts.history import figure as drawing
 
         drawn, there_are = drawing.chart(points, found)
         figures.save(drawn, figure)
@@ -124,7 +125,7 @@ def _of_stages(frame: pd.DataFrame, stages: list[str]) -> pd.DataFrame:
 
 
 def _print(found: pd.DataFrame, format_: options.Format, output: Path | None, since: str) -> None:
-    from harness.analysis.history import texts
+    from harness.verdicts.history import texts
 
     if format_ is options.Format.table and output is None:
         _print_table(found, since)
@@ -143,8 +144,8 @@ def _print(found: pd.DataFrame, format_: options.Format, output: Path | None, si
 
 
 def _print_table(found: pd.DataFrame, since: str) -> None:
-    from harness.analysis.history import texts
     from harness.cli.terminal import console
+    from harness.verdicts.history import texts
 
     if found.empty:
         after = f" since {since}" if since else ""

@@ -124,7 +124,7 @@ def ir(
 def _choose(
     pattern: str, case: list[str] | None, transform: str | None, target: str | None, folder: Path
 ) -> tuple[Any, Any]:
-    from harness import discovery
+    from harness.declare import discovery
     from harness.ir import choosing
 
     workload = discovery.one_workload(pattern, folder)
@@ -160,7 +160,7 @@ def _recorded(
 ) -> Iterator[tuple[Side, Side]]:
     from harness.cli.terminal import notes
     from harness.ir import comparing
-    from harness.records import Problems
+    from harness.records.schema import Problems
 
     problems = Problems()
     # The commits are those of the benchmarks; without that folder, of the results.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 if TYPE_CHECKING:
-    from harness.analysis.verdicts.arms import Arm
-    from harness.records import Record
+    from harness.records.schema import Record
+    from harness.verdicts.arms import Arm
 
 INTERRUPTED = 130
 
@@ -44,10 +44,12 @@ def measure(
     results: Path = Path("results"),
 ) -> Measured:
     """Measure two arms in turns, showing progress and warnings."""
-    from harness import environment, live, sampling
-    from harness.analysis.load import frame_of
-    from harness.analysis.verdicts.arms import Arm
     from harness.cli.progress import progress
+    from harness.frame.load import frame_of
+    from harness.records import environment
+    from harness.stages import sampling
+    from harness.verdicts import live
+    from harness.verdicts.arms import Arm
 
     first, second = (live.parse(text, sys.executable) for text in (a, b))
     if seed is None:

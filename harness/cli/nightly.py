@@ -117,12 +117,12 @@ def nightly(
     ] = False,
 ) -> None:
     """Do a night; the text that users see is HELP."""
-    from harness.environment import machine_name
     from harness.errors import StoreError
     from harness.nightly import state
     from harness.nightly.environments import parse
     from harness.nightly.night import Wanted, Work, recipe_for
     from harness.nightly.project import Project
+    from harness.records.environment import machine_name
 
     project = Project.read(config)
     wanted = Wanted(

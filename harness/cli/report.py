@@ -84,8 +84,8 @@ def report(
 
 
 def _load(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    from harness.analysis.against import against_baseline
-    from harness.analysis.load import load
+    from harness.frame.against import against_baseline
+    from harness.frame.load import load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

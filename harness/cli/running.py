@@ -13,7 +13,7 @@ from harness.cli.saying import say
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.discovery import Found
+    from harness.declare.discovery import Found
 
 
 def run(
@@ -110,10 +110,13 @@ def run(
     results: options.ResultsTree = Path("results"),
 ) -> None:
     """Measure workloads in processes of their own; a run that was stopped resumes."""
-    from harness import environment, sampling, selection, sweeping, targets
-    from harness.cache import scenarios
+    from harness import targets
     from harness.cli import terminal
     from harness.cli.progress import progress
+    from harness.declare import selection
+    from harness.engine import sweeping
+    from harness.records import environment
+    from harness.stages import sampling, scenarios
 
     _check_on(on, each_machine, wait_for_workers, keep_programs, machine)
     level = sampling.effort(effort)
@@ -193,7 +196,7 @@ def discover(benchmarks: Path, select: list[str]) -> Found:
     Raises:
         UsageError: there is no such folder, no workload in it, or none that fits.
     """
-    from harness import discovery
+    from harness.declare import discovery
 
     found = discovery.discover(benchmarks)
     for place, reason in found.broken.items():

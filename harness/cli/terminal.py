@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from harness.discovery import Found
-from harness.store import store_path
-from harness.sweeping import Context, Outcome
+from harness.declare.discovery import Found
+from harness.declare.workload import enumerate_cases, name_of
+from harness.engine.sweeping import Context, Outcome
+from harness.records.store import store_path
 from harness.targets import Sighting
-from harness.workload import enumerate_cases, name_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,8 +80,8 @@ def print_outcome(outcome: Outcome, context: Context, fleet: bool = False) -> No
     """Say what a sweep did, here or on a fleet, and where to look next."""
     if outcome.problems:
         notes.print(outcome.problems.summary(), markup=False)
-    from harness.analysis import choose
-    from harness.analysis.load import frame_of
+    from harness.frame import choose
+    from harness.frame.load import frame_of
 
     frame = choose.ordinary(frame_of(outcome.records))
     if not frame.empty:
@@ -127,7 +127,7 @@ def print_stages(frame: pd.DataFrame, select: list[str], latest: bool, facts: bo
 
     `facts` adds the table of what was built.
     """
-    from harness.analysis import choose, tables
+    from harness.frame import choose, tables
 
     shown = choose.narrow(choose.ordinary(frame), select, latest)
     for heading, part in choose.by_origin(shown):
@@ -147,7 +147,7 @@ def print_stages(frame: pd.DataFrame, select: list[str], latest: bool, facts: bo
 
 def print_table(frame: pd.DataFrame) -> None:
     """Print one row per case, one column per stage."""
-    from harness.analysis import tables
+    from harness.frame import tables
 
     print_rows(tables.stage_table(frame))
     for line in filter(None, [tables.process_text(frame), *tables.reason_texts(frame)]):

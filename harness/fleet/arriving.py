@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from harness.books import Outcome
+from harness.engine.books import Outcome
+from harness.engine.order import Order
+from harness.engine.unit import CaseRef
 from harness.fleet.collecting import corrected
 from harness.fleet.errand import Kept, Report
 from harness.fleet.jobs import LOSSES, Job, Team
 from harness.fleet.pool import Lost
 from harness.fleet.roster import Roster, Worker
 from harness.fleet.waiting import Waiting
-from harness.order import Order
-from harness.records import Record, decode, to_raw
-from harness.unit import CaseRef
+from harness.records.schema import Record, decode, to_raw
 
 
 @dataclass(eq=False)

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from harness.fleet.pool import Pool
-from harness.records import Record, decode
-from harness.store import Store, store_path
+from harness.records.schema import Record, decode
+from harness.records.store import Store, store_path
 
 
 def corrected(record: Record, offset_ms: int) -> Record:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from harness.records import digest
+from harness.records.schema import digest
 
 LOOK_S = 0.2
 

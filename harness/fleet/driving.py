@@ -12,8 +12,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from harness.books import Outcome, Progress
-from harness.declaration import check
+from harness.declare.check import check
+from harness.declare.workload import Workload
+from harness.engine.books import Outcome, Progress
+from harness.engine.order import Order
+from harness.engine.plan import Context, Options
 from harness.errors import FleetError
 from harness.fleet import spool
 from harness.fleet.arriving import Arrivals, Flight
@@ -22,9 +25,6 @@ from harness.fleet.jobs import Job, Team
 from harness.fleet.pool import Changed, Event, Gone, Pool
 from harness.fleet.roster import Roster, Worker
 from harness.fleet.waiting import Waiting
-from harness.order import Order
-from harness.plan import Context, Options
-from harness.workload import Workload
 
 TICK_S = 0.5
 SHORT_TICK_S = 0.05

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from harness.engine.order import Order
 from harness.fleet.place import Place
-from harness.order import Order
 
 
 class Errand(msgspec.Struct):

@@ -6,13 +6,14 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from harness import __version__, environment
-from harness.environment import Commit
+from harness import __version__
+from harness.declare.workload import Workload
+from harness.engine.unit import Source
 from harness.fleet import sources
 from harness.fleet.place import Place
 from harness.fleet.pool import Pool
-from harness.unit import Source
-from harness.workload import Workload
+from harness.records import environment
+from harness.records.environment import Commit
 
 CLOCK_S = 60
 """A worker whose clock is further off than this is said to be, and its times are corrected."""

@@ -7,13 +7,13 @@ import functools
 import os
 import sys
 
-from harness import environment
+from harness.records import environment
 
 
 def versions() -> dict[str, str]:
-    """Return what :func:`harness.environment.versions` does, found out when it has changed.
+    """Return what :func:`harness.records.environment.versions` does, found out when it has changed.
 
-    So is, then, what else of this machine records say and :func:`harness.environment.identity` is
+    So is, then, what else of this machine records say and `identity` is
     made of.
     """
     return _versions(_stamp())

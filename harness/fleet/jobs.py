@@ -6,9 +6,9 @@ import functools
 from collections import Counter
 from dataclasses import dataclass, field
 
-from harness.books import Books
-from harness.order import Order
-from harness.plan import Share
+from harness.engine.books import Books
+from harness.engine.order import Order
+from harness.engine.plan import Share
 
 LOSSES = 3
 """An order that came to nothing this often is not sent again."""

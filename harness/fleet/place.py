@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
-from harness import __version__, environment, targets
+from harness import __version__, targets
+from harness.engine.unit import Source
 from harness.fleet import gpus, installed, sources, spool
-from harness.unit import Source
+from harness.records import environment
 
 IMPORT_S = 100.0
 """How long a worker's Python may take to import the workloads."""
@@ -45,11 +46,11 @@ class Place(msgspec.Struct, frozen=True):
     """What the machine is called in results."""
     env: str
     identity: str
-    """See :func:`harness.environment.identity`."""
+    """See :func:`harness.records.environment.identity`."""
     harness: str
     versions: dict[str, str]
     hardware: dict[str, Any]
-    """See :func:`harness.environment.host`."""
+    """See :func:`harness.records.environment.host`."""
     accelerators: str
     """The kinds of GPU that the worker may use, as their driver names them; empty without any."""
     gpus: list[str]

@@ -7,13 +7,15 @@ from typing import Any
 
 import msgspec
 
-from harness import __version__, environment, measuring, targets
+from harness import __version__, targets
+from harness.engine import measuring
+from harness.engine.unit import Bye, CaseRef, Source, Unit
 from harness.errors import HarnessError
 from harness.fleet import installed, nanny, sources, spool
 from harness.fleet.device import alone
 from harness.fleet.errand import Errand, Kept, Report, decode_errand, encode_report, encode_said
-from harness.records import Record, encode
-from harness.unit import Bye, CaseRef, Source, Unit
+from harness.records import environment
+from harness.records.schema import Record, encode
 
 _stopped: set[str] = set()
 

@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.books import Books, Name, Outcome, Progress
+from harness.declare.workload import Workload
+from harness.engine.books import Books, Name, Outcome, Progress
+from harness.engine.plan import Context, Host, Options
+from harness.engine.unit import Source, locate
 from harness.errors import FleetError
 from harness.fleet import collecting, fitting
 from harness.fleet.asking import Asking, Found
 from harness.fleet.jobs import Team
 from harness.fleet.place import Place, Question
 from harness.fleet.pool import Pool
-from harness.plan import Context, Host, Options
-from harness.unit import Source, locate
-from harness.workload import Workload
 
 ASIDE = 3
 """A worker that is another one than it said this often is not asked again."""

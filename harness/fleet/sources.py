@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.source import comparison_version_of, version_of
-from harness.unit import Source, load
-from harness.workload import Workload, WorkloadError
+from harness.declare.source import comparison_version_of, version_of
+from harness.declare.workload import Workload, WorkloadError
+from harness.engine.unit import Source, load
 
 
 class Found(msgspec.Struct):

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import StoreError
-from harness.records import Problems, Record, digest, read_file
-from harness.store import Store
+from harness.records.schema import Problems, Record, digest, read_file
+from harness.records.store import Store
 
 LEAST_BYTES = 64 * 2**20
 """A disk with less room than this takes no order: JAX and XLA write there as well."""

@@ -34,9 +34,10 @@ def main() -> None:
 def _answer(wanted: Job, send: Any) -> Message:
     import jax
 
-    from harness import topologies, transforms
-    from harness.raised import describe
-    from harness.workload import WorkloadError
+    from harness.declare import transforms
+    from harness.declare.workload import WorkloadError
+    from harness.records.failure import describe
+    from harness.targets import topologies
 
     steps: list[str] = []
 
@@ -68,10 +69,11 @@ def _answer(wanted: Job, send: Any) -> Message:
 def _build(wanted: Job, topology: Any, begin: Any) -> Message:
     import jax
 
-    from harness import preparing, unit
+    from harness.declare.workload import Case
+    from harness.engine import unit
     from harness.program import reading, text
-    from harness.records import plain_axes
-    from harness.workload import Case
+    from harness.records.schema import plain_axes
+    from harness.stages import preparing
 
     begin("import")
     workload = _load(wanted, unit)
@@ -120,7 +122,7 @@ def _load(wanted: Job, unit: Any) -> Any:
     try:
         return unit.load(source)
     except (AttributeError, FileNotFoundError) as error:
-        from harness.workload import WorkloadError
+        from harness.declare.workload import WorkloadError
 
         raise WorkloadError(f"there is no {source.qualname} in {source.module}: {error}") from None
 

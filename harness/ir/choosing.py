@@ -7,9 +7,17 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from harness import selection, targets
+from harness import targets
+from harness.declare import selection
+from harness.declare.workload import (
+    TRANSFORMS,
+    Case,
+    Workload,
+    enumerate_cases,
+    name_of,
+    skip_reason,
+)
 from harness.errors import UsageError
-from harness.workload import TRANSFORMS, Case, Workload, enumerate_cases, name_of, skip_reason
 
 LISTED = 20
 """A longer list of cases is cut."""
@@ -33,7 +41,7 @@ def one_case(
     Args:
         workload: whose case. A transform or target that it does not list may be asked for.
         choices: `AXIS=VALUE` texts, `transform=` and `target=` among them.
-        transform: one of :data:`harness.workload.TRANSFORMS`; without one, `forward` if the
+        transform: one of :data:`harness.declare.workload.TRANSFORMS`; without one, `forward` if the
             workload has it.
         target: without one, the first of the workload's that this machine has.
 

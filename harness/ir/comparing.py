@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from harness import worktree
+from harness.declare.workload import Case, Workload
 from harness.errors import UsageError
 from harness.ir import building, choosing, recorded
 from harness.program.difference import facts_difference, summary, text_difference
 from harness.program.facts import Facts
-from harness.records import Problems
-from harness.workload import Case, Workload
+from harness.records import worktree
+from harness.records.schema import Problems
 
 KINDS = {
     "case": "case:AXIS=VALUE[,AXIS=VALUE], another case of the workload",

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import selection
-from harness.environment import commit_of
+from harness.declare import selection
+from harness.declare.workload import Case
 from harness.errors import HarnessError, UsageError
 from harness.program import kept
 from harness.program.facts import Facts
-from harness.records import Problems, Record, case_of, read_file
-from harness.workload import Case
+from harness.records.environment import commit_of
+from harness.records.schema import Problems, Record, case_of, read_file
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def pairs(
         repository: a folder in the repository that knows the commits by name.
         commits: revisions, or beginnings of hashes as they stand in the records.
         pattern: a regular expression for the name of the workload, or its very name.
-        choices: `AXIS=VALUE` texts; see :func:`harness.selection.case_filter`.
+        choices: `AXIS=VALUE` texts; see :func:`harness.declare.selection.case_filter`.
         problems: takes what could not be read.
 
     Raises:

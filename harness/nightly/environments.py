@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.environment import existing_env_name
 from harness.errors import HarnessError, UsageError
 from harness.nightly.commands import Runner, last_line
 from harness.nightly.state import Environment, replace
+from harness.records.environment import existing_env_name
 
 INSTALLED, NEWEST, NIGHTLY = "installed", "newest", "nightly"
 

@@ -15,7 +15,7 @@ from harness.errors import HarnessError
 from harness.nightly.commands import Runner, last_line
 from harness.nightly.rows import records_of
 from harness.nightly.state import Book, Environment, Night, Verdicts
-from harness.records import Problems, read_file
+from harness.records.schema import Problems, read_file
 
 DECIDED = (0, 1, 4)
 """Exit codes of `harness compare`: nothing slower, something slower, nothing comparable."""
@@ -94,7 +94,7 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
 
 
 def _difference(before: Path, after: Path) -> str:
-    from harness.analysis.environment_difference import environment_difference
+    from harness.frame.environment_difference import environment_difference
 
     return environment_difference(_environment(before), _environment(after))
 

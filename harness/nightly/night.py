@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import __version__, sampling
+from harness import __version__
 from harness.errors import HarnessError, StoreError, UsageError
 from harness.nightly import environments, judging, probing, rows, summary
 from harness.nightly.commands import Runner, alone, last_line
@@ -18,6 +18,7 @@ from harness.nightly.ending import exit_code, without_places
 from harness.nightly.environments import EnvironmentFailed, Recipe
 from harness.nightly.project import Project, know_machine
 from harness.nightly.state import SCHEMA, Book, Environment, Night, Outcome, replace
+from harness.stages import sampling
 
 OPTIONAL = ("probe", "verdicts", "history", "report")
 """Steps that can be left out."""

@@ -36,7 +36,7 @@ def probe(night: Night, chosen: str, scratch: Path, own: Path, runner: Runner) -
     files = sorted((scratch / night.machine / "aa").glob("*.json"))
     if not files:
         return Outcome("failed", f"harness aa ended with {code}: {last_line(log)}", code)
-    from harness.analysis.verdicts.error_rates import ErrorRates
+    from harness.verdicts.error_rates import ErrorRates
 
     flagged = msgspec.json.decode(files[-1].read_bytes(), type=ErrorRates).flagged
     note = f"{flagged.count} of {flagged.of} rows of identical arms were called different"
@@ -46,8 +46,8 @@ def probe(night: Night, chosen: str, scratch: Path, own: Path, runner: Runner) -
 
 def first_workload(benchmarks: Path) -> str:
     """Return an expression for the first workload: one is enough to see a noisy night."""
-    from harness import discovery
-    from harness.workload import name_of
+    from harness.declare import discovery
+    from harness.declare.workload import name_of
 
     names = sorted(map(name_of, discovery.discover(benchmarks).workloads))
     return f"^{re.escape(names[0])}$" if names else "."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.environment import commit_of
 from harness.errors import UsageError
+from harness.records.environment import commit_of
 
 
 @dataclass(frozen=True)

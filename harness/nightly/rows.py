@@ -6,12 +6,12 @@ import functools
 import warnings
 from pathlib import Path
 
-from harness.asv_call import AsvCall
+from harness.asv.call import AsvCall
+from harness.declare.workload import Case, name_of
 from harness.nightly.project import Project
 from harness.nightly.state import Book, Environment, Night, Rows
-from harness.records import plain_axes
-from harness.store import Store, store_path
-from harness.workload import Case, name_of
+from harness.records.schema import plain_axes
+from harness.records.store import Store, store_path
 
 LISTED = 20
 """So many reasons of failed cases are kept with the night; the records hold all of them."""
@@ -27,8 +27,10 @@ def declared(project: Project, night: Night) -> set[tuple[str, str, str]]:
 
     Modules that cannot be imported declare none; asv then has failed, and says why.
     """
-    from harness import discovery, sampling, sweeping
-    from harness.plan import Plan
+    from harness.declare import discovery
+    from harness.engine import sweeping
+    from harness.engine.plan import Plan
+    from harness.stages import sampling
 
     call = AsvCall(bench=tuple(night.bench))
     context = sweeping.local_context(
@@ -49,8 +51,8 @@ def count(
     found: Environment, wanted: set[tuple[str, str, str]], night: Night, results: Path
 ) -> Rows:
     """Count the rows of one environment."""
-    from harness.analysis.choose import INSTRUMENTS
-    from harness.analysis.load import frame_of
+    from harness.frame.choose import INSTRUMENTS
+    from harness.frame.load import frame_of
 
     rows = Rows(len(wanted), [], 0, 0, 0, 0, {}, {})
     file = records_of(results, night, found.env)

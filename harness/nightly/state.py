@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from harness import environment
 from harness.errors import HarnessError, StoreError, UsageError
+from harness.records import environment
 
 SCHEMA = 1
 """Version of the layout of :class:`Night`."""

@@ -108,7 +108,7 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
 
 
 def _verdict_line(row: Mapping[str, Any]) -> Sequence[str]:
-    from harness.analysis.verdicts.comparing import COLUMNS
+    from harness.verdicts.comparing import COLUMNS
 
     cause = f"{row['cause']}: " if row.get("cause") else ""
     return (
@@ -133,8 +133,8 @@ def _changes(night: Night, own: Path) -> Iterator[str]:
 
 
 def _change_line(row: Mapping[str, Any]) -> Sequence[str]:
-    from harness.analysis.history.change_points import COLUMNS
-    from harness.analysis.history.steps import NEW
+    from harness.verdicts.history.change_points import COLUMNS
+    from harness.verdicts.history.steps import NEW
 
     before, after = (str(row.get(f"commit_{side}") or "")[:8] for side in ("before", "after"))
     new = ", new" if row.get("state") == NEW else ""
@@ -170,7 +170,7 @@ def _failures(night: Night, book: Book) -> Iterator[str]:
 
 def _case(row: Mapping[str, Any], columns: Collection[str]) -> str:
     """Return the case of a row; what is none of the `columns` of its table is an axis."""
-    from harness.analysis.tables import case_text
+    from harness.frame.tables import case_text
 
     axes = {k: v for k, v in row.items() if k not in columns and v is not None}
     about = case_text(
@@ -185,7 +185,7 @@ def _case(row: Mapping[str, Any], columns: Collection[str]) -> str:
 
 
 def _seconds(value: Any) -> str:
-    from harness.analysis.tables import seconds_text
+    from harness.frame.tables import seconds_text
 
     return "" if value is None else seconds_text(float(value))
 

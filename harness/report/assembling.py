@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.machines import shared_names
-from harness.analysis.tables import seconds_text
-from harness.analysis.verdicts import stored_rates
-from harness.analysis.verdicts.error_rates import ErrorRates
+from harness.frame.machines import shared_names
+from harness.frame.tables import seconds_text
 from harness.report.content import Report, Section
 from harness.report.rows import newest, with_cases
 from harness.report.sections import (
@@ -23,6 +21,8 @@ from harness.report.sections import (
     stages,
     verdicts,
 )
+from harness.verdicts import stored_rates
+from harness.verdicts.error_rates import ErrorRates
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.frame.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
 
 MOST_ROWS = 20
 """Rows of a figure that has one per case; the table beside it has the others."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StoreError
-from harness.figures import FONT
+from harness.frame.figures import FONT
 from harness.report.charts import CONFIG
 from harness.report.content import LIST, Figure, Report, Table
 from harness.report.encoding import rounded

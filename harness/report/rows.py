@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.choose import INSTRUMENTS, ORIGIN, ordinary
-from harness.analysis.frame import NO_MOMENT, STAGE_ORDER, axis_columns
-from harness.analysis.history.order import in_order
-from harness.analysis.tables import case_texts
+from harness.frame.choose import INSTRUMENTS, ORIGIN, ordinary
+from harness.frame.frame import NO_MOMENT, STAGE_ORDER, axis_columns
+from harness.frame.tables import case_texts
+from harness.verdicts.history.order import in_order
 
 if TYPE_CHECKING:
     import pandas as pd

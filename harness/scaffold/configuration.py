@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from harness.environment import installed
+from harness.records.environment import installed
 from harness.scaffold.project import Project, load
 from harness.scaffold.templates import render
 

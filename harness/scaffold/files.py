@@ -30,7 +30,7 @@ MERGED = (
 )
 """How git merges results of several clones; the lines of `.gitattributes`."""
 
-SUITE = ("from harness import suite", "suite.install()")
+SUITE = ("from harness.asv import suite", "suite.install()")
 """What makes a folder of benchmarks an asv suite of workloads."""
 
 

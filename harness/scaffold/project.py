@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import git
 from harness.errors import UsageError
+from harness.records import git
 
 CONFIGURATIONS = ("asv.conf.json", "asv.conf.jsonc")
 """The names under which asv 0.6.6 looks for its configuration, in this order."""

@@ -10,13 +10,13 @@ import importlib.util
 import re
 from pathlib import Path
 
-from harness.environment import installed
 from harness.errors import UsageError
+from harness.records.environment import installed
 from harness.targets.target import Target
 
 SUFFIX = ".pbtxt"
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parent / "data"
 
 DEVICES_OF_A_GPU = 2
 """How many devices a described GPU stands for: what `sharded` has on a CPU as well."""

@@ -52,7 +52,7 @@ def _look(target: Target) -> Sighting:
         what = f"{target.compile_only}, compiled for and not run{_other_libtpu(target)}"
         return Sighting(target.name, what, target.devices, lacking)
     if target.name == "cpu":
-        from harness.environment import affinity, host
+        from harness.records.environment import affinity, host
 
         return Sighting("cpu", f"{host()['cpu']}, {affinity()} cores for this process", 1)
     return Sighting(target.name, "", 0, lacking) if lacking else _ask(target)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.analysis.load import frame_of
-from harness.records import digest
+from harness.frame.load import frame_of
+from harness.records.schema import digest
 from tests.analysis.trees import record
 
 _TELLING = ("workload", "axes", "target", "transform", "precision", "scenario", "env", "night")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.comparison import Comparison
 from harness.program.facts import Facts
-from harness.records import Record, StageSamples, digest
+from harness.records.comparison import Comparison
+from harness.records.schema import Record, StageSamples, digest
 from tests.analysis.trees import record
 
 MB = 10**6
@@ -69,7 +69,7 @@ def numpy(slopes_us: list[float], **fields: Any) -> list[Record]:
 
 def ceilings(copy_us: float = 12e3, gemm_us: float = 1e3, **fields: Any) -> list[Record]:
     """Return a copy of 120 MB (10 GB/s by default) and a product of order 1000 (2 Tflop/s)."""
-    fields = {"workload": "harness.baselines.ceilings.Ceilings", **fields}
+    fields = {"workload": "harness.sides.ceilings.Ceilings", **fields}
     precise = {"precision": "ieee", **fields}
     four = {"argument_bytes": 8 * MB, "output_bytes": 4 * MB, **fields.pop("comparison", {})}
     return [

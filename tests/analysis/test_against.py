@@ -3,8 +3,8 @@ import math
 import pytest
 
 import harness
-from harness.analysis.against import NUMBERS
 from harness.errors import UsageError
+from harness.frame.against import NUMBERS
 from harness.program.facts import Facts
 from tests.analysis.comparisons import MB, ceilings, numpy, side, xla
 from tests.analysis.trees import failed, write

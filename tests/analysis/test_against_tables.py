@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import harness
-from harness.analysis.against_tables import notes, tables, to_json, to_markdown
+from harness.frame.against_tables import notes, tables, to_json, to_markdown
 from tests.analysis.comparisons import ceilings, numpy, side, xla
 from tests.analysis.trees import record, write
 
@@ -146,7 +146,7 @@ def test_ratios_and_roofline_are_drawn(results, tmp_path):
 
 def test_rows_without_facts_are_drawn_without_a_roofline(tmp_path):
     pytest.importorskip("vl_convert")
-    from harness.analysis.against_figure import chart
+    from harness.frame.against_figure import chart
 
     records = [*xla(FAST, facts=None), *numpy(SLOW)]
     drawn = chart(harness.against_baseline(records)).to_dict()

@@ -135,7 +135,7 @@ def test_a_malformed_benchmark_costs_itself_and_no_other(tmp_path, packed):
 
 
 def test_a_huge_file_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.analysis.asv_results.MAX_BYTES", 100)
+    monkeypatch.setattr("harness.frame.asv_results.MAX_BYTES", 100)
     write_asv(tmp_path, {"m.time_x": [[1.0]]})
     with pytest.warns(HarnessWarning) as caught:
         frame = harness.load(tmp_path)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harness
-from harness.analysis.record_view import read_records
 from harness.errors import HarnessWarning
-from harness.records import Problems, encode, read_file
+from harness.frame.record_view import read_records
+from harness.records.schema import Problems, encode, read_file
 from tests.analysis.trees import failed, record
 
 WRITTEN = [

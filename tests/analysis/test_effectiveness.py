@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import harness
-from harness.analysis.load import frame_of
 from harness.errors import UsageError
-from harness.records import digest, to_raw
+from harness.frame.load import frame_of
+from harness.records.schema import digest, to_raw
 from tests.analysis.trees import record
 
 COLD = {"compile": [80e6], "first_call": [100e6]}

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import harness
-from harness.analysis.choose import ordinary
-from harness.analysis.load import frame_of
-from harness.analysis.program_facts import COLUMNS
-from harness.analysis.tables import count_text, fact_table, stage_table
+from harness.asv.metrics import FACT_METRICS, UNITS, fact_unit
 from harness.errors import HarnessWarning, UsageError
-from harness.metrics import FACT_METRICS, UNITS, fact_unit
+from harness.frame.choose import ordinary
+from harness.frame.load import frame_of
+from harness.frame.program_facts import COLUMNS
+from harness.frame.tables import count_text, fact_table, stage_table
 from harness.program.facts import TOTALS, Facts
 from tests.analysis.comparisons import numpy, xla
 from tests.analysis.trees import record, write, write_asv

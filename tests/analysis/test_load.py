@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.analysis.frame import COLUMNS
-from harness.analysis.load import frame_of
 from harness.errors import HarnessWarning, UsageError
-from harness.records import SCHEMA, Problems, StageSamples, encode
-from harness.store import Store
+from harness.frame.frame import COLUMNS
+from harness.frame.load import frame_of
+from harness.records.schema import SCHEMA, Problems, StageSamples, encode
+from harness.records.store import Store
 from tests.analysis.trees import COMMIT, failed, record, write, write_asv
 
 
@@ -374,7 +374,7 @@ def test_a_file_with_one_torn_record_is_torn_and_not_foreign(tmp_path):
 
 
 def test_a_line_longer_than_any_record_is_passed_over(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.records.MAX_LINE_BYTES", 4096)
+    monkeypatch.setattr("harness.records.schema.MAX_LINE_BYTES", 4096)
     path = write(tmp_path, record(0))
     with path.open("ab") as handle:
         handle.write(b"x" * 20_000 + b"\n")

@@ -10,14 +10,14 @@ import warnings
 import pandas as pd
 import pytest
 
-from harness.analysis import choose, export
-from harness.analysis.history import history, series
-from harness.analysis.load import frame_of, load
-from harness.analysis.machines import shared_names
-from harness.analysis.verdicts import compare_arms
 from harness.errors import HarnessWarning
-from harness.records import Problems, encode, to_raw
+from harness.frame import choose, export
+from harness.frame.load import frame_of, load
+from harness.frame.machines import shared_names
+from harness.records.schema import Problems, encode, to_raw
 from harness.scaffold.files import MERGED
+from harness.verdicts import compare_arms
+from harness.verdicts.history import history, series
 from tests.analysis.trees import ENV, record, write, write_asv
 from tests.history.trees import nights
 

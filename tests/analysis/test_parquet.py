@@ -7,15 +7,15 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from harness.analysis import axes_text
-from harness.analysis.export import write
-from harness.analysis.frame import COLUMNS
-from harness.analysis.load import load
-from harness.analysis.parquet_layout import MARK
-from harness.analysis.parquet_write import GROUP_ROWS
-from harness.analysis.where import LISTS
 from harness.errors import HarnessWarning, StoreError, UsageError
-from harness.records import to_raw
+from harness.frame import axes_text
+from harness.frame.export import write
+from harness.frame.frame import COLUMNS
+from harness.frame.load import load
+from harness.frame.parquet_layout import MARK
+from harness.frame.parquet_write import GROUP_ROWS
+from harness.frame.where import LISTS
+from harness.records.schema import to_raw
 from tests.analysis import trees
 
 BY = ["machine", "night", "effort", "workload", "stage"]

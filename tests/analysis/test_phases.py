@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.analysis.phases import PHASES
 from harness.errors import UsageError
-from harness.records import to_raw
+from harness.frame.phases import PHASES
+from harness.records.schema import to_raw
 from tests.analysis.cases import HOSTILE, case, frame
 
 ONCE = {"import": 0.3, "backend": 0.1, "first_lower": 0.02, "first_compile": 0.03, "ready": 0.5}

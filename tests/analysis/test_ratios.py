@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from harness.analysis.ratios import ratio_of
+from harness.frame.ratios import ratio_of
 
 
 def test_the_ratio_is_that_of_the_medians_and_lies_in_its_interval():

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from harness.analysis.roofline import break_even, fraction, roofline_s
+from harness.frame.roofline import break_even, fraction, roofline_s
 
 NAN, INF = math.nan, math.inf
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 import harness
+from harness.declare.workload import Workload, spec
 from harness.errors import HarnessWarning, UsageError
-from harness.workload import Workload, spec
 from tests.analysis.cases import HOSTILE, case, frame
 
 

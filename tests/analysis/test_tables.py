@@ -1,8 +1,8 @@
 import pytest
 
-from harness.analysis.load import frame_of
-from harness.analysis.tables import seconds_text, stage_table
-from harness.records import StageSamples
+from harness.frame.load import frame_of
+from harness.frame.tables import seconds_text, stage_table
+from harness.records.schema import StageSamples
 from tests.analysis.trees import failed, record
 
 

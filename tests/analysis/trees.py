@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.records import SCHEMA, Record, StageSamples, digest, to_raw
-from harness.store import Store, store_path
+from harness.records.schema import SCHEMA, Record, StageSamples, digest, to_raw
+from harness.records.store import Store, store_path
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ENV = "existing-py3.11-jax0.10.2"

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.records import Problems, Record, read_file, values_ns
-from harness.store import record_files
+from harness.records.schema import Problems, Record, read_file, values_ns
+from harness.records.store import record_files
 
 MACHINE = "tested"
 PYTHON = ".".join(map(str, sys.version_info[:2]))
@@ -43,7 +43,7 @@ CONFIGURATION: dict[str, Any] = {
 }
 
 INIT = """
-from harness import suite
+from harness.asv import suite
 
 suite.install()
 """

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from harness.analysis.load import load
+from harness.frame.load import load
 from tests.asv.project import SCALE, Project
 
 METRICS = {

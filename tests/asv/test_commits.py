@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from harness.metrics import FACT_METRICS
-from harness.records import STAGES
+from harness.asv.metrics import FACT_METRICS
+from harness.records.schema import STAGES
 from tests.asv.project import MACHINE, Project
 
 READERS = len(STAGES) + len(FACT_METRICS)

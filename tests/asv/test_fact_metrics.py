@@ -4,11 +4,12 @@ import math
 
 import pytest
 
-from harness import Workload, spec, suite
-from harness.asv_call import AsvCall
-from harness.metrics import FACT_METRICS
+from harness import Workload, spec
+from harness.asv import suite
+from harness.asv.call import AsvCall
+from harness.asv.metrics import FACT_METRICS
+from harness.declare.workload import Case, enumerate_cases, name_of
 from harness.program.facts import Facts
-from harness.workload import Case, enumerate_cases, name_of
 from tests.analysis.comparisons import xla
 from tests.analysis.trees import failed, record
 from tests.asv.project import Project

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.metrics import FACT_METRICS
+from harness.asv.metrics import FACT_METRICS
 from tests.asv.project import ENV, JAX, MACHINE, PYTHON, Project, is_na, row
 
 STAGES = {f"track_{stage}" for stage in ("trace", "lower", "compile", "dispatch", "execute")}

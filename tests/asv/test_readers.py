@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from harness.workload import Case
+from harness.declare.workload import Case
 from tests.asv.project import SCALE, Project
 
 READ = """
@@ -47,7 +47,8 @@ def test_importing_the_benchmarks_and_reading_results_wakes_no_backend(tmp_path)
 
 
 def test_installing_twice_attaches_once():
-    from harness import suite, workload
+    from harness.asv import suite
+    from harness.declare import workload
 
     hooks = len(workload.declaration_hooks)
     suite.install()
@@ -73,13 +74,13 @@ def test_installing_twice_attaches_once():
     ],
 )
 def test_the_command_line_of_asv_is_read_as_asv_reads_it(line, expected):
-    from harness.asv_call import AsvCall
+    from harness.asv.call import AsvCall
 
     assert AsvCall.from_arguments(line.split()) == AsvCall(**expected)
 
 
 def test_what_asv_would_not_accept_is_no_call_of_asv(capsys):
-    from harness.asv_call import AsvCall
+    from harness.asv.call import AsvCall
 
     assert AsvCall.from_arguments(["run", "--no-such-option"]) is None
     assert capsys.readouterr().err == ""
@@ -87,7 +88,7 @@ def test_what_asv_would_not_accept_is_no_call_of_asv(capsys):
 
 def test_bench_selects_the_cases_that_asv_will_ask_for():
     from harness import Workload, spec
-    from harness.asv_call import AsvCall
+    from harness.asv.call import AsvCall
 
     class Sized(Workload):
         sweep = {"size": [8, 16]}

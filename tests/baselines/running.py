@@ -2,14 +2,14 @@
 
 import tempfile
 
-from harness import unit
-from harness.baselines import sides
-from harness.baselines.session import Process, Session
-from harness.baselines.visiting import measure
-from harness.board import SIZE, Board
-from harness.records import SCHEMA
-from harness.unit import CaseRef, Done, Source, Unit
-from harness.workload import enumerate_cases
+from harness.declare.workload import enumerate_cases
+from harness.engine import unit
+from harness.engine.board import SIZE, Board
+from harness.engine.unit import CaseRef, Done, Source, Unit
+from harness.records.schema import SCHEMA
+from harness.sides import sides
+from harness.sides.session import Process, Session
+from harness.sides.visiting import measure
 from tests.sweeps import SUITES
 
 

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from harness.baselines.attribution import attribute, summarise
-from harness.baselines.cupy_probe import DRIVER_FILE
-from harness.baselines.device_cache import l2_cache_bytes
+from harness.sides.attribution import attribute, summarise
+from harness.sides.cupy_probe import DRIVER_FILE
+from harness.sides.device_cache import l2_cache_bytes
 
 ROWS = [("exp", 2.0), ("sum", 1.0), ("exp", 1.5), ("sum", 1.0)]
 
@@ -42,7 +42,7 @@ def test_without_a_device_there_is_a_reason_and_the_call_is_not_made():
 
 
 def test_a_process_of_cupy_must_keep_jax_from_the_device():
-    script = "from harness.baselines.attribution import attribute; print(attribute(list))"
+    script = "from harness.sides.attribution import attribute; print(attribute(list))"
     environment = {**os.environ, "JAX_PLATFORMS": "cuda"}
     done = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True

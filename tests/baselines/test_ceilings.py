@@ -6,10 +6,10 @@ import jax
 import numpy as np
 import pytest
 
-from harness.baselines import ceilings
-from harness.baselines.ceilings import Ceilings
-from harness.declaration import check
-from harness.workload import enumerate_cases, make_inputs, skip_reason
+from harness.declare.check import check
+from harness.declare.workload import enumerate_cases, make_inputs, skip_reason
+from harness.sides import ceilings
+from harness.sides.ceilings import Ceilings
 
 
 def chosen(target):

@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from harness import process, starting, targets
-from harness.baselines import planning
-from harness.baselines.ceilings import Ceilings
-from harness.baselines.variables import variables
-from harness.plan import Options, Plan, local_context
-from harness.sampling import effort
-from harness.unit import CaseRef, Done, Source, Unit, locate
+from harness import targets
+from harness.engine import process, starting
+from harness.engine.plan import Options, Plan, local_context
+from harness.engine.unit import CaseRef, Done, Source, Unit, locate
+from harness.sides import planning
+from harness.sides.ceilings import Ceilings
+from harness.sides.variables import variables
+from harness.stages.sampling import effort
 from tests.baselines.running import base, compared, run
 from tests.sweeps import SUITES, sweep
 

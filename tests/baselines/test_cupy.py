@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from harness.baselines import cupy_probe
-from harness.baselines.cupy_cache import cupy_environment
-from harness.baselines.cupy_graph import count_kernel_nodes
-from harness.baselines.cupy_side import CUPY_SIDES, cupy_side
-from harness.baselines.side import Unavailable
-from harness.comparison import BACKENDS
+from harness.records.comparison import BACKENDS
+from harness.sides import cupy_probe
+from harness.sides.cupy_cache import cupy_environment
+from harness.sides.cupy_graph import count_kernel_nodes
+from harness.sides.cupy_side import CUPY_SIDES, cupy_side
+from harness.sides.side import Unavailable
 
 needs_cupy = pytest.mark.skipif(
     importlib.util.find_spec("cupy") is None, reason="CuPy is not installed"
@@ -58,9 +58,9 @@ def test_without_a_driver_every_side_says_so_and_cupy_is_not_even_imported(name)
 
 PRETEND = """
 from pathlib import Path
-from harness.baselines import cupy_probe
-from harness.baselines.cupy_side import cupy_side
-from harness.baselines.side import Unavailable
+from harness.sides import cupy_probe
+from harness.sides.cupy_side import cupy_side
+from harness.sides.side import Unavailable
 cupy_probe.DRIVER_FILE = Path("/")
 try:
     cupy_side("cupy-eager")
@@ -89,7 +89,7 @@ def test_a_cache_folder_that_cannot_be_made_is_named_before_cupy_fails_on_it(tmp
 FAILING = """
 import cupy
 from cupy.cuda.memory import OutOfMemoryError
-from harness.baselines.cupy_probe import explain
+from harness.sides.cupy_probe import explain
 for call in (lambda: cupy.zeros(1), cupy.cuda.nvrtc.getVersion):
     try:
         print(call())
@@ -123,7 +123,7 @@ def test_the_environment_isolates_the_caches_and_says_what_cublas_may_do(tmp_pat
 
 
 COUNTING = """
-from harness.baselines.cupy_cache import count_compiles
+from harness.sides.cupy_cache import count_compiles
 counts = count_compiles()
 from cupy.cuda import compiler
 backend = compiler._kernel_cache_backend
@@ -144,7 +144,7 @@ def test_hits_and_misses_of_the_kernel_cache_are_counted_and_it_still_works(tmp_
 
 FUSING = """
 import cupy, numpy
-from harness.baselines.cupy_fused import fell_back, fuse
+from harness.sides.cupy_fused import fell_back, fuse
 x = numpy.arange(4.0)
 flat = fuse(cupy.fuse, lambda a, b: a * b + 1, (x, x))
 print(flat(x, x).tolist())

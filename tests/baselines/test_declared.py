@@ -3,8 +3,8 @@
 import pytest
 
 from harness import Workload, spec
-from harness.declaration import check
-from harness.workload import WorkloadError
+from harness.declare.check import check
+from harness.declare.workload import WorkloadError
 
 
 def declared(**attributes):

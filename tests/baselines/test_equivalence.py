@@ -5,8 +5,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from harness.baselines import equivalence
-from harness.workload import Case, Workload, spec
+from harness.declare.workload import Case, Workload, spec
+from harness.sides import equivalence
 
 
 def judge(y, r, dtype="float32", inputs=(), precision="", has_products=False):

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from harness.baselines.cupy_probe import DRIVER_FILE
-from harness.baselines.gpu_checks import cupy_checks, jax_checks, ready
-from harness.baselines.gpu_checks.programs import slope
+from harness.sides.cupy_probe import DRIVER_FILE
+from harness.sides.gpu_checks import cupy_checks, jax_checks, ready
+from harness.sides.gpu_checks.programs import slope
 
-runner = importlib.import_module("harness.baselines.gpu_checks.__main__")
+runner = importlib.import_module("harness.sides.gpu_checks.__main__")
 no_driver = pytest.mark.skipif(DRIVER_FILE.exists(), reason="there is a CUDA driver")
 
 

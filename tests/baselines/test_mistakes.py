@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 
-from harness.baselines import case_run, timing
-from harness.baselines.numpy_side import NumpySide
-from harness.baselines.xla_side import XlaDeviceSide, XlaSide
+from harness.sides import case_run, timing
+from harness.sides.numpy_side import NumpySide
+from harness.sides.xla_side import XlaDeviceSide, XlaSide
 from tests.baselines.running import compared, run_one
 
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness import inputs
-from harness.baselines import guards, rotation, sides, threads
-from harness.baselines.namespace import SPECIAL, namespace
-from harness.baselines.side import Unavailable
-from harness.baselines.variables import owned, problems, variables
-from harness.workload import spec
+from harness.declare import inputs
+from harness.declare.workload import spec
+from harness.sides import guards, rotation, sides, threads
+from harness.sides.namespace import SPECIAL, namespace
+from harness.sides.side import Unavailable
+from harness.sides.variables import owned, problems, variables
 
 
 def test_one_thread_sets_every_librarys_variable_and_all_sets_none():
@@ -46,8 +46,8 @@ def test_a_variable_that_is_not_what_was_wanted_and_a_library_loaded_too_early_a
 
 def test_the_worker_verifies_before_it_loads_anything_that_reads_variables():
     script = (
-        "import harness.baselines.worker, harness.unit\n"
-        "from harness.baselines import variables\n"
+        "import harness.sides.worker, harness.engine.unit\n"
+        "from harness.sides import variables\n"
         "print(variables.problems({}))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -64,7 +64,7 @@ def test_planning_a_comparison_loads_neither_jax_nor_numpy(module):
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
 def test_one_thread_means_one_core():
     script = (
-        "import os\nfrom harness.baselines import threads\n"
+        "import os\nfrom harness.sides import threads\n"
         "before = len(os.sched_getaffinity(0))\n"
         "assert threads.pin('all') == [] and len(os.sched_getaffinity(0)) == before\n"
         "assert threads.pin('one') == [] and len(os.sched_getaffinity(0)) == 1\n"

@@ -4,8 +4,8 @@ import gc
 
 import pytest
 
-from harness.baselines import timing
-from harness.baselines.numpy_side import NumpySide
+from harness.sides import timing
+from harness.sides.numpy_side import NumpySide
 
 
 class Scripted(NumpySide):

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.cache.ledger import LedgerError, causes, comparing, jax_internals
-from harness.cache.ledger.events import Book, Component, Parts, read
-from harness.following.programs import BOOTSTRAP
+from harness.cache.ledger import LedgerError, causes, comparing
+from harness.watch.ledger import jax_internals
+from harness.watch.ledger.events import Book, Component, Parts, read
+from harness.watch.programs import BOOTSTRAP
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = jax_internals.version().startswith("0.10.")

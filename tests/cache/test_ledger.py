@@ -12,19 +12,10 @@ import jax
 import numpy as np
 import pytest
 
-from harness.cache.ledger import (
-    LedgerError,
-    following,
-    frame,
-    jax_internals,
-    judging,
-    keys,
-    ledger,
-    read,
-    summarize,
-)
+from harness.cache.ledger import LedgerError, frame, ledger, read, summarize
 from harness.errors import UsageError
-from harness.following import programs
+from harness.watch import programs
+from harness.watch.ledger import following, jax_internals, judging, keys
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness import discovery, unit
 from harness.cache.experiments import recompiles, subjects
 from harness.cache.experiments.children import ChildError
 from harness.cache.experiments.recompiles import Call, Signature, entry_of
+from harness.declare import discovery
+from harness.engine import unit
 from harness.errors import UsageError
 
 SUITES = Path(__file__).parents[1] / "suites"

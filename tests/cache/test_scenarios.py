@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from harness import sweep as measure
-from harness.analysis.effectiveness import cache_effectiveness
-from harness.cache import scenarios
 from harness.errors import UsageError
+from harness.frame.effectiveness import cache_effectiveness
+from harness.stages import scenarios
 from tests.sweeps import sweep, workload
 
 Scale = workload("small", "Scale")
@@ -75,7 +75,7 @@ def test_the_caller_s_own_cache_settings_do_not_reach_a_measurement(tmp_path, mo
 @pytest.mark.parametrize("damage", ["removed", "torn", "planted"])
 def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, monkeypatch, damage):
     # The directory is damaged between the process that fills it and the one that is measured.
-    from harness import measuring
+    from harness.engine import measuring
 
     converse = measuring.converse
 
@@ -101,7 +101,7 @@ def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, m
 
 def test_an_entry_that_holds_another_program_is_noticed(tmp_path, monkeypatch):
     # JAX counts a hit, and would run it.
-    from harness import measuring
+    from harness.engine import measuring
 
     converse = measuring.converse
 
@@ -124,7 +124,7 @@ def test_an_entry_that_holds_another_program_is_noticed(tmp_path, monkeypatch):
 
 
 def test_a_cold_sample_in_a_filled_directory_is_refused(tmp_path, monkeypatch):
-    from harness import measuring
+    from harness.engine import measuring
 
     converse = measuring.converse
     filled = tmp_path / "filled"

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import discovery
 from harness.cache.experiments import sharing, sharing_tables, subjects
 from harness.cache.experiments.sharing import Arrangement, Process, Program, Report, Round
-from harness.cache.ledger import Event, events
+from harness.cache.ledger import Event
+from harness.declare import discovery
 from harness.errors import UsageError
+from harness.watch.ledger import events
 
 ROOT = Path(__file__).resolve().parents[2]
 

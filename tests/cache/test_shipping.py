@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from harness import discovery
 from harness.cache.experiments import shipping, subjects, symbolic
 from harness.cache.experiments.shipping_builder import in_a_line
 from harness.cache.experiments.shipping_results import difference
 from harness.cache.experiments.symbolic_child import NotSymbolic, symbolic_shapes
 from harness.cli.cache import app
+from harness.declare import discovery
 from harness.errors import UsageError
 
 SMALL = Path(__file__).parents[1] / "suites" / "troubled"

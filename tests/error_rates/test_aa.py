@@ -10,14 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 import harness
-from harness.analysis.load import frame_of
-from harness.analysis.verdicts.error_rates import ErrorRates
 from harness.cli import app
-from harness.error_rates import effects, judging, power
-from harness.error_rates.arms import medians_ns, name_of_run
+from harness.engine.sweeping import local_context
 from harness.errors import HarnessWarning, UsageError
-from harness.injection import name
-from harness.sweeping import local_context
+from harness.frame.load import frame_of
+from harness.stages.injection import name
+from harness.verdicts.aa import effects, judging, power
+from harness.verdicts.aa.arms import medians_ns, name_of_run
+from harness.verdicts.error_rates import ErrorRates
 from tests.analysis.trees import record
 from tests.sweeps import SUITES
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import jax
 import pytest
 
-from harness import injection, preparing, sampling, stages
-from harness.injection import Injected, Work, lengthened, measure_work
-from harness.records import values_ns
-from harness.workload import Case, Workload, enumerate_cases, name_of, spec
+from harness.declare.workload import Case, Workload, enumerate_cases, name_of, spec
+from harness.records.schema import values_ns
+from harness.stages import cold_pass as stages
+from harness.stages import injection, preparing, sampling
+from harness.stages.injection import Injected, Work, lengthened, measure_work
 from tests.sweeps import sweep, workload
 
 STAGES = ("trace", "lower", "compile", "dispatch", "execute")

@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from harness import sampling, sweeping
+from harness.engine import sweeping
 from harness.fleet import driving, place, remote, spool
 from harness.fleet.errand import Report, decode_report, encode_errand
 from harness.fleet.pool import Answers, Changed, Lost
+from harness.stages import sampling
 
 
 class Hands:
@@ -62,7 +63,7 @@ class Hands:
             self.events.put(Lost(errand.id, repr(error)))
 
     def machine(self):
-        from harness import environment
+        from harness.records import environment
 
         return environment.machine_name()
 

@@ -13,10 +13,11 @@ import uuid
 from pathlib import Path
 
 import harness
-from harness import sampling, sweeping, unit
+from harness.engine import sweeping, unit
 from harness.fleet import driving
 from harness.fleet.dask_pool import DaskPool
-from harness.store import Store, record_files
+from harness.records.store import Store, record_files
+from harness.stages import sampling
 
 REPOSITORY = Path(harness.__file__).parents[1]
 SUITES = REPOSITORY / "tests" / "suites"
@@ -277,6 +278,8 @@ def measuring(spool: Path) -> list[int]:
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             command = process.cmdline()
-            if "harness.worker" in command and process.environ().get("HARNESS_SPOOL") == str(spool):
+            if "harness.engine.worker" in command and process.environ().get("HARNESS_SPOOL") == str(
+                spool
+            ):
                 found.append(process.pid)
     return found

@@ -3,8 +3,8 @@
 import pytest
 
 from harness.fleet import collecting
-from harness.records import encode
-from harness.store import Store, store_path
+from harness.records.schema import encode
+from harness.records.store import Store, store_path
 from tests.analysis.trees import COMMIT, ENV, record
 
 

@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from harness import environment
 from harness.errors import FleetError
 from harness.fleet import driving, spool, waiting
 from harness.fleet.errand import Kept, Report
 from harness.fleet.pool import Changed, Gone, Lost
-from harness.records import Record, encode, to_raw
-from harness.store import Store, record_files
+from harness.records import environment
+from harness.records.schema import Record, encode, to_raw
+from harness.records.store import Store, record_files
 from tests.fleet.hands import Hands, done, sweep
 from tests.fleet.processes import wait_until
 from tests.sweeps import SUITES, workload

@@ -8,7 +8,7 @@ import pytest
 
 from harness.fleet.dask_pool import DaskPool
 from harness.fleet.pool import Changed
-from harness.store import record_files
+from harness.records.store import record_files
 from tests.fleet.processes import measuring, wait_until
 from tests.performance.fleet_processes import free_port
 
@@ -24,7 +24,7 @@ def alpha(fleet):
 
 def lines(fleet):
     """Return how many times each case of each process was stored."""
-    from harness.records import Problems, read_file
+    from harness.records.schema import Problems, read_file
 
     counts = {}
     problems = Problems()

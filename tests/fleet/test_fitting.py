@@ -6,11 +6,11 @@ import msgspec
 import pytest
 from distributed.config import defaults
 
-from harness import environment
+from harness.engine.unit import locate
 from harness.fleet import fitting, gpus, installed, nanny, place
 from harness.fleet.gpus import Gpu
 from harness.fleet.place import Question
-from harness.unit import locate
+from harness.records import environment
 from tests.sweeps import workload
 
 A, B = Gpu("GPU-aa11", "NVIDIA H200"), Gpu("GPU-bb22", "NVIDIA H200")

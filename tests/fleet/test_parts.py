@@ -6,13 +6,15 @@ import time
 
 import pytest
 
-from harness import environment, sampling, sweeping
-from harness.books import Books, Outcome
+from harness.engine import sweeping
+from harness.engine.books import Books, Outcome
+from harness.engine.unit import WorkloadError, import_file, locate, workload_of
 from harness.errors import HarnessError
 from harness.fleet import device, sources, spool
 from harness.fleet.jobs import Job, Team
 from harness.fleet.waiting import Waiting
-from harness.unit import WorkloadError, import_file, locate, workload_of
+from harness.records import environment
+from harness.stages import sampling
 from tests.sweeps import SUITES, by_axis, sweep, workload
 
 Scale = workload("small", "Scale")

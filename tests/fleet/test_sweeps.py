@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from harness import sampling
 from harness.errors import FleetError
 from harness.fleet import nanny
-from harness.records import STAGES
+from harness.records.schema import STAGES
+from harness.stages import sampling
 from tests.fleet.processes import git
 
 

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.analysis.history import series
-from harness.analysis.history.change_points import COLUMNS
-from harness.analysis.history.points import SERIES
-from harness.analysis.load import frame_of
 from harness.errors import UsageError
+from harness.frame.load import frame_of
 from harness.program.facts import Facts
-from harness.records import to_raw
+from harness.records.schema import to_raw
+from harness.verdicts.history import series
+from harness.verdicts.history.change_points import COLUMNS
+from harness.verdicts.history.points import SERIES
 from tests.history.trees import DAY_MS, FIRST_MS, night_name, night_of, nights, noisy
 from tests.performance.scale_tree import STAGES, synthetic_frame
 

@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from harness.analysis.history import figure, history, series, texts
-from harness.analysis.load import frame_of
 from harness.cli import app
+from harness.frame.load import frame_of
+from harness.verdicts.history import figure, history, series, texts
 from tests.analysis.trees import write
 from tests.history.trees import night_name, nights, noisy
 

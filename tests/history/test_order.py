@@ -2,8 +2,8 @@
 
 import random
 
-from harness.analysis.frame import NO_MOMENT
-from harness.analysis.history.order import in_order, lanes, natural
+from harness.frame.frame import NO_MOMENT
+from harness.verdicts.history.order import in_order, lanes, natural
 
 
 def order(*origins):

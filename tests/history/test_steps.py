@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.analysis.history.steps import CONFIRMED, NEW, _may_hold_a_step, levels, state
+from harness.verdicts.history.steps import CONFIRMED, NEW, _may_hold_a_step, levels, state
 
 EVEN = np.nan
 
@@ -133,5 +133,5 @@ def test_what_is_sorted_out_beforehand_would_not_have_been_a_step(monkeypatch):
     short = [starts(values) for values in cases]
     sorted_out = [values for values in cases if not _may_hold_a_step(values, 0.05)]
     assert len(sorted_out) > 50
-    monkeypatch.setattr("harness.analysis.history.steps._may_hold_a_step", lambda *_: True)
+    monkeypatch.setattr("harness.verdicts.history.steps._may_hold_a_step", lambda *_: True)
     assert [starts(values) for values in cases] == short

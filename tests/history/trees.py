@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.records import Record, digest, to_raw
+from harness.records.schema import Record, digest, to_raw
 from tests.analysis.trees import record
 
 DAY_MS = 86_400_000

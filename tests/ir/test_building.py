@@ -6,8 +6,8 @@ import psutil
 import pytest
 from rich.console import Console
 
-from harness import discovery
 from harness.cli import terminal
+from harness.declare import discovery
 from harness.ir import building, choosing
 from harness.program import explained
 from harness.program.facts import TOTALS, Facts

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import discovery
 from harness.cli import ir as cli_ir
+from harness.declare import discovery
 from harness.errors import UsageError
 from harness.ir import building, choosing, comparing
 from tests.ir import waves

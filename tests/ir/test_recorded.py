@@ -5,12 +5,14 @@ import os
 
 import pytest
 
-from harness import sampling, suite, sweeping
-from harness.environment import Commit
+from harness.asv import suite
+from harness.engine import sweeping
 from harness.errors import StoreError
 from harness.program import kept
 from harness.program.facts import Facts
-from harness.records import Record, to_raw
+from harness.records.environment import Commit
+from harness.records.schema import Record, to_raw
+from harness.stages import sampling
 from tests.ir import waves
 from tests.sweeps import workload
 

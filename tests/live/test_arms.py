@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HarnessError, UsageError
-from harness.live import differing_columns, parse
-from harness.live.arm import link_instrument, prepared
+from harness.verdicts.live import differing_columns, parse
+from harness.verdicts.live.arm import link_instrument, prepared
 
 
 def arm(text):

@@ -7,14 +7,14 @@ import warnings
 
 import pytest
 
-from harness.analysis.load import frame_of
-from harness.analysis.verdicts.compare import comparison_between
-from harness.analysis.verdicts.explaining import explained
-from harness.analysis.verdicts.listing import legend
 from harness.cli import live as cli
 from harness.errors import HarnessError, UsageError
-from harness.live import LiveOptions, run_live
-from harness.sampling import effort
+from harness.frame.load import frame_of
+from harness.stages.sampling import effort
+from harness.verdicts.compare import comparison_between
+from harness.verdicts.explaining import explained
+from harness.verdicts.listing import legend
+from harness.verdicts.live import LiveOptions, run_live
 from tests.repositories import git
 
 BENCHMARK = """

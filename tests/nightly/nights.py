@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.nightly.state import Book, Night
-from harness.records import Problems, read_file
-from harness.store import record_files
+from harness.records.schema import Problems, read_file
+from harness.records.store import record_files
 from tests.asv.project import MACHINE, Project
 
 TINY = """

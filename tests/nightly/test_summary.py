@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from harness.analysis.history import change_points
-from harness.analysis.verdicts import comparing
 from harness.nightly import summary
 from harness.nightly.state import Book, Environment, Outcome
+from harness.verdicts import comparing
+from harness.verdicts.history import change_points
 from tests.nightly.test_state import night, rows, verdicts
 
 ROW = {

@@ -37,9 +37,9 @@ def test_the_check_would_notice_a_file_that_is_missing(built, tmp_path):
     spoilt = tmp_path / wheel.name
     with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(spoilt, "w") as new:
         for each in old.infolist():
-            if each.filename != "harness/data/h200.pbtxt":
+            if each.filename != "harness/targets/data/h200.pbtxt":
                 new.writestr(each, old.read(each))
-    with pytest.raises(BuildError, match=r"differ in harness/data/h200\.pbtxt: see"):
+    with pytest.raises(BuildError, match=r"differ in harness/targets/data/h200\.pbtxt: see"):
         check(source, spoilt)
 
 

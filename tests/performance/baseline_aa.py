@@ -17,8 +17,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from harness import Workload, sampling, spec, sweeping
-from harness.records import Record, value_ns
+from harness import Workload, spec
+from harness.engine import sweeping
+from harness.records.schema import Record, value_ns
+from harness.stages import sampling
 
 TARGET = 0.03
 STAGES = ("slope", "latency")

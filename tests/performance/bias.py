@@ -19,9 +19,11 @@ import time
 
 import jax
 
-from harness import evidence, preparing, sampling, stages
-from harness.inputs import fill
-from harness.workload import Case, Workload, spec
+from harness.declare.inputs import fill
+from harness.declare.workload import Case, Workload, spec
+from harness.stages import cold_pass as stages
+from harness.stages import preparing, sampling
+from harness.watch import evidence
 
 
 class Gelu(Workload):

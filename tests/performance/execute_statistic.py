@@ -42,8 +42,11 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
     """Measure every case in this process."""
     import jax
 
-    from harness import discovery, evidence, preparing, stages
-    from harness.workload import enumerate_cases
+    from harness.declare import discovery
+    from harness.declare.workload import enumerate_cases
+    from harness.stages import cold_pass as stages
+    from harness.stages import preparing
+    from harness.watch import evidence
 
     proof, clock = evidence.Evidence(), time.perf_counter_ns
     cases = []

@@ -34,10 +34,11 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from harness import discovery, preparing
+    from harness.declare import discovery
+    from harness.declare.transforms import NotApplicable
+    from harness.declare.workload import enumerate_cases, name_of
     from harness.program import reading
-    from harness.transforms import NotApplicable
-    from harness.workload import enumerate_cases, name_of
+    from harness.stages import preparing
 
     mesh = Mesh(np.array(built.devices(target)[:1]), ("x",))
     here = NamedSharding(mesh, PartitionSpec())

@@ -16,8 +16,8 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from harness.records import Problems, Record, encode, read_file
-from harness.store import Store, record_files
+from harness.records.schema import Problems, Record, encode, read_file
+from harness.records.store import Store, record_files
 
 ROOT = Path(__file__).resolve().parents[2]
 APPENDED = 1000

@@ -6,8 +6,8 @@ each says that it is one of its own: its HARNESS_MACHINE.
 
 from __future__ import annotations
 
-from harness import environment
 from harness.fleet import place
+from harness.records import environment
 
 
 def dask_setup(worker: object) -> None:

@@ -20,8 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.records import Problems, read_file
-from harness.store import record_files
+from harness.records.schema import Problems, read_file
+from harness.records.store import record_files
 from tests.performance.fleet_processes import Fleet, commit, fleet
 from tests.performance.paired import paired
 

@@ -27,12 +27,14 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from harness import discovery, sampling, sweeping
+from harness.declare import discovery
+from harness.engine import sweeping
 from harness.errors import FleetError
 from harness.fleet import driving
 from harness.fleet.dask_pool import DaskPool
 from harness.fleet.place import Place
 from harness.fleet.pool import Errand, Event, Lost, Report
+from harness.stages import sampling
 from tests.performance.fleet_processes import commit, fleet
 
 TARGET_PER_S = 200

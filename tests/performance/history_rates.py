@@ -11,7 +11,7 @@ import argparse
 
 import numpy as np
 
-from harness.analysis.history.steps import levels
+from harness.verdicts.history.steps import levels
 
 EFFECT = 0.05
 LENGTHS = (4, 6, 8, 10, 15, 30)

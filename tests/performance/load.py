@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from harness.program.facts import TOTALS, Facts
-from harness.records import SCHEMA, STAGES, Record, StageSamples, digest, to_raw
-from harness.store import Store, store_path
+from harness.records.schema import SCHEMA, STAGES, Record, StageSamples, digest, to_raw
+from harness.records.store import Store, store_path
 
 FILES = 1_000
 MACHINES = 4
@@ -57,7 +57,7 @@ ENVIRONMENT = {
 READ = """
 import json, resource, sys, time
 begin = time.perf_counter()
-from harness.analysis.load import load
+from harness.frame.load import load
 imported = time.perf_counter()
 frame = load(sys.argv[1])
 done = time.perf_counter()

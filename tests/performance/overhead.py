@@ -12,7 +12,9 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from harness import discovery, sampling, sweeping
+from harness.declare import discovery
+from harness.engine import sweeping
+from harness.stages import sampling
 
 
 def main() -> None:

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from harness.analysis.export import write
-from harness.analysis.frame import COLUMNS, COUNT, MOMENT, NUMBER, STAGE_ORDER, objects
+from harness.frame.export import write
+from harness.frame.frame import COLUMNS, COUNT, MOMENT, NUMBER, STAGE_ORDER, objects
 from tests.performance.load import ENVIRONMENT
 
 ROWS = 5_000_000
@@ -33,7 +33,7 @@ TARGET_S = 2.0
 READ = """
 import json, resource, sys, time
 begin = time.perf_counter()
-from harness.analysis import load, parquet_read
+from harness.frame import load, parquet_read
 imported, cpu = time.perf_counter(), time.process_time()
 where = {"workload": sys.argv[2]} if sys.argv[2] else None
 frame = load.load(sys.argv[1], where=where)

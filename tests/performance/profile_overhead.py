@@ -125,8 +125,8 @@ def installed() -> dict[str, object]:
     """Return what a profile replaces, and JAX's listeners, as they are now."""
     from jax._src import monitoring
 
-    from harness.cache.ledger import jax_internals as ledger
-    from harness.profiling.recording import jax_points
+    from harness.watch import jax_points
+    from harness.watch.ledger import jax_internals as ledger
 
     found = {f"profile: {role}": at.function for role, at in jax_points.points().items()}
     found |= {f"ledger: {at.name}": at.function for at in ledger.load().points()}

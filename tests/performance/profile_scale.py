@@ -21,8 +21,8 @@ from typing import Literal
 
 import msgspec
 
-from harness.profiling import events
-from harness.profiling.log import Writer
+from harness.watch import events
+from harness.watch.log import Writer
 
 FUNCTIONS, STACKS = 1_000, 2_000
 MS = 1_000_000
@@ -110,7 +110,7 @@ def show(folder: Path) -> None:
 
 def follow(folder: Path) -> None:
     """Print what the live line takes to catch up."""
-    from harness.profiling.live import Following
+    from harness.profiles.live import Following
 
     begin = time.perf_counter()
     following = Following(folder)

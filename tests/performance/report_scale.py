@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.analysis.against import against_baseline
-from harness.records import STAGES
+from harness.frame.against import against_baseline
+from harness.records.schema import STAGES
 from harness.report.assembling import assemble
 from harness.report.page import render
 from tests.report.conftest import start_browser, wait_until

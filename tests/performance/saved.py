@@ -15,7 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.cache.ledger import following, read, summarize
+from harness.cache.ledger import read, summarize
+from harness.watch.ledger import following
 
 PROGRAM = """
 import sys, time

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.analysis.frame import Rows, objects, to_frame
+from harness.frame.frame import Rows, objects, to_frame
 from harness.program.facts import TOTALS
-from harness.sampling import median_interval_ranks
+from harness.stages.sampling import median_interval_ranks
 
 STAGES = {
     **{"trace": 2e-3, "lower": 3e-3, "compile": 40e-3, "load": 5e-3},

@@ -16,8 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import discovery, measuring, sampling, sweeping
-from harness.records import values_ns
+from harness.declare import discovery
+from harness.engine import measuring, sweeping
+from harness.records.schema import values_ns
+from harness.stages import sampling
 
 ONCE = ("import", "backend", "first_lower", "first_compile")
 

@@ -24,8 +24,8 @@ import textwrap
 import time
 from pathlib import Path
 
-from harness.records import Problems, read_file
-from harness.store import record_files
+from harness.records.schema import Problems, read_file
+from harness.records.store import record_files
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -109,7 +109,7 @@ class Execute:
         self.ready(self.x, approximate=approximate).block_until_ready()
 """
 
-INIT = "from harness import suite\nsuite.install()\n"
+INIT = "from harness.asv import suite\nsuite.install()\n"
 
 
 def project(folder: Path, files: dict[str, str], launch: str) -> None:

@@ -15,7 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import discovery, sampling, sweeping
+from harness.declare import discovery
+from harness.engine import sweeping
+from harness.stages import sampling
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -18,7 +18,9 @@ from pathlib import Path
 
 import jax.numpy as jnp
 
-from harness import Workload, measuring, sampling, spec, sweeping
+from harness import Workload, spec
+from harness.engine import measuring, sweeping
+from harness.stages import sampling
 
 DAMAGES = ("none", "none", "none", "removed", "torn", "emptied", "flipped", "garbage", "swapped")
 

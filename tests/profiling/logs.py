@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.profiling import events
-from harness.profiling.log import Writer
-from harness.profiling.model import RUN, Run, read
+from harness.profiles.model import RUN, Run, read
+from harness.watch import events
+from harness.watch.log import Writer
 
 MAIN = 1
 FUNCTION = events.Function(1, "loss", "loss", "/project/train.py", 10, "program")
@@ -87,7 +87,7 @@ def profile_of(folder, *logs, run=None):
 
 def caused(profile, kind="static value", **fields):
     """Give every build but the first of each function a cause, as `decide` would."""
-    from harness.profiling.causes.kinds import Cause
+    from harness.profiles.causes.kinds import Cause
 
     seen = set()
     for built in profile.builds:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.profiling import events
-from harness.profiling.log import Log
-from harness.profiling.model import Process, Profile, Run
+from harness.profiles.model import Process, Profile, Run
+from harness.watch import events
+from harness.watch.log import Log
 
 HOSTILE = ("<script>alert(1)</script>", 'x" onmouseover="alert(2)', "دالة_الخسارة", "<!-- & -->")
 MS = 1_000_000

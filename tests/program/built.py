@@ -27,7 +27,7 @@ TPU = {
     "TPU_WORKER_HOSTNAMES": "localhost",
 }
 
-CONFIG = Path(harness.__file__).parent / "data" / "h200.pbtxt"
+CONFIG = Path(harness.__file__).parent / "targets" / "data" / "h200.pbtxt"
 
 
 def build(target, names=()):

@@ -57,10 +57,10 @@ def test_what_has_no_text_has_no_fingerprint():
 
 SCRIPT = """
 import jax
-from harness import inputs, preparing
+from harness.declare import inputs; from harness.stages import preparing
 from harness.program.text import fingerprint
-from harness.reference import Reference
-from harness.workload import Case
+from harness.stages.reference import Reference
+from harness.declare.workload import Case
 
 prepared = preparing.prepare(Reference, Case())
 jitted = preparing.wrap(prepared)

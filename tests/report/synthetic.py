@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from harness.analysis.frame import COLUMNS, COUNT, NUMBER, OBJECT
-from harness.records import STAGES
+from harness.frame.frame import COLUMNS, COUNT, NUMBER, OBJECT
+from harness.records.schema import STAGES
 
 CACHED = ("load", "first_call", "start")
 HOSTILE = (

@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from harness.analysis.against import against_baseline
+from harness.frame.against import against_baseline
 from harness.report.assembling import assemble
 from harness.report.page import render
 from tests.report.synthetic import frame

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.against import against_baseline
-from harness.analysis.load import load
 from harness.errors import UsageError
+from harness.frame.against import against_baseline
+from harness.frame.load import load
 from harness.report import asv_page, images, writing
 from harness.report.assembling import assemble, error_rates
 from harness.report.content import Column, Table

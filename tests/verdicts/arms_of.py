@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.load import frame_of
-from harness.records import Record, digest, to_raw
-from harness.store import Store, store_path
+from harness.frame.load import frame_of
+from harness.records.schema import Record, digest, to_raw
+from harness.records.store import Store, store_path
 from tests.analysis.trees import COMMIT, record
 
 OTHER = "f" * 40

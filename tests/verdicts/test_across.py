@@ -9,12 +9,12 @@ import re
 
 import pytest
 
-from harness.analysis.load import frame_of
-from harness.analysis.verdicts import compare_arms
-from harness.analysis.verdicts.compare import compare
 from harness.errors import UsageError
-from harness.records import to_raw
-from harness.store import Store, store_path
+from harness.frame.load import frame_of
+from harness.records.schema import to_raw
+from harness.records.store import Store, store_path
+from harness.verdicts import compare_arms
+from harness.verdicts.compare import compare
 from tests.verdicts.arms_of import records
 from tests.verdicts.test_output import compare as command  # noqa: F401
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.analysis.verdicts.arms import differing, resolve
 from harness.errors import UsageError
+from harness.verdicts.arms import differing, resolve
 from tests.analysis.trees import COMMIT
 from tests.verdicts.arms_of import OTHER, arm, tree
 

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from harness.analysis.environment_difference import UNKNOWN, environment_difference
-from harness.analysis.facts_difference import facts_difference
+from harness.frame.environment_difference import UNKNOWN, environment_difference
+from harness.frame.facts_difference import facts_difference
 
 
 def difference(before, after):

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 from harness import cli
-from harness.analysis.verdicts import by_stage, markdown, stored_rates
-from harness.analysis.verdicts.error_rates import Power, Rate
 from harness.errors import HarnessWarning
-from harness.records import encode
-from harness.store import Store, store_path
+from harness.records.schema import encode
+from harness.records.store import Store, store_path
+from harness.verdicts import by_stage, markdown, stored_rates
+from harness.verdicts.error_rates import Power, Rate
 from tests.analysis.trees import COMMIT
 from tests.verdicts.arms_of import OTHER, records, tree
 from tests.verdicts.test_rules import rates_of

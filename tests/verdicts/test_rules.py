@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.load import frame_of
-from harness.analysis.verdicts import compare_arms
-from harness.analysis.verdicts.comparing import COLUMNS, NUMBERS
-from harness.analysis.verdicts.error_rates import SCHEMA, ErrorRates, Noise, Rate
 from harness.errors import UsageError
+from harness.frame.load import frame_of
 from harness.program.facts import Facts
+from harness.verdicts import compare_arms
+from harness.verdicts.comparing import COLUMNS, NUMBERS
+from harness.verdicts.error_rates import SCHEMA, ErrorRates, Noise, Rate
 from tests.analysis.trees import failed, record
 from tests.verdicts.arms_of import arm, records
 

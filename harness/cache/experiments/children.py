@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from harness import targets
-from harness.cache import scenarios
+from harness.declare.workload import Case, Workload
 from harness.errors import HarnessError
-from harness.workload import Case, Workload
+from harness.stages import scenarios
 
 SPAWNED = "HARNESS_SPAWNED_NS"
 """`time.monotonic_ns()` of the parent just before it starts the child. On Linux and macOS that

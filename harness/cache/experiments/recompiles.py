@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness import environment, unit
 from harness.cache.experiments import children, subjects
-from harness.workload import Case, Workload, name_of
+from harness.declare.workload import Case, Workload, name_of
+from harness.engine import unit
+from harness.records import environment
 
 if TYPE_CHECKING:
     import pandas as pd

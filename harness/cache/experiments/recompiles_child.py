@@ -11,10 +11,12 @@ from typing import Any
 import jax
 import msgspec
 
-from harness import evidence, preparing, unit
 from harness.cache.experiments import steps
+from harness.declare.workload import enumerate_cases
+from harness.engine import unit
 from harness.program.text import fingerprint
-from harness.workload import enumerate_cases
+from harness.stages import preparing
+from harness.watch import evidence
 
 
 def main() -> None:

@@ -12,13 +12,15 @@ from pathlib import Path
 
 import msgspec
 
-from harness import environment, unit
-from harness.cache import scenarios
 from harness.cache.experiments import children, subjects
 from harness.cache.experiments.children import Child, ChildError
-from harness.cache.ledger import Event, events
+from harness.cache.ledger import Event
+from harness.declare.workload import Case, Workload, name_of
+from harness.engine import unit
 from harness.errors import UsageError
-from harness.workload import Case, Workload, name_of
+from harness.records import environment
+from harness.stages import scenarios
+from harness.watch.ledger import events
 
 CHILD = "harness.cache.experiments.sharing_child"
 

@@ -12,15 +12,17 @@ import jax
 import msgspec
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from harness import evidence, preparing, unit
 from harness.cache.experiments import sharing
 from harness.cache.ledger import Ledger, LedgerError, ledger
-from harness.workload import enumerate_cases
+from harness.declare.workload import enumerate_cases
+from harness.engine import unit
+from harness.stages import preparing
+from harness.watch import evidence
 
 POLL_S = 0.002
 
 _EVENTS = {"requests": "request", "hits": "hit", "misses": "write"}
-"""What the report calls JAX's events, and what :mod:`harness.evidence` does."""
+"""What the report calls JAX's events, and what :mod:`harness.watch.evidence` does."""
 
 
 def main() -> None:

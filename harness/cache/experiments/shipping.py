@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness import environment, unit
 from harness.cache.experiments import children, subjects
 from harness.cache.experiments.children import ChildError
 from harness.cache.experiments.shipping_results import difference
+from harness.declare.workload import Case, Workload, name_of
+from harness.engine import unit
 from harness.errors import UsageError
-from harness.workload import Case, Workload, name_of
+from harness.records import environment
 
 if TYPE_CHECKING:
     import pandas as pd

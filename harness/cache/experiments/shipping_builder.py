@@ -13,9 +13,11 @@ from typing import Any
 import jax
 import msgspec
 
-from harness import preparing, transforms, unit
 from harness.cache.experiments.shipping_child import plain
-from harness.workload import enumerate_cases
+from harness.declare import transforms
+from harness.declare.workload import enumerate_cases
+from harness.engine import unit
+from harness.stages import preparing
 
 NO_FLATBUFFERS = (
     "the package 'flatbuffers' is not installed, and jax.export needs it to serialise: "

@@ -1,6 +1,6 @@
 """One process of `harness cache ship`: it starts as a program would, by one of the paths.
 
-Like :mod:`harness.worker` it imports as little as it can before JAX.
+Like :mod:`harness.engine.worker` it imports as little as it can before JAX.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def main() -> None:
 
     watch.timed("backend", jax.devices)
     # What the harness needs for itself is left out of the clock, alike for every path.
-    from harness import evidence, preparing, transforms, unit  # noqa: F401
+    from harness.engine import unit  # noqa: F401
+    from harness.watch import evidence
 
     program, static = watch.timed("program", lambda: _PROGRAMS[job["program"]](job))
     data = jax.block_until_ready(_restore(job))
@@ -72,8 +73,8 @@ def _import_jax() -> None:
 def _case(job: dict[str, Any]) -> tuple[Any, Any]:
     import msgspec
 
-    from harness import unit
-    from harness.workload import enumerate_cases
+    from harness.declare.workload import enumerate_cases
+    from harness.engine import unit
 
     workload = unit.load(msgspec.convert(job["source"], unit.Source))
     return workload, list(enumerate_cases(workload))[job["case"]]
@@ -84,8 +85,8 @@ _Program = tuple[Any, dict[str, Any]]
 
 
 def _from_source(job: dict[str, Any]) -> _Program:
-    from harness import preparing
-    from harness.workload import static_arguments
+    from harness.declare.workload import static_arguments
+    from harness.stages import preparing
 
     workload, case = _case(job)
     jitted = preparing.wrap(preparing.Prepared(workload, case, (), (), None, {}, {}))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness import stages
+from harness.stages import cold_pass as stages
 
 STEPS = ("trace", "lower", "compile")
 

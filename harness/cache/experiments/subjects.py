@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness import selection, targets
+from harness import targets
+from harness.declare import selection
+from harness.declare.workload import Case, Workload, enumerate_cases, name_of, skip_reason
 from harness.errors import UsageError
-from harness.workload import Case, Workload, enumerate_cases, name_of, skip_reason
 
 ONE_DEVICE = ("forward", "gradient", "vmap")
 """The transforms whose programs run on one device."""
@@ -19,7 +20,7 @@ def cases_of(
 
     Args:
         workload: whose cases.
-        choices: `AXIS=VALUE` texts; see :func:`harness.selection.case_filter`.
+        choices: `AXIS=VALUE` texts; see :func:`harness.declare.selection.case_filter`.
         target: where the program runs.
 
     Raises:

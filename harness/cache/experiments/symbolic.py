@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness import environment, unit
 from harness.cache.experiments import children, subjects
+from harness.declare.workload import Case, Workload, name_of
+from harness.engine import unit
 from harness.errors import UsageError
-from harness.workload import Case, Workload, name_of
+from harness.records import environment
 
 if TYPE_CHECKING:
     import pandas as pd

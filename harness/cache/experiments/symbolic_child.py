@@ -14,12 +14,14 @@ import jax
 import msgspec
 from jax import export
 
-from harness import evidence, preparing, unit
 from harness.cache.experiments import steps
 from harness.cache.experiments.shipping_builder import NO_FLATBUFFERS, in_a_line, jitted
 from harness.cache.experiments.shipping_child import plain
 from harness.cache.experiments.shipping_results import difference
-from harness.workload import enumerate_cases
+from harness.declare.workload import enumerate_cases
+from harness.engine import unit
+from harness.stages import preparing
+from harness.watch import evidence
 
 SYMBOL = "b"
 

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.cache.ledger import causes, events, keys
-from harness.cache.ledger.events import Book, Component, Event
+from harness.cache.ledger import causes
+from harness.watch.ledger import events, keys
+from harness.watch.ledger.events import Book, Component, Event
 
 Status = Literal["hit", "same key, no hit", "key changed", "only in A", "only in B"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.cache.ledger.events import Event
+from harness.watch.ledger.events import Event
 
 if TYPE_CHECKING:
     import pandas as pd

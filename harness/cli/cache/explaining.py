@@ -29,8 +29,8 @@ def explain(
 ) -> None:
     """Compare two ledgers and print what changed."""
     from harness.cache.ledger import comparing
-    from harness.cache.ledger.events import read
     from harness.cli.terminal import console
+    from harness.watch.ledger.events import read
 
     books = read(a), read(b)
     found = comparing.explain(*books)

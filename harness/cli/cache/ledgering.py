@@ -56,9 +56,9 @@ def ledger(
 ) -> None:
     """Run a program under a ledger, or print what ledgers add up to."""
     from harness.cache import ledger as ledgers
-    from harness.cache.ledger import following
     from harness.cli.terminal import console, notes
-    from harness.following import programs
+    from harness.watch import programs
+    from harness.watch.ledger import following
 
     if frame is not None:  # before the program runs
         if frame.suffix not in (".csv", ".parquet"):

@@ -31,9 +31,9 @@ def recompiles(
     benchmarks: Benchmarks = Path("benchmarks"),
 ) -> None:
     """Which shapes, dtypes and static values force a new executable, and what does each cost?"""
-    from harness import discovery
     from harness.cache.experiments import recompiles as library
     from harness.cache.experiments import subjects
+    from harness.declare import discovery
 
     chosen = discovery.one_workload(workload, benchmarks)
     found = library.recompiles(chosen, subjects.cases_of(chosen, case or [], target))

@@ -32,9 +32,9 @@ def share(
     benchmarks: Benchmarks = Path("benchmarks"),
 ) -> None:
     """Who compiles, waits and writes when processes share a cache (on CPU, in a new directory)?"""
-    from harness import discovery
     from harness.cache.experiments import sharing as library
     from harness.cache.experiments import subjects
+    from harness.declare import discovery
 
     chosen = discovery.one_workload(workload, benchmarks)
     cases = subjects.cases_of(chosen, case or [])

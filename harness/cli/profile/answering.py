@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from harness.profiling.budgets.checking import Checked
-    from harness.profiling.model import Profile
+    from harness.profiles.budgets.checking import Checked
+    from harness.profiles.model import Profile
 
 WIDTH, WIDEST = 100, 120
 """Characters of a line where there is no terminal, and on the widest one."""
@@ -24,7 +24,7 @@ def answer(profile: Profile, console: Console | None = None, below: int = 1) -> 
         console: where it is shown; None for a file.
         below: lines of the screen that something else takes, such as the shell's prompt.
     """
-    from harness.profiling.answer.summary import LINES
+    from harness.profiles.answer.summary import LINES
 
     if console is None or not console.is_terminal:
         return profile.summary(WIDTH)
@@ -40,7 +40,7 @@ def judged(found: Checked) -> Iterator[str]:
 
 def verdict(found: Checked) -> str:
     """Return in a line whether a profile keeps to its budget."""
-    from harness.profiling.texts import counted
+    from harness.profiles.texts import counted
 
     if not found.uses:
         return f"{found.file.path} limits nothing that was built."

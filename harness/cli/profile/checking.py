@@ -11,8 +11,8 @@ from harness.cli.profile import app
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.profiling.budgets.checking import Checked
-    from harness.profiling.model import Profile
+    from harness.profiles.budgets.checking import Checked
+    from harness.profiles.model import Profile
 
 OVER = 1
 MOST_ROWS = 15
@@ -63,10 +63,10 @@ def check(
     if force and write is None:
         raise UsageError("--force belongs to --write FILE.")
     from harness.cli.saying import say
-    from harness.profiling.budgets.checking import checked
-    from harness.profiling.budgets.writing import write as write_budget
-    from harness.profiling.model import read
-    from harness.profiling.texts import counted
+    from harness.profiles.budgets.checking import checked
+    from harness.profiles.budgets.writing import write as write_budget
+    from harness.profiles.model import read
+    from harness.profiles.texts import counted
 
     profile = read(folder)
     for text in _incomplete(profile):
@@ -104,7 +104,7 @@ def _print(found: Checked) -> None:
     from harness.cli.profile.answering import judged, verdict
     from harness.cli.saying import say
     from harness.cli.terminal import console
-    from harness.profiling.budgets.texts import number
+    from harness.profiles.budgets.texts import number
 
     print_lines(list(judged(found)))
     if found.uses:

@@ -13,8 +13,8 @@ from harness.cli.profile import app
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from harness.profiling.comparing import Difference
-    from harness.profiling.comparing.formats import Rows
+    from harness.profiles.comparing import Difference
+    from harness.profiles.comparing.formats import Rows
 
 MOST_ROWS = 30
 
@@ -55,8 +55,8 @@ def diff(
 ) -> None:
     """Compare two profiles; :data:`HELP` is what the command says of itself."""
     from harness.cli.files import open_, write
-    from harness.profiling.comparing import compare, formats
-    from harness.profiling.model import read
+    from harness.profiles.comparing import compare, formats
+    from harness.profiles.model import read
 
     difference = compare(read(a), read(b))
     if format_ is options.Format.markdown:
@@ -78,7 +78,7 @@ def diff(
 
 def _print(difference: Difference, console: Console, every: bool) -> None:
     from harness.cli.cache.printing import shown
-    from harness.profiling.comparing import formats
+    from harness.profiles.comparing import formats
 
     def say(text: str, style: str | None = None) -> None:
         console.print(shown(text), markup=False, emoji=False, soft_wrap=True, style=style)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from harness.profiling.live import Now, State
+    from harness.profiles.live import Now, State
 
 LOOK_EVERY_S = 0.25
 PLAIN_EVERY_S = 10.0
@@ -71,7 +71,7 @@ class Live:
         self.stop()
 
     def _run(self) -> None:
-        from harness.profiling.live import Following
+        from harness.profiles.live import Following
 
         try:
             following = Following(self._folder)

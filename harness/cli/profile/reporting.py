@@ -39,8 +39,8 @@ def report(
 ) -> None:
     """Write the report; :data:`HELP` is what the command says of itself."""
     from harness.errors import UsageError
-    from harness.profiling.model import read
-    from harness.profiling.report.assembling import assemble
+    from harness.profiles.model import read
+    from harness.profiles.report.assembling import assemble
     from harness.report import writing
 
     writing.check()

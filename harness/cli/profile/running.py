@@ -14,8 +14,8 @@ from harness.cli.profile import app
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
-    from harness.profiling.following import Ran
-    from harness.profiling.model import Profile
+    from harness.profiles.model import Profile
+    from harness.watch.following import Ran
 
 OVER_BUDGET = 1
 NO_PROFILE = 4
@@ -78,13 +78,12 @@ def run(
 ) -> None:
     """Run a program and profile it; the text that users see is HELP."""
     from harness.cli.cache.options import check_writable
-    from harness.following import programs
-    from harness.profiling import following
+    from harness.watch import following, programs
 
     # What is wrong with an option is said before the program runs, which may take hours.
     command = programs.command_of(words, following.EXAMPLE)
     if budget is not None:
-        from harness.profiling.budgets import files
+        from harness.profiles.budgets import files
 
         files.read(budget)
     if report is not None:
@@ -117,8 +116,8 @@ def _tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
     """Say what the profile says, on standard error; return the exit code."""
     from harness.cli.profile.answering import answer
     from harness.cli.terminal import notes
-    from harness.following import programs
-    from harness.profiling.model import read
+    from harness.profiles.model import read
+    from harness.watch import programs
 
     if name := programs.signal_of(ran.code):
         _say(f"The program was ended by {name}.")
@@ -159,7 +158,7 @@ def _missed(budget: Path | None, report: Path | None) -> int:
 def _judge(profile: Profile, budget: Path) -> int:
     """Say how a profile keeps to a budget; return the exit code."""
     from harness.cli.profile.answering import judged, verdict
-    from harness.profiling.budgets.checking import checked
+    from harness.profiles.budgets.checking import checked
 
     found = checked(profile, budget)
     _say(*judged(found), *(f"{budget}: {text}" for text in found.stale), verdict(found))

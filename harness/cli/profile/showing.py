@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from harness.profiling.model import Profile
+    from harness.profiles.model import Profile
 
 ROWS = 40
 """Rows of a table that are printed; files have them all."""
@@ -80,7 +80,7 @@ def show(
     ] = None,
 ) -> None:
     """Show a profile; :data:`HELP` is what the command says of itself."""
-    from harness.profiling.model import read
+    from harness.profiles.model import read
 
     if table is None and format_ is not Format.table:
         raise UsageError(
@@ -116,7 +116,7 @@ def _rows(profile: Profile, table: Table, handle: TextIO | None) -> None:
     from rich.console import Console
 
     from harness.cli import terminal
-    from harness.profiling.tables.listing import listed
+    from harness.profiles.tables.listing import listed
 
     console = Console(file=handle, width=200, highlight=False) if handle else terminal.console
     most = ROWS if handle is None else None
@@ -134,7 +134,7 @@ def _print(console: Console, rows: pd.DataFrame) -> None:
     from rich.text import Text
 
     from harness.cli.cache.printing import shown
-    from harness.profiling.tables.listing import LONG, is_number
+    from harness.profiles.tables.listing import LONG, is_number
 
     grid = Grid(box=None, padding=(0, 2, 0, 0))
     for heading in map(str, rows.columns):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.against_figure import corners
-from harness.analysis.against_tables import axis_columns, row_text, rows_of
-from harness.comparison import BACKENDS
-from harness.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.frame.against_figure import corners
+from harness.frame.against_tables import axis_columns, row_text, rows_of
+from harness.frame.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.records.comparison import BACKENDS
 from harness.report import charts
 from harness.report.content import (
     COUNT,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.effectiveness import cache_effectiveness
-from harness.analysis.tables import case_texts
-from harness.figures import GREEN, VERMILLION
+from harness.frame.effectiveness import cache_effectiveness
+from harness.frame.figures import GREEN, VERMILLION
+from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.content import BYTES, RATIO, SECONDS, Column, Figure, Section, Table
 from harness.report.rows import axes_of, machine_picks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.metrics import fact_unit
+from harness.asv.metrics import fact_unit
 from harness.program.facts import TOTALS
 from harness.report import charts
 from harness.report.content import BYTES, COUNT, NUMBER, Column, Figure, Section, Table

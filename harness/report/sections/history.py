@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.frame import axis_columns
-from harness.analysis.history import history, series
-from harness.analysis.history.points import SERIES
-from harness.analysis.tables import case_texts
-from harness.figures import VERMILLION
+from harness.frame.figures import VERMILLION
+from harness.frame.frame import axis_columns
+from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.content import COUNT, LIST, RATIO, SECONDS, Column, Figure, Section, Table
+from harness.verdicts.history import history, series
+from harness.verdicts.history.points import SERIES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +91,7 @@ def label(night: Any, started_at: Any, commit: Any) -> Any:
 
 
 def _changes(found: pd.DataFrame) -> pd.DataFrame:
-    from harness.analysis.history.change_points import COLUMNS
+    from harness.verdicts.history.change_points import COLUMNS
 
     found = found.reset_index(drop=True)
     found["case"] = _names(found, COLUMNS)

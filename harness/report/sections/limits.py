@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.choose import INSTRUMENTS, ORIGIN, ordinary
-from harness.analysis.verdicts.error_rates import ErrorRates, Rate
+from harness.frame.choose import INSTRUMENTS, ORIGIN, ordinary
 from harness.report.content import COUNT, NUMBER, SHARE, TEXT, Column, Section, Table
 from harness.report.rows import origins
+from harness.verdicts.error_rates import ErrorRates, Rate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from harness.analysis.machines import difference, hardware
-from harness.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.frame.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.frame.machines import difference, hardware
 from harness.report import charts
 from harness.report.content import COUNT, RATIO, SECONDS, Column, Figure, Section, Table
 from harness.report.rows import axes_of, plain_case_texts

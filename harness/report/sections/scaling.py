@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.tables import case_text
+from harness.frame.tables import case_text
 from harness.report import charts
 from harness.report.content import NUMBER, SECONDS, Column, Figure, Section, Table
 from harness.report.rows import axes_of, machine_picks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.tables import seconds_text
+from harness.frame.tables import seconds_text
 from harness.report import charts
 from harness.report.content import COUNT, SECONDS, TEXT, Column, Figure, Section, Table
 from harness.report.rows import machine_picks, stages_of

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.choose import ORIGIN
-from harness.analysis.frame import axis_columns
-from harness.analysis.tables import case_texts
-from harness.analysis.verdicts import environments
-from harness.analysis.verdicts.comparing import COLUMNS, compare_arms
-from harness.analysis.verdicts.error_rates import ErrorRates
+from harness.frame.choose import ORIGIN
+from harness.frame.frame import axis_columns
+from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.content import COUNT, NUMBER, RATIO, SECONDS, Column, Figure, Section, Table
 from harness.report.rows import origins
+from harness.verdicts import environments
+from harness.verdicts.comparing import COLUMNS, compare_arms
+from harness.verdicts.error_rates import ErrorRates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def latest(
         rates: what the machines' own A/A measurements say.
 
     Returns:
-        The frame of :func:`harness.analysis.verdicts.comparing.compare_arms`, with `case` as text,
+        The frame of :func:`harness.verdicts.comparing.compare_arms`, with `case` as text,
         those that need a look first.
     """
     import pandas as pd

@@ -5,10 +5,10 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.errors import HarnessError, StoreError, UsageError
-from harness.profiling.budgets.checking import checked
-from harness.profiling.budgets.files import read
-from harness.profiling.budgets.writing import text_of, write
-from harness.profiling.causes.kinds import Cause
+from harness.profiles.budgets.checking import checked
+from harness.profiles.budgets.files import read
+from harness.profiles.budgets.writing import text_of, write
+from harness.profiles.causes.kinds import Cause
 from tests.profiling.comparing.profiles import Made
 
 GOOD = """

@@ -15,7 +15,7 @@ import pytest
 
 import harness
 from harness.errors import UsageError
-from harness.profiling.recording import jax_points
+from harness.watch import jax_points
 
 HOOKED = ("_infer_params", "_resolve_and_lower")
 

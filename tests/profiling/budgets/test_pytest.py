@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-PLUGIN = "harness.profiling.pytest_plugin"
+PLUGIN = "harness.profiles.pytest_plugin"
 
 TESTS = """
 import jax, numpy as np, pytest

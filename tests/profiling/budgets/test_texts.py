@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.profiling.budgets.judging import judge
-from harness.profiling.budgets.limits import Limits
-from harness.profiling.budgets.texts import report, said
-from harness.profiling.causes.kinds import Cause
-from harness.profiling.counting import by_function
+from harness.profiles.budgets.judging import judge
+from harness.profiles.budgets.limits import Limits
+from harness.profiles.budgets.texts import report, said
+from harness.profiles.causes.kinds import Cause
+from harness.profiles.counting import by_function
 from tests.profiling.comparing.profiles import Made
 
 FIRST = Cause("first")

@@ -53,7 +53,7 @@ def result(small: Any) -> dict[str, Any]:
     import jax
 
     import harness
-    from harness.profiling.causes.deciding import decide
+    from harness.profiles.causes.deciding import decide
 
     jax.clear_caches()
     with harness.profile() as profile:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from harness.profiling.causes.deciding import decide
-from harness.profiling.causes.kinds import Cause
-from harness.profiling.model import Profile
+from harness.profiles.causes.deciding import decide
+from harness.profiles.causes.kinds import Cause
+from harness.profiles.model import Profile
 from tests.profiling.causes.lines import STEP_NS, Program
 
 

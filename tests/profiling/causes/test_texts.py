@@ -9,11 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import harness
-from harness.profiling import events
-from harness.profiling.causes.deciding import decide
-from harness.profiling.causes.differences import _context
-from harness.profiling.causes.kinds import Cause
-from harness.profiling.causes.texts import (
+from harness.profiles.causes.deciding import decide
+from harness.profiles.causes.differences import _context
+from harness.profiles.causes.kinds import Cause
+from harness.profiles.causes.texts import (
     ANOTHER_OBJECT,
     another_object,
     around,
@@ -21,9 +20,10 @@ from harness.profiling.causes.texts import (
     short_functions,
     with_article,
 )
-from harness.profiling.causes.trees import tree_differences
-from harness.profiling.log import Log
-from harness.profiling.model import Process, Profile
+from harness.profiles.causes.trees import tree_differences
+from harness.profiles.model import Process, Profile
+from harness.watch import events
+from harness.watch.log import Log
 from tests.profiling.causes.lines import started
 
 Stage = Literal["trace", "lower", "compile"]

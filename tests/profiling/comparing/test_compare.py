@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import harness
 from harness.cli import app
 from harness.errors import HarnessError
-from harness.profiling.causes.kinds import Cause
-from harness.profiling.comparing import compare, formats
-from harness.profiling.events import Program
+from harness.profiles.causes.kinds import Cause
+from harness.profiles.comparing import compare, formats
+from harness.watch.events import Program
 from tests.profiling.comparing.profiles import Made, run_of
 
 STATIC = Cause(

@@ -3,8 +3,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from harness.profiling.comparing import compare
-from harness.profiling.counting import CELL, by_function, place_of
+from harness.profiles.comparing import compare
+from harness.profiles.counting import CELL, by_function, place_of
 from tests.profiling.comparing.profiles import Made
 
 

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.profiling import events, following
-from harness.profiling.model import read
+from harness.profiles.model import read
+from harness.watch import events, following
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND = [sys.executable, "-m", "harness", "profile"]

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import harness
-from harness.profiling import events
-from harness.profiling.log import ProfileError, Writer
-from harness.profiling.recording import process, recording
-from harness.profiling.recording.jax_points import points
+from harness.watch import events, process, recording
+from harness.watch.jax_points import points
+from harness.watch.log import ProfileError, Writer
 
 
 def build(name):

@@ -13,9 +13,8 @@ import pytest
 
 from harness.cli.profile import running
 from harness.errors import UsageError
-from harness.following import programs
-from harness.profiling import following
-from harness.profiling.model import read
+from harness.profiles.model import read
+from harness.watch import following, programs
 from tests.profiling.following.programs import COMMAND, environment, followed, how, profiled
 
 ECHO = """

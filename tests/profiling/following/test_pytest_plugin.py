@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from harness.profiling.model import read
+from harness.profiles.model import read
 from tests.profiling.following.programs import environment
 
-PLUGIN = "harness.profiling.pytest_plugin"
+PLUGIN = "harness.profiles.pytest_plugin"
 TESTS = """
 import jax, numpy as np, pytest
 
@@ -85,8 +85,8 @@ def test_where_it_is_not_asked_for_nothing_is_imported(tmp_path):
     code = (
         "import sys, pytest\n"
         "def test_light():\n"
-        "    assert 'harness.profiling.pytest_plugin' in sys.modules\n"
-        "    heavy = {'jax', 'pandas', 'msgspec', 'harness.profiling.recording'}\n"
+        "    assert 'harness.profiles.pytest_plugin' in sys.modules\n"
+        "    heavy = {'jax', 'pandas', 'msgspec', 'harness.watch'}\n"
         "    assert not heavy & set(sys.modules)\n"
     )
     (tmp_path / "test_light.py").write_text(code)

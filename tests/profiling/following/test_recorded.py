@@ -7,11 +7,10 @@ import subprocess
 import sys
 import threading
 
-from harness.cache.ledger import following as ledger
 from harness.cache.ledger import read as read_ledger
-from harness.following import programs
-from harness.profiling import events, following
-from harness.profiling.model import read
+from harness.profiles.model import read
+from harness.watch import events, following, programs
+from harness.watch.ledger import following as ledger
 from tests.profiling.following.programs import COMMAND, built, environment, followed, how
 
 HOSTILE = """

@@ -9,9 +9,9 @@ import types
 import weakref
 from collections import Counter
 
-from harness.profiling.recording import sampler as sampling
-from harness.profiling.recording.opened import Open
-from harness.profiling.recording.sampler import Sampler
+from harness.watch import sampler as sampling
+from harness.watch.opened import Open
+from harness.watch.sampler import Sampler
 
 
 class Recorder:

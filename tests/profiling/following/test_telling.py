@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from harness.cli.profile import answering, app, running
 from harness.errors import UsageError
-from harness.profiling.causes.kinds import Cause
-from harness.profiling.following import Ran
-from harness.profiling.model import read
+from harness.profiles.causes.kinds import Cause
+from harness.profiles.model import read
 from harness.report import writing
+from harness.watch.following import Ran
 from tests.profiling.comparing.profiles import Made
 
 BUDGET = '[default]\nmax_compiles = 2\n[functions."train.py:gone"]\nmax_compiles = 1\n'

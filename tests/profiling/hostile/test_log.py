@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from harness.profiling import events, log
-from harness.profiling.log import ProfileError, Writer, read_folder
-from harness.profiling.recording import process
+from harness.watch import events, log, process
+from harness.watch.log import ProfileError, Writer, read_folder
 
 STARTED = events.Started(1, 7, 1, "host", "context", ("p.py",), "/", "3.13", 1.0, 5, 4, 2, 1)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.profiling import events, live, log
-from harness.profiling.live import Following
+from harness.profiles import live
+from harness.profiles.live import Following
+from harness.watch import events, log
 
 S = 1_000_000_000
 HOST = socket.gethostname()

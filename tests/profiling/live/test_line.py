@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 from harness.cli.profile import live as line
-from harness.profiling import events, log
-from harness.profiling.live import Now, State, Tally
+from harness.profiles.live import Now, State, Tally
+from harness.watch import events, log
 
 S = 1_000_000_000
 NOW = Now("loss", "train.py:88", "compile", 58 * S, 3, 42)
@@ -164,7 +164,7 @@ PROGRAM = """
 import os, sys, time
 from pathlib import Path
 from harness.cli.profile.live import Live
-from harness.profiling import events, log
+from harness.watch import events, log
 folder = Path(sys.argv[1])
 with Live(folder):
     print("Your name? ", end="", flush=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import harness
-from harness.profiling.events import Line
-from harness.profiling.model import Built, Profile
+from harness.profiles.model import Built, Profile
+from harness.watch.events import Line
 
 
 def profiled(run: Callable[[], Any]) -> Profile:

@@ -14,9 +14,9 @@ import pytest
 from jax.experimental.layout import Format, Layout
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from harness.profiling.events import Leaf, Static
-from harness.profiling.recording import statics
-from harness.profiling.recording.identity import MOST_KEPT, Numbers
+from harness.watch import statics
+from harness.watch.events import Leaf, Static
+from harness.watch.identity import MOST_KEPT, Numbers
 from tests.profiling.recording.recorded import builds
 
 X = np.ones(3, np.float32)

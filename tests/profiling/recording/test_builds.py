@@ -16,8 +16,7 @@ import pytest
 from jax.sharding import Mesh, PartitionSpec
 
 import harness
-from harness.profiling import events
-from harness.profiling.recording import call_sites
+from harness.watch import call_sites, events
 from tests.profiling.recording.recorded import builds, lines, named, profiled, times
 
 X = np.ones(3, np.float32)

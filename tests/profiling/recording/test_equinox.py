@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.profiling.recording.equinox import call_of
+from harness.watch.equinox import call_of
 
 WRAPPED = """
 def fun_wrapped(dynamic_donate, dynamic_nodonate, static):

@@ -16,12 +16,11 @@ import pytest
 
 import harness
 import harness.errors
-from harness.cache.ledger import jax_internals
-from harness.profiling import events
-from harness.profiling.recording import call_sites, describing, jax_points, watching
-from harness.profiling.recording.hooks import Hooks
-from harness.profiling.recording.opened import Open
-from harness.profiling.recording.recorder import Recorder
+from harness.watch import call_sites, describing, events, jax_points, watching
+from harness.watch.hooks import Hooks
+from harness.watch.ledger import jax_internals
+from harness.watch.opened import Open
+from harness.watch.recorder import Recorder
 from tests.profiling.recording.recorded import builds, lines, named, profiled
 
 X = np.ones(3, np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.profiling.report.assembling import assemble
+from harness.profiles.report.assembling import assemble
 from harness.report.page import render
 from tests.profiling import synthetic
 from tests.report.conftest import chromium as chromium

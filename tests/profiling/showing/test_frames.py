@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 import harness
 from harness.cli.profile import app, showing
 from harness.errors import UsageError
-from harness.profiling import events
-from harness.profiling.tables import build_rows
-from harness.profiling.tables.frames import TABLES
-from harness.profiling.tables.listing import listed
+from harness.profiles.tables import build_rows
+from harness.profiles.tables.frames import TABLES
+from harness.profiles.tables.listing import listed
+from harness.watch import events
 from tests.profiling.logs import (
     MAIN,
     build,
@@ -163,7 +163,7 @@ def shown(*arguments):
 @pytest.fixture
 def causes_given(monkeypatch):
     """The command reads the folder anew: what it reads is given causes."""
-    from harness.profiling import model
+    from harness.profiles import model
 
     read = model.read
     monkeypatch.setattr(model, "read", lambda folder: caused(read(folder), argument="n"))
@@ -231,7 +231,7 @@ def test_show_writes_files(recorded, tmp_path):
 
 def test_show_says_what_is_wrong(tmp_path):
     (tmp_path / "none").mkdir()
-    from harness.profiling.log import ProfileError
+    from harness.watch.log import ProfileError
 
     for folder, text in ((tmp_path / "none", "holds no profile"), (tmp_path / "x", "is no folder")):
         done = shown(folder)

@@ -5,11 +5,12 @@ import time
 import msgspec
 import pytest
 
-from harness.profiling import events, texts
-from harness.profiling.answer.findings import findings
-from harness.profiling.answer.summary import LINES
-from harness.profiling.causes.kinds import Cause
-from harness.profiling.model import Profile
+from harness.profiles import texts
+from harness.profiles.answer.findings import findings
+from harness.profiles.answer.summary import LINES
+from harness.profiles.causes.kinds import Cause
+from harness.profiles.model import Profile
+from harness.watch import events
 from tests.profiling.logs import (
     MAIN,
     build,
@@ -203,7 +204,7 @@ def test_what_is_wrong_with_the_logs_is_told(tmp_path):
     profile_of(tmp_path, [started(), *compiled(2)], [started(pid=8), *compiled(1), end])
     (log,) = list(tmp_path.glob("*-1.jsonl"))
     log.write_bytes(log.read_bytes() + b'{"event":"bui')
-    from harness.profiling.model import read
+    from harness.profiles.model import read
 
     profile = caused(read(tmp_path), "unexplained")
     text = text_of(profile)

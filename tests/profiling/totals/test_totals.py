@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from harness.profiling import events
-from harness.profiling.totals.adding import totals
-from harness.profiling.totals.intervals import share
-from harness.profiling.totals.parts import PARTS
+from harness.profiles.totals.adding import totals
+from harness.profiles.totals.intervals import share
+from harness.profiles.totals.parts import PARTS
+from harness.watch import events
 from tests.profiling.logs import MAIN, build, ended, ns, profile_of, request, samples, started
 
 

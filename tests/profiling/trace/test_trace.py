@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from harness.errors import StoreError
-from harness.profiling import events, model
-from harness.profiling.trace import tracks
-from harness.profiling.trace import writing as trace
-from harness.profiling.trace.nesting import Piece, nested
+from harness.profiles import model
+from harness.profiles.trace import tracks
+from harness.profiles.trace import writing as trace
+from harness.profiles.trace.nesting import Piece, nested
+from harness.watch import events
 from tests.profiling import synthetic
 
 PHASES = {"X", "i", "C", "M"}

@@ -1,0 +1,221 @@
+"""The asv adapter: gives every workload what asv looks for in a benchmark class.
+
+Measuring happens once per workload, in `setup_cache`; the `track_*` readers only look up, wake no
+JAX backend, and cost milliseconds each. What asv keeps is one value per process.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import linecache
+import os
+import tempfile
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness import targets
+from harness.asv.answers import Answer
+from harness.asv.answers import answers as answers
+from harness.asv.call import AsvCall, Project, asv_call, case_metrics, end_with, process_metrics
+from harness.asv.metrics import UNITS
+from harness.declare.check import check
+from harness.declare.source import NO_SOURCE, source_of, version_of
+from harness.declare.workload import (
+    Case,
+    Workload,
+    WorkloadError,
+    declaration_hooks,
+    name_of,
+)
+from harness.records import environment
+from harness.records.environment import Commit, commit_of, env_name, machine_name
+from harness.records.schema import PROCESS_STAGES
+from harness.stages import sampling
+
+SETUP_TIMEOUT_S = 7 * 24 * 3600
+"""asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
+
+
+class MeasurementFailed(Exception):
+    """Shown by asv as "failed"; `asv run -e` prints the reason."""
+
+
+def install() -> None:
+    """Make every workload declared from now on a benchmark that asv discovers."""
+    if attach not in declaration_hooks:
+        declaration_hooks.append(attach)
+
+
+def attach(workload: type[Workload]) -> None:
+    """Give one workload its `track_*` readers, or one reader that says how it is wrong."""
+    if inspect.isabstract(workload):
+        return
+    try:
+        check(workload)
+    except WorkloadError as error:
+        _attach_error(workload, str(error))
+        return
+    setup_cache = _setup_cache(workload)
+    # Once for all readers: finding a class in its file takes milliseconds.
+    version, source = version_of(workload), source_of(workload)
+    for stage in case_metrics(workload) + process_metrics(workload):
+        reader = _reader(stage)
+        parametrised = stage not in PROCESS_STAGES
+        axes: dict[str, Any] = {}
+        if parametrised:
+            axes = coordinate_axes(workload)
+        reader.__dict__.update(
+            unit=UNITS.get(stage, "seconds"),
+            type="track" if stage in UNITS else "time",
+            # asv's own name, said outright: imported into another module, it is the same benchmark.
+            benchmark_name=f"{name_of(workload)}.track_{stage}",
+            version=version,
+            params=[list(values) for values in axes.values()],
+            param_names=list(axes),
+            pretty_source=source,
+            setup_cache=setup_cache,
+        )
+        reader.__qualname__ = f"{workload.__qualname__}.track_{stage}"
+        reader.__module__ = workload.__module__
+        setattr(workload, f"track_{stage}", reader)
+
+
+def coordinate_axes(workload: type[Workload]) -> dict[str, Any]:
+    """Return the values of each coordinate of a workload's cases, in the order of its cases."""
+    precision = {"precision": workload.precisions} if workload.precisions else {}
+    return {
+        **workload.sweep,
+        **precision,
+        "transform": workload.transforms,
+        "target": workload.targets,
+    }
+
+
+def _attach_error(workload: type[Workload], text: str) -> None:
+    def track_declaration(self: Any) -> None:
+        raise WorkloadError(text)
+
+    track_declaration.__module__ = workload.__module__
+    workload.track_declaration = track_declaration  # type: ignore[attr-defined]
+
+
+def _reader(stage: str) -> Callable[..., Any]:
+    def track(self: Workload, answers: Answer, *params: Any) -> Any:
+        return look_up(type(self), answers, stage, params)
+
+    track.__name__ = f"track_{stage}"
+    return track
+
+
+def look_up(workload: type[Workload], answers: Answer, stage: str, params: tuple[Any, ...]) -> Any:
+    """Return asv's result for one stage of one case: `{"samples": [seconds], "number": 1}`.
+
+    Raises:
+        SkipNotImplemented: there is nothing to measure here; asv shows "n/a".
+        MeasurementFailed: with the reason.
+    """
+    # A plain NotImplementedError in a benchmark's body is a failure for asv_runner 0.3.
+    from asv_runner.benchmarks.mark import SkipNotImplemented
+
+    case = case_at(workload, params)
+    found = answers["cases"].get(case.id) if params else answers["process"]
+    if found is None:
+        lacking = targets.find(case.target).lacking()
+        raise SkipNotImplemented(lacking or f"{case.id} was not measured")
+    answer = found.get(stage, {"skip": f"no stage {stage} here"})
+    if "skip" in answer:
+        raise SkipNotImplemented(answer["skip"])
+    if "fail" in answer:
+        raise MeasurementFailed(answer["fail"])
+    return answer
+
+
+def case_at(workload: type[Workload], params: tuple[Any, ...]) -> Case:
+    """Return the case that asv means by the values of its parameters."""
+    if not params:
+        return Case()
+    *values, transform, target = params
+    precision = values.pop() if workload.precisions else ""
+    return Case(dict(zip(workload.sweep, values, strict=True)), transform, target, precision)
+
+
+# Where asv finds it
+
+
+_lines = itertools.count(1)
+
+
+def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
+    """Return a `setup_cache` of this workload's own.
+
+    asv identifies one by module and line, and `inspect` walks up from that line to the nearest
+    `def` (Python 3.11 and 3.12), so that one inherited or made here would hand every workload the
+    numbers of the first. Each gets a page of its own in `linecache`, whose one `def` stands at the
+    line of the workload's class.
+    """
+
+    def setup_cache() -> Answer:
+        return measure(workload)
+
+    try:
+        line = inspect.getsourcelines(workload)[1]
+    except NO_SOURCE:
+        line = 1_000_000 + next(_lines)  # made by `type`: no line of its own, but asv wants one
+    page = f"<harness {workload.__module__}.{workload.__qualname__}>"
+    text = [*["\n"] * (line - 1), f"def setup_cache():  # measures {name_of(workload)}\n"]
+    linecache.cache[page] = (sum(map(len, text)), None, text, page)
+    code = setup_cache.__code__.replace(co_filename=page, co_firstlineno=line)
+    own = types.FunctionType(
+        code, setup_cache.__globals__, "setup_cache", None, setup_cache.__closure__
+    )
+    own.__module__ = workload.__module__
+    own.__dict__["timeout"] = SETUP_TIMEOUT_S
+    return own
+
+
+def measure(workload: type[Workload]) -> Answer:
+    """Measure every case that asv asked for, unless that is done already; return the answers."""
+    from harness.engine import sweeping  # a process that only measures needs none of it
+
+    call, asv = asv_call()
+    if asv is not None:
+        end_with(asv)
+    home = Path(inspect.getsourcefile(workload) or ".").resolve().parent
+    # asv works in the folder of its configuration.
+    folders = [home, *home.parents] if asv is None else [Path(asv.cwd())]
+    names = [Path(call.config).name] if call.config else []
+    project = Project.find(folders, names) or Project(home.parent / "results", home)
+    with tempfile.TemporaryDirectory(prefix="harness-") as nowhere:
+        results = Path(os.environ.get("HARNESS_RESULTS") or project.results)
+        if call.dry_run:
+            results = Path(nowhere)
+        effort = os.environ.get("HARNESS_EFFORT") or ("quick" if call.quick else "default")
+        options = sweeping.Options(
+            sampling.effort(effort),
+            keep=functools.partial(call.selects, workload),
+            fresh=_wanted("HARNESS_FRESH"),
+            keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
+        )
+        context = sweeping.Context(
+            results,
+            call.machine or machine_name(),
+            env_name(),
+            _commit(call, project),
+            environment.night(os.environ.get("HARNESS_NIGHT", "")),
+        )
+        return answers(workload, sweeping.sweep([workload], context, options).records)
+
+
+def _wanted(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in ("", "0")
+
+
+def _commit(call: AsvCall, project: Project) -> Commit:
+    built = os.environ.get("ASV_COMMIT")  # set in the environments that asv makes
+    head = commit_of(project.repo, exclude=project.results)
+    found = commit_of(project.repo, built or call.commit or "HEAD")
+    return head if found.hash == head.hash else found if found.hash else Commit(built or "")

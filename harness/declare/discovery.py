@@ -1,0 +1,109 @@
+"""Find the workloads of a folder of benchmarks."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.declare.check import check
+from harness.declare.workload import Workload, WorkloadError, name_of
+from harness.engine.unit import import_file
+from harness.errors import UsageError
+
+
+@dataclass
+class Found:
+    """The workloads of a folder, and what of it cannot be used."""
+
+    workloads: list[type[Workload]] = field(default_factory=list)
+    broken: dict[str, str] = field(default_factory=dict)
+    """A file that cannot be imported or a workload that is declared wrongly, to the reason."""
+
+
+def discover(folder: Path) -> Found:
+    """Import every module below `folder` and return the workloads that are defined there.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    folder = folder.resolve()
+    if not folder.is_dir():
+        raise UsageError(
+            f"There is no folder of benchmarks at {folder}. Go to your project, or name the folder "
+            "with --benchmarks."
+        )
+    found = Found()
+    for file in sorted(folder.rglob("*.py")):
+        parts = file.relative_to(folder.parent).with_suffix("").parts
+        if any(part.startswith((".", "_")) for part in parts if part != "__init__"):
+            continue
+        if parts[-1] == "__init__":
+            parts = parts[:-1]
+        module_name = ".".join(parts)
+        try:
+            module = import_file(module_name, file)
+        except (Exception, SystemExit) as error:  # a user's module may even exit
+            place = str(file.relative_to(folder))
+            found.broken[place] = f"importing it raised {type(error).__name__}: {error}."
+            continue
+        for value in vars(module).values():
+            if (
+                inspect.isclass(value)
+                and issubclass(value, Workload)
+                and not inspect.isabstract(value)
+                and value.__module__ == module_name
+                and value not in found.workloads  # a class may have two names
+            ):
+                try:
+                    check(value)
+                except WorkloadError as error:
+                    found.broken[name_of(value)] = str(error)
+                else:
+                    found.workloads.append(value)
+    return found
+
+
+def select(workloads: Sequence[type[Workload]], patterns: Sequence[str]) -> list[type[Workload]]:
+    """Return the workloads whose name matches any of the regular expressions (all, without any).
+
+    Raises:
+        UsageError: an expression is wrong, or matches nothing; the names are listed.
+    """
+    if not patterns:
+        return list(workloads)
+    chosen: list[type[Workload]] = []
+    for pattern in patterns:
+        try:
+            matches = [w for w in workloads if re.search(pattern, name_of(w))]
+        except re.error as error:
+            raise UsageError(f"{pattern!r} is no regular expression: {error}.") from None
+        if not matches:
+            names = ", ".join(name_of(w) for w in workloads) or "none at all"
+            raise UsageError(f"No workload matches {pattern!r}. There are: {names}.")
+        chosen += [w for w in matches if w not in chosen]
+    return chosen
+
+
+def one_workload(pattern: str, benchmarks: Path) -> type[Workload]:
+    """Return the workload whose name matches, or is.
+
+    Raises:
+        UsageError: none matches, or several do; the names are listed, and the files that could
+            not be used.
+    """
+    found = discover(benchmarks)
+    try:
+        chosen = select(found.workloads, [pattern])
+    except UsageError as error:
+        broken = "".join(f" {place}: {reason}" for place, reason in found.broken.items())
+        raise UsageError(f"{error}{broken}") from None
+    exact = [w for w in chosen if pattern in (name_of(w), w.__qualname__)]
+    if len(exact) == 1:
+        return exact[0]
+    if len(chosen) > 1:
+        names = ", ".join(name_of(w) for w in chosen)
+        raise UsageError(f"{pattern!r} matches {len(chosen)} workloads; name one of {names}.")
+    return chosen[0]

@@ -1,0 +1,1 @@
+"""From a plan to records: jobs, processes that measure, and what they report."""

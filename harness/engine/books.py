@@ -1,0 +1,275 @@
+"""What a sweep has and lacks: the records from before, those of now, and what went wrong."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from harness.declare.workload import Case, Workload, name_of
+from harness.engine.order import Order, Writer
+from harness.engine.plan import Context, Options, Plan, Share
+from harness.engine.unit import Bye, CaseRef
+from harness.program import kept
+from harness.records.schema import Problems, Record, to_raw, values_ns
+from harness.stages import sampling
+
+MAX_FAILURES = 2
+"""A case that failed in this many processes is left alone: it is a defect, not an accident."""
+
+INSTRUMENTS = ("process", "reference")
+"""What a process measures of itself."""
+
+
+@dataclass
+class Progress:
+    """What a sweep is at: told after every message of a measuring process."""
+
+    workload: str
+    case: str
+    stage: str
+    process: int
+    done: int
+    total: int
+    record: Record | None = None
+    """A record that was just stored."""
+    machine: str = ""
+    """Which of several machines measures; empty where there is one."""
+
+
+@dataclass
+class Outcome:
+    """What a sweep did."""
+
+    records: list[Record] = field(default_factory=list)
+    """Every record that answers for what was asked, measured now or before."""
+    measured: int = 0
+    reused: int = 0
+    failed: list[Record] = field(default_factory=list)
+    wide: list[str] = field(default_factory=list)
+    """Cases whose interval stayed too wide when `thorough` reached its limit."""
+    problems: Problems = field(default_factory=Problems)
+    timed_ns: float = 0.0
+    wall_ns: float = 0.0
+
+    @property
+    def retried(self) -> list[Record]:
+        """The records of cases that a fleet had to begin more than once."""
+        return [r for r in self.records if r.retries and r.workload not in INSTRUMENTS]
+
+
+class Name(NamedTuple):
+    """What a sweep is called, and what its orders of visits are drawn from."""
+
+    name: str
+    seed: int
+
+    @classmethod
+    def of(cls, options: Options) -> Name:
+        """Name a sweep after now."""
+        seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(31)
+        return cls(f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{seed}", seed)
+
+
+class Books:
+    """The books of one machine's part of a sweep: what to measure next, and what became of it."""
+
+    def __init__(
+        self,
+        workloads: Sequence[type[Workload]],
+        context: Context,
+        options: Options,
+        on_progress: Callable[[Progress], None],
+        outcome: Outcome,
+        sweep: Name | None = None,
+    ) -> None:
+        self.options = options
+        self.on_progress = on_progress
+        self.outcome = outcome
+        self.store = context.store
+        self.store.open()
+        sweep = sweep or Name.of(options)
+        programs = None
+        if options.keep_programs:
+            programs = kept.folder_of(context.results.resolve(), context.machine)
+            kept.open_folder(programs)
+        self.known_bytes = self.store.size()
+        """How much of the store has been read, or was written here."""
+        known = self.store.read(outcome.problems)
+        self.before = {(r.key, r.replicate): r for r in known}
+        self.now: dict[tuple[str, str], Record] = {}
+        self.failures: dict[str, int] = {}
+        """By the key of a case: how many processes failed at it."""
+        plan = Plan(workloads, context, options)
+        self.writer = Writer(plan, sweep.name, sweep.seed, programs)
+        self.shares = plan.shares
+        self.total = sum(len(share.refs) for share in self.shares) * options.effort.processes
+        self.done = 0
+        self.settled: set[tuple[str, str]] = set()
+        """Key and replicate of what is counted in `done`."""
+        self.added: set[str] = set()
+        """Replicates that `thorough` has added."""
+
+    def order(self, share: Share, process: int) -> Order | None:
+        """Return what process number `process` of a share has still to measure; None if nothing."""
+        self._catch_up()
+        wanted = share.refs
+        replicate = f"{share.name}#{process}"
+        if process >= self.options.effort.processes:
+            wanted = self.wide(share)
+            if replicate not in self.added:
+                self.added.add(replicate)
+                self.total += len(wanted)
+        todo = []
+        for ref in wanted:
+            name = ref.key, replicate
+            earlier = self.before.get(name)
+            if name in self.now or name in self.settled:
+                continue  # from an attempt at this order that came to nothing after it
+            if earlier and earlier.status in ("ok", "refused") and not self.options.fresh:
+                self.now[name] = earlier
+                self.outcome.reused += 1
+                self._settle(name)
+            elif self.failures.get(ref.key, 0) >= MAX_FAILURES:
+                self._settle(name)
+            else:
+                todo.append(ref)
+        return self.writer.order(share, todo, process) if todo else None
+
+    def _settle(self, name: tuple[str, str]) -> None:
+        if name not in self.settled:
+            self.settled.add(name)
+            self.done += 1
+
+    def _append(self, record: Record) -> None:
+        begin, end = self.store.append([record])
+        if begin == self.known_bytes:
+            self.known_bytes = end
+
+    def _catch_up(self) -> None:
+        """Read what another sweep into the same results has stored meanwhile."""
+        if self.store.size() > self.known_bytes:
+            new, self.known_bytes = self.store.read_from(self.known_bytes)
+            self.before |= {(r.key, r.replicate): r for r in new}
+
+    def _has(self, record: Record) -> bool:
+        self._catch_up()
+        stored = self.before.get((record.key, record.replicate))
+        return stored is not None and stored.sweep == record.sweep
+
+    def wide(self, share: Share) -> list[CaseRef]:
+        """Return the cases of a share whose medians are not known well enough yet."""
+        wide = []
+        for ref in share.refs:
+            values: dict[str, list[float]] = {}
+            for process in range(self.options.effort.limit):
+                record = self.now.get((ref.key, f"{share.name}#{process}"))
+                if record and record.status == "ok":
+                    for stage, value in values_ns(record.stages).items():
+                        values.setdefault(stage, []).append(value)
+            if values and not all(map(sampling.is_narrow, values.values())):
+                wide.append(ref)
+        return wide
+
+    def close(self) -> None:
+        """Add what there is now to the outcome."""
+        if self.options.effort.adaptive:
+            self.outcome.wide += [
+                f"{name_of(share.workload)} {share.cases[ref.index].label}".strip()
+                for share in self.shares
+                for ref in self.wide(share)
+            ]
+        records = list(self.now.values())
+        self.outcome.records += records
+        self.outcome.failed += [r for r in records if r.status in ("failed", "refused")]
+
+    def keep(
+        self,
+        record: Record,
+        share: Share,
+        ref: CaseRef | None,
+        process: int,
+        hopeless: bool = False,
+    ) -> None:
+        """Store a record: of a case, or with None of a process or of its reference program."""
+        name = record.key, record.replicate
+        # On a fleet, another sweep may have measured it, and may have stored it as well.
+        found = record.sweep != self.writer.name
+        if not (found and self._has(record)):
+            self._append(record)
+        self.now[name] = record
+        if ref is None:
+            return
+        if hopeless or record.status == "skipped":
+            self.failures[ref.key] = MAX_FAILURES  # another process would say the same
+        elif record.status == "failed":
+            self.failures[ref.key] = self.failures.get(ref.key, 0) + 1
+        self._settle(name)
+        if record.status in ("ok", "refused"):
+            self.outcome.reused += found
+            self.outcome.measured += not found
+        self.tell(share, share.cases[ref.index].label, record.status, process, record)
+
+    def note_skipped(self, but: Container[str] = ()) -> None:
+        """Store a record, with the reason, of each case that is not to be measured.
+
+        Those of the shares named in `but` have theirs elsewhere.
+        """
+        for share, ref, case, reason in self.writer.plan.skipped:
+            if share.name not in but:
+                self._skip(share, ref, case, reason)
+
+    def _skip(self, share: Share, ref: CaseRef, case: Case, reason: str) -> None:
+        replicate = f"{share.name}#0"
+        earlier = self.before.get((ref.key, replicate))
+        if earlier and earlier.status == "skipped" and earlier.reason == reason:
+            self.now[ref.key, replicate] = earlier
+            return
+        record = Record(
+            **self.writer.base(share, replicate),
+            key=ref.key,
+            axes=dict(case.axes),
+            transform=case.transform,
+            precision=case.precision,
+            comparison=share.comparison,
+            status="skipped",
+            reason=reason,
+            started_at_ms=time.time_ns() // 1_000_000,
+            environment=to_raw({}),
+        )
+        self._append(record)
+        self.now[ref.key, replicate] = record
+
+    def tell(
+        self, share: Share, case: str, stage: str, process: int, record: Record | None = None
+    ) -> None:
+        """Say what is being measured, and how much is done."""
+        name = name_of(share.workload)
+        self.on_progress(Progress(name, case, stage, process, self.done, self.total, record))
+
+
+@dataclass
+class Ear:
+    """Enters into the books what becomes of one order."""
+
+    books: Books
+    share: Share
+    process: int
+
+    def keep(self, record: Record, ref: CaseRef | None, hopeless: bool = False) -> None:
+        """Store a record."""
+        self.books.keep(record, self.share, ref, self.process, hopeless)
+
+    def tell(self, case: str, stage: str) -> None:
+        """Pass on what the process is at."""
+        self.books.tell(self.share, case, stage, self.process)
+
+    def check(self) -> None:
+        """Let it go on."""
+
+    def timed(self, bye: Bye) -> None:
+        """Add a process's time up."""
+        self.books.outcome.timed_ns += bye.timed_ns
+        self.books.outcome.wall_ns += bye.wall_ns

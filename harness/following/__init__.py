@@ -1,1 +1,0 @@
-"""Run any Python program, unchanged, and be in every Python that it starts."""

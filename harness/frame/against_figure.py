@@ -1,0 +1,143 @@
+"""The figure of a comparison: the ratio of every case, and both sides under the roofline."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from harness.frame.against_tables import axis_columns, row_text, rows_of
+from harness.frame.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.records.comparison import BACKENDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
+_BACKENDS = dict(zip(BACKENDS, (GREEN, ORANGE, VERMILLION, ORANGE, VERMILLION, SKY), strict=True))
+
+
+def chart(frame: pd.DataFrame) -> Any:
+    """Return an altair chart of :func:`harness.against_baseline`'s frame.
+
+    Above, the ratio of each row that has one, on a logarithmic scale with its interval; below,
+    operations per byte and operations per second of both sides where they are known, under the
+    ceilings of the sweep.
+
+    Raises:
+        ImportError: the extra `figures` is not installed; see :func:`harness.frame.figures.check`.
+    """
+    import altair as alt
+
+    parts = [_ratios(frame), _roofline(frame)]
+    return alt.vconcat(*(part for part in parts if part is not None)).resolve_scale(
+        color="independent"
+    )
+
+
+def _ratios(frame: pd.DataFrame) -> Any:
+    import altair as alt
+    import pandas as pd
+
+    axes = axis_columns(frame)
+    rows = []
+    for row in rows_of(frame):
+        if math.isnan(row["ratio"]):
+            continue
+        about = filter(None, [row["workload"], row_text(row, axes)])
+        name = f"{' '.join(about)} · {row['threads']} · {row['baseline']}"
+        known = not math.isnan(row["ratio_low"])
+        rows.append(
+            {
+                "row": name,
+                "ratio": row["ratio"],
+                "low": row["ratio_low"] if known else row["ratio"],
+                "high": row["ratio_high"] if known else row["ratio"],
+                "verdict": row["verdict"],
+            }
+        )
+    base = alt.Chart(
+        pd.DataFrame(rows, columns=["row", "ratio", "low", "high", "verdict"]),
+        title="Time of the baseline / time of XLA: right of the line, XLA is faster",
+    )
+    colour = alt.Color(
+        "verdict:N",
+        title=None,
+        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
+    )
+    y = alt.Y("row:N", sort=None, title=None, axis=alt.Axis(labelLimit=480))
+    scale = alt.Scale(type="log")
+    x = alt.X("low:Q", scale=scale, title="ratio, 95 % interval")
+    line = alt.Chart(pd.DataFrame({"one": [1.0]})).mark_rule(strokeDash=[4, 3]).encode(x="one:Q")
+    return (
+        line
+        + base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", y=y, color=colour)
+        + base.mark_point(filled=True, size=60).encode(
+            x=alt.X("ratio:Q", scale=scale),
+            y=y,
+            color=colour,
+            tooltip=["row:N", "verdict:N", *(alt.Tooltip(f"{n}:Q", format=".3g") for n in _SHOWN)],
+        )
+    ).properties(width=520, height=alt.Step(18))
+
+
+_SHOWN = ("ratio", "low", "high")
+
+
+def _roofline(frame: pd.DataFrame) -> Any:
+    """Return the scatter under the ceilings, or None where no row can be placed in it."""
+    import altair as alt
+    import pandas as pd
+
+    axes = axis_columns(frame)
+    points, roofs = [], {}
+    for row in rows_of(frame):
+        intensity = row["flops"] / row["least_bytes"] if row["least_bytes"] else math.nan
+        if not intensity > 0 or row["verdict"].startswith("no ratio"):
+            continue
+        name = f"{row['workload']} {row_text(row, axes)}".strip()
+        for side, label in (("xla", "xla"), ("baseline", row["baseline"])):
+            if not math.isnan(row[f"{side}_fraction"]):
+                rate = row["flops"] / row[f"{side}_s"]
+                points.append({"case": name, "by": label, "intensity": intensity, "rate": rate})
+                roofs[row["ceiling_bandwidth"], row["ceiling_flop_rate"]] = row
+    if not points:
+        return None
+    x = alt.X("intensity:Q", scale=alt.Scale(type="log"), title="flop / least byte")
+    y = alt.Y("rate:Q", scale=alt.Scale(type="log"), title="flop/s", axis=alt.Axis(format="~s"))
+    intensities = [point["intensity"] for point in points]
+    shown = [backend for backend in _BACKENDS if backend in {point["by"] for point in points}]
+    lines = [
+        {"roof": number, "intensity": at, "rate": rate}
+        for number, ceilings in enumerate(roofs)
+        for at, rate in corners(*ceilings, min(intensities), max(intensities))
+    ]
+    roof = (
+        alt.Chart(pd.DataFrame(lines), title="Under the ceilings that the same sweep measured")
+        .mark_line(color=GREY)
+        .encode(x=x, y=y, detail="roof:N")
+    )
+    scatter = (
+        alt.Chart(pd.DataFrame(points))
+        .mark_point(filled=True, size=60)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color(
+                "by:N",
+                title=None,
+                scale=alt.Scale(domain=shown, range=[_BACKENDS[backend] for backend in shown]),
+            ),
+            tooltip=["case:N", "by:N", alt.Tooltip("rate:Q", format=".3s")],
+        )
+    )
+    return (roof + scatter).properties(width=520, height=300)
+
+
+def corners(
+    bandwidth: float, flop_rate: float, least: float, most: float
+) -> list[tuple[float, float]]:
+    """Return the corners of a roofline, (flop/byte, flop/s), around a range of intensities."""
+    rate = math.inf if math.isnan(flop_rate) else flop_rate
+    low, ridge, high = least / 4, rate / bandwidth, most * 4
+    places = [low, *([ridge] if low < ridge < high else []), high]
+    return [(at, min(at * bandwidth, rate)) for at in places]

@@ -1,0 +1,152 @@
+"""Comparisons as tables for people: one per workload, with what its words mean. Nothing prints."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from harness.frame.against import COLUMNS
+from harness.frame.against_row import LABELS, ORIGIN
+from harness.frame.tables import case_text, seconds_text
+
+HEADINGS = (
+    *("case", "threads", "baseline", "XLA", "baseline's", "ratio", "launches", "bytes"),
+    *("roofline", "pays after", "verdict"),
+)
+"""Of the tables. Pairs stand as XLA | baseline."""
+
+LEGEND = (
+    "ratio: time of the baseline / time of XLA, with its 95 % interval; above 1 XLA is faster.",
+    "XLA | baseline: launches (kernels, or array operations); bytes moved, in multiples of the "
+    "least possible; share of the roofline reached.",
+    "pays after: calls until XLA's compilation is paid back, cache cold | warm; never: XLA is "
+    "slower.",
+)
+
+
+def tables(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield a heading and a frame of text for each workload of each origin.
+
+    `frame` is of :func:`harness.against_baseline`.
+    """
+    axes = axis_columns(frame)
+    for origin, part in frame.groupby([*ORIGIN, "workload"], sort=False):
+        *_, workload = origin
+        rows = [_texts(row, axes) for row in rows_of(part)]
+        yield (
+            f"{workload} · {_place(part.iloc[0])}",
+            pd.DataFrame(rows, columns=list(HEADINGS), dtype="str"),
+        )
+
+
+def axis_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the columns that hold axes."""
+    return [name for name in frame.columns if name not in COLUMNS]
+
+
+def without_empty_axes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame without the axes that none of its workloads has."""
+    return frame.drop(columns=[axis for axis in axis_columns(frame) if frame[axis].isna().all()])
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _place(row: Any) -> str:
+    commit = f"commit {row['commit'][:8]}" if row["commit"] else "no commit"
+    changed = " with uncommitted changes" if row["dirty"] else ""
+    return f"{row['machine']} · {commit}{changed} · {row['env']} · effort {row['effort']}"
+
+
+def row_text(row: dict[str, Any], axes: list[str]) -> str:
+    """Return the case of a row as short text."""
+    values = {axis: row[axis] for axis in axes}
+    return case_text(values, row["transform"], row["target"], row["precision"])
+
+
+def _texts(row: dict[str, Any], axes: list[str]) -> list[str]:
+    ratio = "–" if math.isnan(row["ratio"]) else f"{row['ratio']:.3g}×"
+    if not math.isnan(row["ratio_low"]):
+        ratio += f" [{row['ratio_low']:.3g}, {row['ratio_high']:.3g}]"
+    return [
+        row_text(row, axes),
+        row["threads"],
+        row["baseline"],
+        _time(row["xla_s"]),
+        _time(row["baseline_s"]),
+        ratio,
+        _pair(row, "launches", lambda value: f"{value:.0f}"),
+        _pair(row, "traffic", lambda value: f"{value:.3g}×"),
+        _pair(row, "fraction", lambda value: f"{value:.0%}" if value >= 0.0095 else f"{value:.1%}"),
+        " | ".join(_calls(row[f"break_even_{cache}"]) for cache in ("cold", "warm")),
+        row["verdict"].partition(":")[0],
+    ]
+
+
+def _time(value_s: float) -> str:
+    return "–" if math.isnan(value_s) else seconds_text(value_s)
+
+
+def _pair(row: dict[str, Any], what: str, text: Any) -> str:
+    values = (row[f"xla_{what}"], row[f"baseline_{what}"])
+    return " | ".join("–" if math.isnan(value) else text(value) for value in values)
+
+
+def _calls(count: float) -> str:
+    if math.isnan(count):
+        return "–"
+    return "never" if math.isinf(count) else f"{count:.0f}"
+
+
+def notes(frame: pd.DataFrame) -> list[str]:
+    """Return lines under the tables: why there is no ratio, what is left out, what labels mean."""
+    axes = axis_columns(frame)
+    lines: dict[str, None] = {}
+    used: dict[str, list[str]] = {}
+    for row in rows_of(frame):
+        threads = f"{row['threads']} thread" + ("s" if row["threads"] == "all" else "")
+        where = ", ".join(filter(None, [row_text(row, axes), threads, row["baseline"]]))
+        if row["reasons"]:
+            kind = "no ratio: " if row["verdict"].startswith("no ratio") else ""
+            lines[f"{row['workload']}: {where}: {kind}{row['reasons']}"] = None
+        if "faster than the roofline" in row["verdict"]:
+            used.setdefault("faster than the roofline", []).append(f"{row['workload']}: {where}")
+        for label in filter(None, row["labels"].split("; ")):
+            used.setdefault(label, []).append(f"{row['workload']}: {where}")
+    for label, places in used.items():
+        meaning = LABELS.get(label.rpartition(": ")[2], "")
+        lines[f"{label} ({_some(places)})" + (f": {meaning}." if meaning else "")] = None
+    return list(lines)
+
+
+def _some(places: list[str], most: int = 2) -> str:
+    shown = list(dict.fromkeys(places))
+    if len(shown) > most:
+        return f"{len(places)} rows"
+    return "; ".join(shown)
+
+
+def to_markdown(table: pd.DataFrame) -> str:
+    """Return a frame of text as a table of Markdown."""
+    rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    return "\n".join(
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows
+    )
+
+
+def to_json(frame: pd.DataFrame) -> str:
+    """Return the rows as JSON: what is not known is null, a break-even of never `"never"`."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, float):
+            return None if math.isnan(value) else "never" if math.isinf(value) else value
+        return value
+
+    rows = [{name: plain(value) for name, value in row.items()} for row in rows_of(frame)]
+    return json.dumps(rows, indent=2)

@@ -1,0 +1,315 @@
+"""Rows from asv's own result files, for what no record covers: foreign trees and old ones.
+
+Only asv's results format 2 (asv 0.5 and later) is read. asv keeps neither error texts nor versions
+of packages nor evidence, so these rows say less than those from records; `low` and `high` are its
+99 % interval.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import json
+import math
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.asv.metrics import FACT_METRICS, UNITS
+from harness.frame.frame import COLUMNS, STAGE_ORDER, Rows, objects, to_moment
+from harness.program.facts import TOTALS
+from harness.records.schema import Problems
+
+FORMAT = 2
+"""Version of asv's result files and of its benchmarks.json."""
+
+MAX_BYTES = 256 * 2**20
+"""A larger file is counted as unreadable: it would have to be held in memory whole."""
+
+MAX_CASES = 1_000_000
+"""A benchmark with more cases is malformed: asv lists axes, whose product may be of any size."""
+
+MAX_LITERAL = 10_000
+"""Characters of the longest parameter that is looked at as a Python literal."""
+
+Coverage = Collection[tuple[str, str, str, str]]
+"""(machine, commit, workload, env) for which there are records."""
+
+_Row = dict[str, Any]
+
+
+class _Malformed(Exception):
+    """Not what asv writes; the text says what."""
+
+
+def read(files: Sequence[Path], covered: Coverage, problems: Problems) -> Rows:
+    """Return the rows of result files that are not covered by records; no file is fatal."""
+    rows: list[_Row] = []
+    known: dict[Path, Mapping[str, Any]] = {}
+    for path in files:
+        tree = path.parent.parent
+        if tree not in known:
+            known[tree] = _benchmarks(tree / "benchmarks.json", problems)
+        rows += _file_rows(path, known[tree], covered, problems)
+    rows.sort(key=_sort_key)
+    columns: dict[str, Any] = {column: [row[column] for row in rows] for column in COLUMNS}
+    columns["samples"] = objects(columns["samples"])
+    columns["calibrated_samples"] = objects(columns["calibrated_samples"])
+    return Rows(columns, [row["axes"] for row in rows], np.arange(len(rows)))
+
+
+def _sort_key(row: _Row) -> tuple[Any, ...]:
+    """Return what to sort rows by: asv, unlike a record, knows the order in which cases stand."""
+    stage = row["stage"]
+    return (
+        row["machine"],
+        row["commit_date"],
+        row["commit"],
+        row["env"],
+        row["workload"],
+        row["position"],
+        STAGE_ORDER.index(stage) if stage in STAGE_ORDER else len(STAGE_ORDER),
+        stage,
+    )
+
+
+def _benchmarks(path: Path, problems: Problems) -> Mapping[str, Any]:
+    return _json(path, problems) or {} if path.exists() else {}
+
+
+def _json(path: Path, problems: Problems) -> dict[str, Any] | None:
+    """Return an asv file of our format, or None after counting what is wrong with it."""
+    try:
+        size = os.stat(path).st_size
+        if size > MAX_BYTES:
+            raise _Malformed(f"larger than {MAX_BYTES // 2**20} MiB")
+        # The standard library's reader takes the bare NaN and Infinity that asv writes.
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict) or "version" not in found:
+            raise _Malformed("not a file of asv's")
+    except (OSError, ValueError, RecursionError, _Malformed) as error:
+        problems.unreadable += 1
+        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        problems.note(path, text if isinstance(error, _Malformed | OSError) else "not whole JSON")
+        return None
+    if found["version"] != FORMAT:
+        problems.other_schema += 1
+        problems.note(path, f"another version of asv's format than {FORMAT}")
+        return None
+    return found
+
+
+def _file_rows(
+    path: Path, benchmarks: Mapping[str, Any], covered: Coverage, problems: Problems
+) -> list[_Row]:
+    found = _json(path, problems)
+    if found is None:
+        return []
+    columns, results = _texts(found.get("result_columns")), found.get("results")
+    if columns is None or not isinstance(results, dict):
+        problems.unreadable += 1
+        problems.note(path, "no results in it")
+        return []
+    shared = _shared(path, found)
+    rows: list[_Row] = []
+    for name, packed in results.items():
+        try:
+            rows += _benchmark_rows(name, packed, columns, benchmarks.get(name), shared, covered)
+        except _Malformed as error:
+            problems.corrupt += 1
+            problems.note(path, str(error))
+    return rows
+
+
+def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
+    """Return the columns that are the same for a whole file."""
+    params, requirements = _mapping(found.get("params")), _mapping(found.get("requirements"))
+    return {
+        "machine": _text(params.get("machine")) or path.parent.name,
+        "commit": _text(found.get("commit_hash")),
+        "commit_date": to_moment(found.get("date")),
+        "env": _text(found.get("env_name")),
+        "python": _text(params.get("python")) or _text(found.get("python")),
+        "jax": _text(requirements.get("jax")),
+        "jaxlib": _text(requirements.get("jaxlib")),
+        "calibrated": math.nan,
+        "calibrated_samples": [],
+        "fingerprint": "",
+        "effort": "",
+        "dirty": "",
+        "night": "",
+        "environment": "",
+        "static": "",
+        "entry_bytes": math.nan,
+        "threads": "",
+        "comparable": "",
+        "labels": "",
+        **dict.fromkeys(TOTALS, math.nan),
+    }
+
+
+def _identify(name: str, about: Mapping[str, Any]) -> tuple[str, str, bool]:
+    """Return the workload and the stage of a benchmark, and whether it is one of ours."""
+    workload, _, function = name.rpartition(".")
+    stage = function.removeprefix("track_")
+    known = stage in STAGE_ORDER or stage in _CACHE_METRICS or stage in FACT_METRICS
+    if workload and stage != function and known:
+        return workload, stage, True
+    return name, _text(about.get("type")) or function.partition("_")[0], False
+
+
+def _benchmark_rows(
+    name: str,
+    packed: object,
+    columns: Sequence[str],
+    about: object,
+    shared: _Row,
+    covered: Coverage,
+) -> Iterator[_Row]:
+    about = _mapping(about)
+    workload, metric, ours = _identify(name, about)
+    scenario, stage = _CACHE_METRICS.get(metric, ("off", metric)) if ours else ("", metric)
+    if (shared["machine"], shared["commit"], workload, shared["env"]) in covered:
+        return
+    if not isinstance(packed, list) or len(packed) > len(columns):
+        raise _Malformed(f"benchmark {name} is not what asv writes")
+    cells = dict(itertools.zip_longest(columns, packed))
+    points = _points(name, cells.get("params"))
+    names = _texts(about.get("param_names")) or []
+    value_of = {key: _column(name, cells, key, len(points)) for key in _PER_CASE}
+    for position, point in enumerate(points):
+        axes = {
+            axis or f"param{number + 1}": _literal(text)
+            for number, (axis, text) in enumerate(itertools.zip_longest(names[: len(point)], point))
+        }
+        cell = {key: values[position] for key, values in value_of.items()}
+        samples = cell["samples"] if isinstance(cell["samples"], list) else []
+        yield {
+            **shared,
+            "started_at": to_moment(cells.get("started_at")),
+            "workload": workload,
+            "version": _text(cells.get("version")),
+            "stage": stage,
+            "unit": _text(about.get("unit")) or _unit(stage, ours),
+            "backend": "xla" if ours else "",
+            "precision": _text(axes.pop("precision", "")) if ours else "",
+            "scenario": scenario,
+            "transform": _text(axes.pop("transform", "")),
+            "target": _text(axes.pop("target", "")),
+            **_outcome(cell["result"]),
+            "low": _number(cell["stats_ci_99_a"]),
+            "high": _number(cell["stats_ci_99_b"]),
+            "n_processes": _processes(ours, cell, about),
+            "samples": [_number(sample) for sample in samples],
+            "axes": axes,
+            "position": position,
+        }
+
+
+def _unit(stage: str, ours: bool) -> str:
+    """Return the unit of a benchmark whose description is lost."""
+    if ours:
+        return UNITS.get(stage, "seconds")
+    return "seconds" if stage == "time" else ""
+
+
+_CACHE_METRICS = {
+    "load": ("warm", "load"),
+    "first_call_cold": ("cold", "first_call"),
+    "first_call_warm": ("warm", "first_call"),
+    "start_cold": ("cold", "start"),
+    "start_warm": ("warm", "start"),
+    "entry_bytes": ("cold", "entry_bytes"),
+    "relative_warm": ("warm", "relative_warm"),
+}
+"""Scenario and stage of what :mod:`harness.asv.suite` shows of the persistent cache."""
+
+_PER_CASE = ("result", "samples", "stats_ci_99_a", "stats_ci_99_b", "stats_repeat")
+"""Columns of asv's that hold one value per case, or null if all of them are null."""
+
+
+def _points(name: str, params: object) -> list[tuple[str, ...]]:
+    """Return the parameters of each case, the last fastest; one empty tuple if there are none."""
+    lists = [_texts(values) for values in params] if isinstance(params, list) else []
+    axes = [values for values in lists if values is not None]
+    if len(axes) < len(lists) or not isinstance(params, list | None):
+        raise _Malformed(f"benchmark {name} has parameters that are not lists of text")
+    if math.prod(map(len, axes)) > MAX_CASES:
+        raise _Malformed(f"benchmark {name} claims more than {MAX_CASES} cases")
+    return list(itertools.product(*axes))
+
+
+def _column(name: str, cells: Mapping[str, Any], key: str, length: int) -> list[Any]:
+    values = cells.get(key)
+    if values is None:
+        return [None] * length
+    if not isinstance(values, list) or len(values) != length:
+        raise _Malformed(f"benchmark {name} has not one {key} for each case")
+    return values
+
+
+def _outcome(result: object) -> _Row:
+    """Return value, status and reason: asv writes null for a failure and NaN for a skip."""
+    if result is None:
+        return {
+            "value": math.nan,
+            "status": "failed",
+            "reason": "asv does not say why; asv run --show-stderr does",
+        }
+    value = _number(result)
+    if not math.isnan(value):
+        return {"value": value, "status": "ok", "reason": ""}
+    is_nan = isinstance(result, float) and math.isnan(result)
+    reason = "skipped, or not selected" if is_nan else "the result is no number"
+    return {"value": math.nan, "status": "skipped", "reason": reason}
+
+
+def _processes(ours: bool, cell: Mapping[str, Any], about: Mapping[str, Any]) -> int:
+    """Return how many processes are behind a value.
+
+    One sample is one process for ours; a foreign benchmark pools the samples of its rounds.
+    """
+    if _outcome(cell["result"])["status"] != "ok":
+        return 0
+    count = _number(cell["stats_repeat"] if ours else about.get("rounds", 1))
+    return int(count) if 1 <= count < 2**31 else 1
+
+
+def _number(value: object) -> float:
+    """Return a finite float, else NaN: asv writes infinite intervals for few samples."""
+    if not isinstance(value, int | float):
+        return math.nan
+    try:
+        number = float(value)
+    except OverflowError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+@functools.lru_cache(maxsize=65_536)
+def _literal(text: str) -> Any:
+    """Return the value that asv wrote the repr of; what is no plain literal stays text."""
+    try:
+        value = ast.literal_eval(text) if len(text) <= MAX_LITERAL else text
+        hash(value)  # a list or a dict could not be grouped by
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+    return value
+
+
+def _texts(value: object) -> list[str] | None:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return value
+    return None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

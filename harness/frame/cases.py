@@ -1,0 +1,108 @@
+"""What the functions on frames share: which columns tell cases apart, and a row per case."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from pandas.api.types import is_object_dtype
+
+from harness.errors import UsageError
+from harness.frame.choose import INSTRUMENTS, ORIGIN, ordinary
+from harness.frame.frame import axis_column, axis_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+CASE = [*ORIGIN, "jax", "workload", "version", "target", "transform", "precision", "scenario"]
+"""Columns that tell cases apart, besides their axes: all of them text."""
+
+FROM = "Take a frame from harness.load(...) or harness.sweep(...)."
+
+
+def check(frame: pd.DataFrame, function: str, columns: Sequence[str] = ()) -> None:
+    """Raise :class:`UsageError` unless `frame` has the columns that the functions on frames read.
+
+    Args:
+        frame: what the user gave.
+        function: who asks, for the text of the error.
+        columns: those that the function reads besides the ones that all of them read.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise UsageError(f"{function} got a {type(frame).__name__}, expected a frame. {FROM}")
+    needed = [*CASE, "stage", "unit", "value", "status", "threads", *columns]
+    missing = [name for name in needed if name not in frame.columns]
+    if missing:
+        raise UsageError(
+            f"{function} got a frame without the column(s) {', '.join(missing)}. {FROM}"
+        )
+
+
+def check_axis(frame: pd.DataFrame, axis: str) -> str:
+    """Return the column of an axis, or raise :class:`UsageError` if the frame has no such axis."""
+    axes = axis_columns(frame)
+    if axis_column(axis) in axes:
+        return axis_column(axis)
+    there = f"It has: {', '.join(axes)}." if axes else "It has none."
+    raise UsageError(f"The frame has no axis {axis!r}. {there}")
+
+
+def case_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the columns that tell cases apart: :data:`CASE` and the axes."""
+    return [*CASE, *axis_columns(frame)]
+
+
+def measured(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that hold the seconds of a stage of an ordinary case, numbered anew.
+
+    Frames that were put together may hold a number twice.
+    """
+    rows = ordinary(frame)
+    own = ~rows["workload"].isin(INSTRUMENTS)
+    known = (rows["status"] == "ok") & rows["value"].notna() & (rows["unit"] == "seconds")
+    return rows[own & known].reset_index(drop=True)
+
+
+def keys(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series[int]:
+    """Return a number for each row, equal for rows that are equal in `columns`.
+
+    Values of an axis are told apart by their text, because they may be of several types, lists and
+    NaN. Rows taken with other flags or on another device are of other cases, so their environment
+    takes part.
+    """
+    if frame.empty:
+        return pd.Series(0, frame.index, dtype="int64")
+    codes = {}
+    for name in (*columns, *(["environment"] if "environment" in frame.columns else [])):
+        values = frame[name]
+        texts = list(map(repr, values)) if is_object_dtype(values.dtype) else values
+        codes[name] = pd.factorize(pd.Series(texts, frame.index))[0]
+    table = pd.DataFrame(codes, frame.index)
+    return table.groupby(list(codes), sort=False).ngroup()
+
+
+def by_stage(rows: pd.DataFrame, key: pd.Series[int]) -> pd.DataFrame:
+    """Return the seconds of rows: one row per key, in the order in which they come, stages beside.
+
+    Of rows that are equal in key and stage the last one counts.
+    """
+    long = pd.DataFrame({"key": key, "stage": rows["stage"], "value": rows["value"]})
+    long = long.drop_duplicates(["key", "stage"], keep="last")
+    wide = long.pivot(index="key", columns="stage", values="value")
+    return wide.reindex(long["key"].drop_duplicates())
+
+
+def free_names(axes: Sequence[str], taken: Container[Hashable]) -> dict[str, str]:
+    """Return a new name for each axis that a result has a column of its own for.
+
+    An axis `value` becomes `axis_value`, as in the frame.
+    """
+    names = {}
+    for axis in axes:
+        name = axis
+        while name in taken or (name != axis and name in axes):
+            name = f"axis_{name}"
+        if name != axis:
+            names[axis] = name
+    return names

@@ -1,0 +1,154 @@
+"""Load what was measured into one tidy frame: a row per case and stage."""
+
+from __future__ import annotations
+
+import gc
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pandas as pd
+
+from harness.errors import HarnessWarning, UsageError
+from harness.frame import asv_results, parquet_read
+from harness.frame.frame import to_frame
+from harness.frame.machines import warn_of_shared_names
+from harness.frame.record_rows import Collector
+from harness.frame.record_view import read_records
+from harness.frame.where import Where, choose_columns, filtered
+from harness.records.schema import Problems, Record
+
+ADVICE = "Measure with `harness run`, or name the folder that holds the results."
+
+
+def load(
+    path: str | os.PathLike[str] = "results",
+    *,
+    where: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    problems: Problems | None = None,
+) -> pd.DataFrame:
+    """Return a frame with one row per case and stage.
+
+    Rows come from records; asv's own result files are read for what no record covers: the results
+    of a foreign suite, or of one whose records were not kept. From what `harness export` wrote as
+    Parquet come the same rows, and only those that are asked for are read.
+
+    Args:
+        path: a results tree, one machine's folder in it, one file of records or of asv's, or a
+            Parquet file or folder that `harness export` wrote.
+        where: conditions on columns, all of which a row must meet: a value, or a list of values of
+            which it has one, such as `{"workload": "nn.Predict", "stage": ["trace", "compile"]}`.
+        columns: the columns of the frame, instead of all.
+        problems: takes the count of what could not be used; it is in `frame.attrs["problems"]` too.
+
+    Returns:
+        The columns of :data:`harness.frame.frame.COLUMNS`, then one per axis, NaN for workloads
+        without it. `value` is the median over processes of each process's one value
+        (`value_ns`) in seconds; `samples` are these values. `low` and `high`
+        enclose it at 95 % (order statistics; NaN under 6 processes), at 99 % in rows from asv.
+        `calibrated` is the median of value / the reference's value of the same process, and
+        `calibrated_samples` are these ratios, in the order of `samples`. `status` is `ok`,
+        `failed`, `skipped` or `refused`, and `reason` says why, or what an `ok` leaves out.
+
+        Warns where a machine's name stands for unlike machines (:mod:`harness.frame.machines`).
+
+    Raises:
+        UsageError: there is no such path or column, or a value is none that the column can have.
+        StoreError: a Parquet file that is needed is damaged, foreign or of another version.
+    """
+    path = Path(path)
+    found = Problems()
+    conditions = Where(where)
+    if isinstance(columns, str):
+        raise UsageError(f"columns={columns!r}: expected a list of names, such as [{columns!r}].")
+    if not path.exists():
+        raise UsageError(f"There are no results at {path}: it does not exist. {ADVICE}")
+    with _no_collection():
+        if parquet_read.is_parquet(path):
+            frame = parquet_read.read(path, conditions, columns)
+        else:
+            frame = conditions.of(_read(_sources(path), conditions, found))
+    warn_of_shared_names(frame, path)
+    if columns is not None:
+        frame = choose_columns(frame, columns)
+    frame.attrs["problems"] = msgspec.structs.asdict(found)
+    warn_of(path, found)
+    if frame.empty:
+        said = f"There are no results in {path}. {ADVICE}"
+        if conditions:
+            said = f"No row in {path} has {conditions}."
+        warnings.warn(said, HarnessWarning, stacklevel=2)
+    if problems is not None:
+        _add(problems, found)
+    return frame
+
+
+def warn_of(path: Path, problems: Problems) -> None:
+    """Warn the caller's caller of what could not be used."""
+    if problems:
+        warnings.warn(f"{path}: {problems.summary()}", HarnessWarning, stacklevel=3)
+
+
+def record_files_of(path: Path) -> list[Path]:
+    """Return the files of records in a results tree or one machine's folder, or the file itself."""
+    return _sources(path).records
+
+
+def frame_of(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the frame of records that are at hand; see :func:`load` for what is in it."""
+    collector = Collector()
+    collector.take(records)
+    return to_frame([collector.rows()])
+
+
+def _read(sources: _Sources, where: Where, problems: Problems) -> pd.DataFrame:
+    collector = Collector()
+    covered: set[tuple[str, str, str, str]] = set()
+    for file in sources.records:
+        collector.take(filtered(read_records(file, problems), where, covered))
+    return to_frame([collector.rows(), asv_results.read(sources.asv, covered, problems)])
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from going through all rows again and again as they come.
+
+    It makes loading a large tree take up to half as long again, and finds nothing: rows hold no
+    cycles.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class _Sources(NamedTuple):
+    """Where results are."""
+
+    records: list[Path]
+    asv: list[Path]
+
+
+def _sources(path: Path) -> _Sources:
+    if path.is_file():
+        return _Sources([], [path]) if path.suffix == ".json" else _Sources([path], [])
+    is_machine = (path / "records").is_dir() or (path / "machine.json").exists()
+    prefix = "" if is_machine else "*/"
+    asv = [file for file in path.glob(f"{prefix}*.json") if file.name != "machine.json"]
+    return _Sources(sorted(path.glob(f"{prefix}records/*.jsonl")), sorted(asv))
+
+
+def _add(problems: Problems, found: Problems) -> None:
+    problems.torn += found.torn
+    problems.corrupt += found.corrupt
+    problems.other_schema += found.other_schema
+    problems.unreadable += found.unreadable
+    problems.files += found.files

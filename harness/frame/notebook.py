@@ -1,0 +1,124 @@
+"""Measure here and now, and get a frame: the harness from a notebook or a script."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.declare.workload import Workload
+from harness.engine import sweeping
+from harness.engine.sweeping import Progress
+from harness.errors import HarnessWarning, UsageError
+from harness.stages import sampling
+from harness.stages.scenarios import find as find_scenario
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    import pandas as pd
+
+
+def sweep(
+    workloads: type[Workload] | Sequence[type[Workload]],
+    *,
+    effort: str = "default",
+    targets: Sequence[str] | None = None,
+    scenarios: Sequence[str] | None = None,
+    results: str | Path | None = None,
+    machine: str | None = None,
+    with_baselines: bool = False,
+    fresh: bool = False,
+    timeout_s: float | None = None,
+    memory_limit_bytes: int | None = None,
+    seed: int | None = None,
+    executor: Executor | None = None,
+    each_machine: bool = False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> pd.DataFrame:
+    """Measure workloads on this machine and return the frame of :func:`harness.load`.
+
+    Arguments:
+        workloads: one workload class, or several.
+        effort: `"quick"` (1 process, 1 pass), `"default"` (8, 3), `"thorough"` (8 to 32, 3), or
+            `"PROCESSESxPASSES"` such as `"6x1"`.
+        targets: names of targets; None means those that this machine has.
+        scenarios: states of the persistent cache (`"off"`, `"cold"`, `"warm"`, `"default"`); None
+            means each workload's own.
+        results: a results tree that keeps the records and from which a second call resumes. None
+            measures into a temporary folder that is gone afterwards.
+        machine: the name of this machine in the results; None means asv's.
+        with_baselines: compare with the workloads' baselines as well; with `results`, read
+            :func:`harness.against_baseline` of it afterwards.
+        fresh: measure again what `results` already holds.
+        timeout_s: seconds that one pass over one case may take; None means the workload's own.
+        memory_limit_bytes: what a measuring process may hold; None means 80 % of the machine's.
+        seed: the order of visits is drawn from it; None draws a seed, which is recorded.
+        executor: measure on its workers and not here: `client.get_executor()` of a Dask client, or
+            anything with the shape of `concurrent.futures.Executor`; see docs/fleet.md.
+        each_machine: with `executor`, measure every case on every machine, and not once.
+        on_progress: called after every message of a measuring process.
+
+    Returns:
+        A row per case and stage; see docs/frame.md for the columns.
+
+    Raises:
+        UsageError: `machine` with `executor`, or `each_machine` without it; nothing was measured.
+        WorkloadError: a workload is declared wrongly; nothing was measured.
+        StoreError: the results folder cannot take records.
+        FleetError: the workers of `executor` cannot be used; what arrived is kept in `results`.
+    """
+    from harness.frame.load import frame_of
+
+    if machine is not None and executor is not None:
+        raise UsageError(
+            f"machine={machine!r} names this machine, and with executor= its workers measure: "
+            "leave it out, and set HARNESS_MACHINE where a worker is started."
+        )
+    if each_machine and executor is None:
+        raise UsageError(
+            "each_machine=True is for sweeps over the workers of an executor: give executor= as "
+            "well, or leave it out."
+        )
+    chosen = [workloads] if isinstance(workloads, type) else list(workloads)
+    options = sweeping.Options(
+        sampling.effort(effort),
+        targets=tuple(targets) if targets is not None else None,
+        scenarios=tuple(map(find_scenario, scenarios)) if scenarios is not None else None,
+        with_baselines=with_baselines,
+        fresh=fresh,
+        timeout_s=timeout_s,
+        memory_limit_bytes=memory_limit_bytes,
+        seed=seed,
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        context = sweeping.local_context(Path(results or scratch), _folder(chosen), machine)
+        if executor is None:
+            outcome = sweeping.sweep(chosen, context, options, on_progress)
+        else:
+            from harness.fleet import driving, pools
+
+            with pools.of_executor(executor) as pool:
+                outcome = driving.sweep_on(
+                    pool, chosen, context, options, on_progress, _warn, each_machine
+                )
+    return frame_of(outcome.records)
+
+
+def _warn(note: str) -> None:
+    warnings.warn(note, HarnessWarning, stacklevel=3)
+
+
+def _folder(workloads: Sequence[type[Workload]]) -> Path:
+    """Return the folder whose commit is measured: that of the first workload's file."""
+    for workload in workloads:
+        try:
+            file = Path(inspect.getsourcefile(workload) or "")
+        except TypeError:  # typed at a prompt
+            continue
+        if file.is_file():
+            return file.resolve().parent
+    return Path.cwd()

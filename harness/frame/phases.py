@@ -1,0 +1,118 @@
+"""Where the time to the first result goes: a row per case, a column per phase."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.frame.cases import by_stage, case_columns, check, free_names, keys, measured
+from harness.frame.choose import ORIGIN, ordinary
+from harness.frame.frame import axis_columns
+from harness.records.schema import PROCESS_STAGES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ONCE = ("python", "import", "backend", "first_lower", "first_compile")
+"""Phases that a process pays once, whatever it runs."""
+
+PHASES = (*ONCE, "trace", "lower", "compile", "load", "execute")
+"""All phases, in the order in which a fresh process goes through them."""
+
+_PROCESS = [*ORIGIN, "jax", "target", "scenario"]
+
+
+def phases(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return where the time from starting a process to its first result goes, a row per case.
+
+    Args:
+        frame: from :func:`harness.load` or :func:`harness.sweep`.
+
+    Returns:
+        `machine`, `commit`, `dirty`, `env`, `effort`, `night`, `jax`, `workload`, `version`,
+        `target`, `transform`, `precision`, `scenario`, a column per axis; then float64:
+
+        - `python_s`, `import_s`, `backend_s`, `first_lower_s`, `first_compile_s`: seconds that a
+          process of that origin, target and scenario pays once, equal in all its cases. `python` is
+          the interpreter, the harness and the workload's module: `ready` less `import` and
+          `backend`. `first_...` is a trivial program's, and stands for what the first program of
+          any process pays besides.
+        - `trace_s`, `lower_s`, then `compile_s` or, where the persistent cache answers, `load_s`.
+        - `execute_s`: one call that ran before, so a first one may take longer; in the scenarios
+          `cold` and `warm` what `first_call` takes beyond the stages before it, at least 0.
+        - `total_s`: the sum of the phases, and `..._share`, each phase's part of it.
+
+        Seconds are medians over processes, NaN where a phase was not measured or does not happen;
+        `missing` names the phases that should be there, joined by `, `: `execute` of a target that
+        is compiled for and not run. `total_s` is then the sum of the others.
+
+    Raises:
+        UsageError: this is no frame of results.
+    """
+    import pandas as pd
+
+    check(frame, "harness.phases")
+    rows = measured(frame)
+    case = case_columns(frame)
+    key = keys(rows, case)
+    stages = by_stage(rows, key)
+    stages = stages.reindex(columns=[*PHASES[5:], "first_call"]).dropna(how="all")
+    head = rows.assign(environment=rows.get("environment", ""))
+    head = head[[*case, "environment"]].set_index(key)
+    head = head[~head.index.duplicated()].reindex(stages.index)
+
+    before = stages[["trace", "lower", "compile", "load"]].sum(axis=1)
+    called = (stages["first_call"] - before).clip(lower=0)
+    stages["execute"] = stages["execute"].fillna(called)
+    once = _once(frame, head)
+    found = once.join(stages[list(PHASES[5:])]).astype(float)
+    expected = [phase for phase in PHASES if phase not in ("compile", "load")]
+    lacking = found[expected].isna()
+    lacking["compile"] = found["compile"].isna() & found["load"].isna()
+    names = pd.Series("", found.index)
+    for phase in PHASES:
+        if phase in lacking:
+            names = names.where(~lacking[phase], names + f", {phase}")
+    total = found.sum(axis=1)
+    shares = found.div(total.where(total > 0), axis=0)
+
+    axes = axis_columns(frame)
+    result = head[case]
+    result = result.rename(columns=free_names(axes, _taken()))
+    result = result.join(found.add_suffix("_s"))
+    result["total_s"] = total
+    result = result.join(shares.add_suffix("_share"))
+    result["missing"] = names.str.removeprefix(", ")
+    return result.astype({"missing": "str"}).reset_index(drop=True)
+
+
+def _taken() -> set[str]:
+    own = {f"{phase}_{what}" for phase in PHASES for what in ("s", "share")}
+    return {*own, "total_s", "missing"}
+
+
+def _once(frame: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
+    """Return what the processes of each case pay once, in the order of `cases`.
+
+    Taken from the processes with the very environment of the case, else from those of its target
+    and scenario that are most.
+    """
+    import pandas as pd
+
+    rows = ordinary(frame)
+    rows = rows[(rows["workload"] == "process") & (rows["status"] == "ok")].reset_index(drop=True)
+    surroundings = rows.get("environment", pd.Series("", rows.index))
+    order = rows["n_processes"] if "n_processes" in rows else pd.Series(0, rows.index)
+    place = pd.Series(list(zip(*(rows[name] for name in _PROCESS), strict=True)), rows.index)
+    exact: dict[object, dict[str, float]] = {}
+    loose: dict[object, dict[str, float]] = {}
+    for at in order.sort_values(kind="stable").index:
+        for taken, one in ((exact, (place[at], surroundings[at])), (loose, place[at])):
+            taken.setdefault(one, {})[rows["stage"][at]] = rows["value"][at]
+    found = []
+    columns = (cases[name] for name in (*_PROCESS, "environment"))
+    for *where, environment in zip(*columns, strict=True):
+        there = loose.get(tuple(where), {})
+        found.append(exact.get((tuple(where), environment), there))
+    table = pd.DataFrame(found, index=cases.index).reindex(columns=PROCESS_STAGES).astype(float)
+    table["python"] = (table["ready"] - table["import"] - table["backend"]).clip(lower=0)
+    return table[list(ONCE)]

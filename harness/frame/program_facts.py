@@ -1,0 +1,127 @@
+"""The facts of programs in one long frame: a row per case and fact, by-kind counts included."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.errors import UsageError
+from harness.frame.frame import axis_column
+from harness.frame.load import ADVICE, record_files_of, warn_of
+from harness.program.facts import TOTALS, Facts
+from harness.records.schema import Problems, plain_axes, read_file_as
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BEFORE = ("machine", "commit", "env", "jax", "workload", "version")
+_AFTER = ("target", "transform", "precision", "scenario", "threads")
+COLUMNS = (*_BEFORE, *_AFTER, "fact", "kind", "value")
+"""Columns that every frame of facts has; one per axis stands behind `version`."""
+
+
+class _Side(msgspec.Struct):
+    threads: str
+
+
+class _Record(msgspec.Struct):
+    """The fields of `Record` that say what was built, and for which case."""
+
+    schema: int
+    key: str
+    replicate: str
+    workload: str
+    version: str
+    axes: dict[str, Any]
+    transform: str
+    target: str
+    scenario: str
+    machine: str
+    env: str
+    commit: str
+    jax: str
+    precision: str = ""
+    facts: Facts | None = None
+    comparison: _Side | None = None
+
+    @property
+    def threads(self) -> str:
+        return self.comparison.threads if self.comparison else ""
+
+
+_decoder = msgspec.json.Decoder(_Record)
+
+
+def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
+    """Return what was built, a row per case and fact, in the order in which cases were recorded.
+
+    Args:
+        path: a results tree, one machine's folder in it, or one file of records.
+
+    Returns:
+        Columns `machine`, `commit`, `env`, `jax`, `workload`, `version`, one per axis, `target`,
+        `transform`, `precision`, `scenario` (`off` and `cold` build a program), `threads` (empty
+        but in comparisons), then `fact`, a field of :class:`harness.program.facts.Facts`; `kind`,
+        what is counted where a fact has kinds (`fusion_kinds`: `loop`, ...) and the number of the
+        loop in `loop_trips`, else empty; and `value`, float64, NaN where processes disagree or XLA
+        does not know the trips of a loop. Facts that nobody knows have no row.
+
+    Raises:
+        UsageError: there is no such path.
+    """
+    import pandas as pd
+
+    folder = Path(path)
+    if not folder.exists():
+        raise UsageError(f"There are no results at {folder}: it does not exist. {ADVICE}")
+    problems = Problems()
+    latest: dict[str, dict[str, _Record]] = {}
+    for file in record_files_of(folder):
+        for record in read_file_as(_decoder, file, problems):
+            latest.setdefault(record.key, {})[record.replicate] = record
+    warn_of(folder, problems)
+    rows: list[dict[str, Any]] = []
+    axes: dict[str, None] = {}
+    for records in latest.values():
+        known = [record for record in records.values() if record.facts is not None]
+        if not known:
+            continue
+        one = known[0]
+        own = {axis_column(name, COLUMNS): v for name, v in plain_axes(one.axes).items()}
+        axes.update(dict.fromkeys(own))
+        case = {name: getattr(one, name) for name in (*_BEFORE, *_AFTER)}
+        for (fact, kind), value in _agreed([record.facts for record in known if record.facts]):
+            rows.append({**case, **own, "fact": fact, "kind": kind, "value": value})
+    names = [*_BEFORE, *axes, *_AFTER, "fact", "kind", "value"]
+    frame = pd.DataFrame(rows, columns=names, dtype=object)
+    return frame.astype({name: float if name == "value" else "str" for name in COLUMNS})
+
+
+def _agreed(facts: list[Facts]) -> Iterator[tuple[tuple[str, str], float | None]]:
+    """Yield each fact and the value that all processes found, None where they differ."""
+    counted = [_counts(one) for one in facts]
+    for name in dict.fromkeys(name for counts in counted for name in counts):
+        # A process that does not know a total contradicts nobody; a kind it lacks, it counted 0 of.
+        lacking = None if name[1] == "" else 0
+        values = {counts.get(name, lacking) for counts in counted}
+        if name[1] == "":
+            values -= {None}
+        yield name, values.pop() if len(values) == 1 else None
+
+
+def _counts(facts: Facts) -> Mapping[tuple[str, str], float | None]:
+    found: dict[tuple[str, str], float | None] = {}
+    for fact in facts.__struct_fields__:
+        value = getattr(facts, fact)
+        if fact in TOTALS:
+            if value is not None:
+                found[fact, ""] = value
+        elif isinstance(value, dict):
+            found |= {(fact, kind): count for kind, count in value.items()}
+        else:
+            found |= {(fact, str(loop)): trips for loop, trips in enumerate(value)}
+    return found

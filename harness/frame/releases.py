@@ -1,0 +1,72 @@
+"""What each JAX release changed: every stage of a case beside the release before."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from harness.frame.cases import check
+from harness.frame.choose import INSTRUMENTS, ordinary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from harness.verdicts.error_rates import ErrorRates
+
+
+def releases(
+    frame: pd.DataFrame, *, rates: ErrorRates | Sequence[ErrorRates] | None = None
+) -> pd.DataFrame:
+    """Return what changed from one JAX release to the next, a row per case, stage and release.
+
+    Args:
+        frame: from :func:`harness.load` or :func:`harness.sweep`. Where a machine measured a case
+            several times with a release, the latest measurement counts.
+        rates: what machines' own A/A measurements say, for the smallest effect that counts.
+
+    Returns:
+        `jax_a` and `jax_b`, two releases that follow each other among those that a machine
+        measured, then the columns of :func:`harness.compare`: `a_s` and `b_s`, median seconds with
+        each; `ratio` b / a with its interval; `verdict`, `reason` and what it rests on. No row
+        where a machine measured one release only.
+
+    Raises:
+        UsageError: this is no frame of results.
+    """
+    import pandas as pd
+
+    from harness.verdicts.comparing import compare_arms
+
+    check(frame, "harness.releases")
+    rows = ordinary(frame)
+    rows = rows[~rows["workload"].isin(INSTRUMENTS) & (rows["jax"] != "")]
+    found = []
+    for machine in rows["machine"].unique():
+        own = rows[rows["machine"] == machine]
+        known = sorted(own["jax"].unique(), key=_order)
+        arms = {release: own[own["jax"] == release] for release in known}
+        for before, after in itertools.pairwise(known):
+            compared = compare_arms(arms[before], arms[after], rates=rates)
+            found.append(_named(compared, before, after))
+    if not found:
+        found = [_named(compare_arms(rows.head(0), rows.head(0)), "", "")]
+    return pd.concat(found, ignore_index=True)
+
+
+def _named(compared: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
+    named = compared.copy()
+    for place, (name, release) in enumerate((("jax_a", before), ("jax_b", after))):
+        named.insert(place, name, release)
+    return named.astype({"jax_a": "str", "jax_b": "str"})
+
+
+def _order(release: str) -> tuple[int, object]:
+    """Return what to sort releases by; what is no version stands first."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return (1, Version(release))
+    except InvalidVersion:
+        return (0, release)

@@ -1,0 +1,238 @@
+"""The answer first: what a program's building cost, why, and what to do, on one screen."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.profiles.answer import blocks
+from harness.profiles.answer.finding import times_text
+from harness.profiles.answer.findings import findings, shares
+from harness.profiles.answer.grouping import function_key, unexplained
+from harness.profiles.model import Profile
+from harness.profiles.texts import counted, duration_text, share_text, shortened
+from harness.profiles.totals import saving
+from harness.profiles.totals.adding import run_total
+from harness.profiles.totals.parts import SAMPLED, Total
+from harness.profiles.totals.pieces import STAGES
+from harness.watch.events import Import
+from harness.watch.ledger import events as ledger
+
+LINES = 24
+"""A screen."""
+
+NARROWEST = 60
+"""Characters; no line is made narrower."""
+
+
+def summary(profile: Profile, width: int = 100, lines: int = LINES) -> list[str]:
+    """Return the answer in at most `lines` lines of at most `width` characters."""
+    width = max(width, NARROWEST)
+    total = run_total(profile)
+    if total is None:
+        return ["Nothing is recorded yet."]
+    head = [line for text in _head(profile, total) for line in _wrapped(text, width)]
+    tail = [line for text in _tail(profile) for line in _wrapped(text, width)]
+    tail += _next(profile, width)
+    room = lines - len(head) - len(tail)
+    return [*head, *blocks.listed(findings(profile), width, room), *tail]
+
+
+def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
+    # A path that is longer than a line is not cut: it can be copied.
+    return textwrap.wrap(
+        text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
+
+
+def _head(profile: Profile, total: Total) -> Iterator[str]:
+    wall = duration_text(total.wall_s)
+    if not profile.builds and not profile.unfinished:
+        yield f"{wall}, and JAX built nothing{_why_nothing(profile)}."
+    else:
+        stages = ", ".join(
+            f"{stage} {duration_text(total.seconds[stage])}"
+            for stage in STAGES
+            if total.seconds[stage] > max(0.0005, 0.001 * total.build_s)
+        )
+        share = share_text(total.build_s, total.wall_s)
+        built = duration_text(total.build_s)
+        yield f"{built} of {wall} ({share}) went into building programs{stages and f': {stages}'}"
+        yield from _shares(profile, total)
+    rest = [
+        f"{name} {duration_text(total.seconds[part])}"
+        for part, name in (
+            ("python", "before recording"),
+            ("import", "import jax"),
+            ("backend", "backend"),
+            ("other", "rest of first calls"),
+        )
+        if total.seconds[part] >= 0.0005
+    ]
+    if total.outside_s >= 0.0005:
+        rest.append(_program(total))
+    rest += [
+        f"{name} {duration_text(total.seconds[part])}"
+        for part, name in (("profile", "the profile itself"), ("end", "exit"))
+        if total.seconds[part] >= 0.0005
+    ]
+    if total.seconds["unattributed"] >= 0.0005:
+        why = "" if total.samples else " (outside builds, not sampled)"
+        rest.append(f"unattributed {duration_text(total.seconds['unattributed'])}{why}")
+    if rest:
+        yield f"The rest: {', '.join(rest)}."
+    if profile.builds:
+        yield _counts(profile)
+
+
+def _shares(profile: Profile, total: Total) -> Iterator[str]:
+    took = shares(profile)
+    parts = [
+        f"{duration_text(took[what])} {text}"
+        for what, text in (
+            ("again", "building again (avoidable)"),
+            ("other", "building again"),
+            ("unexplained", "unexplained"),
+            ("first", "first builds"),
+            ("eager", "JAX's functions outside jit"),
+        )
+        if took[what] >= 0.0005
+    ]
+    if len(parts) > 1:
+        # Threads that build at once have more seconds than the clock.
+        several = sum(took.values()) > 1.01 * total.build_s
+        who = "Processes" if len(profile.processes) > 1 else "Threads"
+        yield f"{f'{who} added up' if several else 'Of that'}: {', '.join(parts)}."
+
+
+def _program(total: Total) -> str:
+    parts = ", ".join(
+        f"{duration_text(total.seconds[part])} in {name}"
+        for part, name in zip(SAMPLED, ("JAX", "libraries", "its own code"), strict=True)
+        if total.samples.get(part)
+    )
+    half = max((high - low) / 2 for low, high in (total.interval(part) for part in SAMPLED))
+    outside = duration_text(total.outside_s)
+    return f"the program {outside} ({parts}; sampled, ± {duration_text(half)})"
+
+
+def _counts(profile: Profile) -> str:
+    builds = profile.builds
+    functions = len({function_key(built.function) for built in builds})
+    done = {
+        "traced": sum(built.times("trace") for built in builds),
+        "lowered": sum(built.times("lower") for built in builds),
+        "compiled": sum(max(0, built.times("compile") - built.hits) for built in builds),
+        "loaded": sum(built.hits for built in builds),
+    }
+    words = ", ".join(f"{count:,} {word}" for word, count in done.items() if count)
+    where = []
+    if len(profile.processes) > 1:
+        where.append(f"{len(profile.processes)} processes")
+    threads = {(built.process.name, built.line.thread) for built in builds}
+    if len(threads) > len({name for name, _ in threads}):
+        where.append(f"{len(threads)} threads")
+    inside = f" in {' and '.join(where)}" if where else ""
+    text = f"{counted(len(builds), 'build')} of {counted(functions, 'function')}{inside}: {words}"
+    return f"{text}."
+
+
+def _why_nothing(profile: Profile) -> str:
+    command = all(process.started.how != "context" for process in profile.processes)
+    if command and not any(process.of(Import) for process in profile.processes):
+        return ": no process that was followed imported it"
+    return ": no function was traced, lowered or compiled"
+
+
+def _tail(profile: Profile) -> Iterator[str]:
+    if profile.builds:
+        yield from _cache(profile)
+        count = sum(1 for _ in unexplained(profile))
+        if count:
+            yield f"{counted(count, 'build')} could not be explained."
+    yield from _damage(profile)
+
+
+def _next(profile: Profile, width: int) -> Iterator[str]:
+    """Yield where to look next: commands, which are not broken, so that they can be copied."""
+    if not profile.builds and not profile.unfinished:
+        return
+    if profile.folder is not None:
+        where = shlex.quote(str(_near(profile.folder)))
+        show = f"Next: harness profile show {where} --table causes"
+        others = "  # functions, sites, eager, cache, time"
+        yield show + others * (len(show + others) <= width)
+        yield f"      harness profile report {where} -o profile.html"
+    else:
+        yield 'Next: p.frame("functions"), "causes", "sites", "cache", "time"'
+
+
+def _near(folder: Path) -> Path:
+    """Return a folder as it can be named from here."""
+    with contextlib.suppress(ValueError, OSError):
+        return folder.absolute().relative_to(Path.cwd())
+    return folder
+
+
+def _cache(profile: Profile) -> Iterator[str]:
+    use = saving.cache_use(profile)
+    if not use.requests:
+        return
+    if use.off == use.requests - use.failed:
+        yield f"Persistent cache: {_would_save(use)}"
+        return
+    text = f"Persistent cache: {use.hits:,} of {counted(use.requests, 'request')} hit"
+    if use.hits:
+        text += f" in {duration_text(use.load_s)}"
+        if use.hits > use.unknown_hits:
+            text += f", which saved {duration_text(max(0.0, use.saved_s))}"
+            if use.unknown_hits:
+                text += f" without the {use.unknown_hits:,} that an earlier run compiled"
+        else:
+            text += " (compiled in an earlier run, so what that saved is not known)"
+    if use.written:
+        text += f"; {use.written:,} written"
+    if use.unwritten:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in use.unwritten.most_common())
+        text += f"; not written: {reasons}"
+    yield f"{text}{f'; {use.failed} failed' if use.failed else ''}."
+
+
+def _would_save(use: saving.CacheUse) -> str:
+    if use.unwritten[ledger.DISABLED]:
+        return "disabled: by jax_enable_compilation_cache, or the backend cannot keep programs."
+    every = duration_text(use.off_s)
+    if use.off_s < 0.0005:
+        return "off. It would save a second run nothing."
+    with_it = "with JAX_COMPILATION_CACHE_DIR=DIR"
+    if duration_text(use.off_usual_s) == every:
+        return f"off. A second run would save at most {every} {with_it}, less loading the programs."
+    usual = f"at most {duration_text(use.off_usual_s)}" if use.off_usual_s else "nothing"
+    return (
+        f"off. A second run would save {usual} {with_it}, at most {every} with "
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 as well, less loading the programs."
+    )
+
+
+def _damage(profile: Profile) -> Iterator[str]:
+    cut = [process for process in profile.processes if process.ended is None]
+    if cut:
+        names = ", ".join(str(process.started.pid) for process in cut[:5])
+        more = "…" if len(cut) > 5 else ""
+        yield (
+            f"{counted(len(cut), 'log')} cut off (process {names}{more}): killed, or still "
+            "running. What is told reaches until its last line."
+        )
+    if profile.broken_lines:
+        yield f"{counted(profile.broken_lines, 'line')} of the logs could not be read."
+    ends = [process.ended for process in profile.processes if process.ended is not None]
+    if lost := sum(end.lost for end in ends):
+        yield f"{counted(lost, 'line')} could not be written: counts and seconds are too low."
+    failures = Counter(failure for end in ends for failure in end.failures)
+    if failures:
+        first = shortened(next(iter(failures)), 80)
+        yield f"The profile itself failed {times_text(failures.total())}: {first}"

@@ -1,0 +1,253 @@
+"""Follow a profile while it is written: what is being built now, and what was so far."""
+
+from __future__ import annotations
+
+import bisect
+import os
+import socket
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.profiles.model import call_site_of
+from harness.watch import events
+from harness.watch.log import SUFFIX, ProfileError, decoded
+
+AT_ONCE_BYTES = 32 << 20
+"""What is read of one file in one look."""
+
+STAGES = ("trace", "lower", "compile")
+
+
+@dataclass(frozen=True)
+class Now:
+    """A build that is going on."""
+
+    function: str
+    place: str
+    """Where it was asked for, `train.py:88`; empty where that is not known."""
+    stage: str
+    begin_ns: int
+    before: int
+    """How often that stage of the function was done before, in all processes."""
+    pid: int
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Builds of one function."""
+
+    function: str
+    place: str
+    """Where the last one was asked for."""
+    builds: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class State:
+    """A profile at one moment."""
+
+    processes: int
+    """Those that have not ended."""
+    builds: int
+    seconds: float
+    """Wall time in which some thread was building, what is going on included."""
+    running: tuple[Now, ...] = ()
+    """The one that takes longest first."""
+    last: Tally | None = None
+    """The build that ended last, alone."""
+    costliest: Tally | None = None
+    """The function with the most seconds so far."""
+
+
+class Following:
+    """Reads the files of a profile's folder as they grow, every byte once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files: dict[Path, _File] = {}
+        self._tallies: dict[_Key, _Sum] = defaultdict(_Sum)
+        self._covered = _Covered()
+        self._builds = 0
+        self._last: tuple[int, Tally] | None = None
+        self._host = socket.gethostname()
+
+    def look(self, at_ns: int) -> State:
+        """Read what is new, and return the state.
+
+        Args:
+            at_ns: now, by `time.perf_counter_ns`.
+        """
+        for path in sorted(self.folder.glob("*" + SUFFIX)):
+            file = self._files.setdefault(path, _File(path))
+            if not file.ended:
+                for line in file.new_lines():
+                    self._take(file, line)
+        running = self._running()
+        seconds = self._covered.until(at_ns, min((now.begin_ns for now in running), default=at_ns))
+        return State(
+            sum(not file.ended for file in self._files.values()),
+            self._builds,
+            seconds / 1e9,
+            tuple(running),
+            self._last[1] if self._last else None,
+            self._costliest(),
+        )
+
+    def _take(self, file: _File, line: events.AnyLine) -> None:
+        match line:
+            case events.Started():
+                file.started = line
+            case events.Function():
+                file.functions[line.id] = line
+            case events.Stack():
+                file.places[line.id] = place_of(line)
+            case events.Running():
+                file.running[line.thread] = line
+            case events.Visits():
+                file.running.pop(line.thread, None)
+            case events.Build():
+                self._built(file, line)
+            case events.Ended():
+                file.ended = True
+                file.running.clear()
+
+    def _built(self, file: _File, line: events.Build) -> None:
+        going_on = file.running.get(line.thread)
+        # One that began later went on inside it.
+        if going_on is not None and line.begin_ns <= going_on.begin_ns:
+            del file.running[line.thread]
+        self._builds += 1
+        function = file.functions.get(line.function, _UNKNOWN)
+        found = self._tallies[_key(function)]
+        found.builds += 1
+        found.place = file.places.get(line.stack, "") or found.place
+        took = 0
+        end = 0
+        for span in sorted(line.spans, key=lambda span: (span.begin_ns, -span.end_ns)):
+            self._covered.add(span.begin_ns, span.end_ns)
+            found.times[span.stage] += span.times
+            took += max(0, span.end_ns - max(span.begin_ns, end))
+            end = max(end, span.end_ns)
+        found.nanoseconds += took
+        if self._last is None or line.end_ns >= self._last[0]:
+            tally = Tally(function.name, found.place, 1, took / 1e9)
+            self._last = (line.end_ns, tally)
+
+    def _running(self) -> list[Now]:
+        found = []
+        for file in self._files.values():
+            if file.running and not self._lives(file.started):
+                file.running.clear()
+            for line in file.running.values():
+                function = file.functions.get(line.function, _UNKNOWN)
+                known = self._tallies.get(_key(function))
+                before = known.times[line.stage] if known else 0
+                place = file.places.get(line.stack, "")
+                pid = file.started.pid if file.started else 0
+                found.append(Now(function.name, place, line.stage, line.begin_ns, before, pid))
+        return sorted(found, key=lambda now: now.begin_ns)
+
+    def _lives(self, started: events.Started | None) -> bool:
+        if started is None or started.host != self._host:
+            return True  # nobody here can tell
+        try:
+            os.kill(started.pid, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            return True
+        return True
+
+    def _costliest(self) -> Tally | None:
+        if not self._tallies:
+            return None
+        key, found = max(self._tallies.items(), key=lambda item: item[1].nanoseconds)
+        return Tally(key[0], found.place, found.builds, found.nanoseconds / 1e9)
+
+
+_Key = tuple[str, str, str, int]
+_UNKNOWN = events.Function(0, "?", "?", "", 0, "program")
+
+
+def _key(function: events.Function) -> _Key:
+    return function.name, function.qualname, function.file, function.line
+
+
+def place_of(stack: events.Stack) -> str:
+    """Return the call site, with the name of its file alone: `train.py:88`; empty for none."""
+    frame = call_site_of(stack.frames)
+    return f"{Path(frame.file).name}:{frame.line}" if frame.file else ""
+
+
+@dataclass
+class _Sum:
+    builds: int = 0
+    nanoseconds: int = 0
+    place: str = ""
+    times: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class _File:
+    """One process's log, and what of it later lines refer to."""
+
+    path: Path
+    started: events.Started | None = None
+    functions: dict[int, events.Function] = field(default_factory=dict)
+    places: dict[int, str] = field(default_factory=dict)
+    running: dict[int, events.Running] = field(default_factory=dict)
+    ended: bool = False
+    _offset: int = 0
+    _half: bytes = b""
+
+    def new_lines(self) -> list[events.AnyLine]:
+        """Return the lines that were finished since the last time."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._offset)
+                text = file.read(AT_ONCE_BYTES)
+        except OSError:
+            return []
+        self._offset += len(text)
+        *whole, self._half = (self._half + text).split(b"\n")
+        found = []
+        for one in whole:
+            try:
+                line = decoded(one, self.path)
+            except ProfileError:  # of a newer release: nothing that could be shown
+                continue
+            if line is not None:
+                found.append(line)
+        return found
+
+
+class _Covered:
+    """Stretches of time, joined where they touch."""
+
+    def __init__(self) -> None:
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        self._total = 0
+
+    def add(self, begin: int, end: int) -> None:
+        """Add a stretch."""
+        if end <= begin:
+            return
+        first = bisect.bisect_left(self._ends, begin)
+        last = bisect.bisect_right(self._begins, end)
+        if first < last:
+            begin = min(begin, self._begins[first])
+            end = max(end, self._ends[last - 1])
+            self._total -= sum(self._ends[first:last]) - sum(self._begins[first:last])
+        self._begins[first:last] = [begin]
+        self._ends[first:last] = [end]
+        self._total += end - begin
+
+    def until(self, now: int, begin: int) -> int:
+        """Return the length of all stretches together with one more, from `begin` to `now`."""
+        inside = 0
+        for position in range(bisect.bisect_right(self._ends, begin), len(self._ends)):
+            inside += self._ends[position] - max(begin, self._begins[position])
+        return self._total + max(0, now - begin - inside)

@@ -1,0 +1,140 @@
+"""Budgets of tests: `@pytest.mark.jax_budget(max_compiles=3)`, and `jax_budget` in the settings.
+
+Only what is built while the test itself runs counts, not what its fixtures build. Of the marks of a
+test, its class, its module and the settings, the nearest one gives each limit, among those for the
+same `functions`; a limit of None lifts one from further away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tomllib
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import pytest
+from _pytest.outcomes import Failed
+
+from harness.errors import HarnessError, UsageError
+from harness.profiles.budgets.guard import Budget, BudgetExceeded
+from harness.profiles.budgets.limits import NAMES, unknown
+from harness.profiles.budgets.making import made
+
+MARK = "jax_budget"
+OPTIONS = ("functions", "each")
+HELP = (
+    "jax_budget(max_compiles=3, max_traces=..., functions=..., each=...): fail the test when JAX "
+    "builds more in it; see harness.budget."
+)
+
+
+class OverBudget(BudgetExceeded, Failed):
+    """A test built more than it may: shown by its text alone, its traceback is the harness's."""
+
+    def __init__(self, text: str, over: Any = ()) -> None:
+        BudgetExceeded.__init__(self, text, over)
+        self.msg = text
+        self.pytrace = False
+
+    def __str__(self) -> str:
+        return str(self.msg)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the setting."""
+    parser.addini(
+        MARK,
+        "What JAX may build in each test, a limit a line: max_compiles = 30. See harness.budget.",
+        type="linelist",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the mark, and check the setting.
+
+    Raises:
+        pytest.UsageError: if the setting is not understood.
+    """
+    config.addinivalue_line("markers", HELP)
+    try:
+        settings = _settings(config)
+        if settings:
+            made(_limits(settings), MARK, **_options(settings))
+    except HarnessError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Run a test within its budgets."""
+    __tracebackhide__ = True
+    with contextlib.ExitStack() as stack:
+        wrong = ""
+        try:
+            for one in budgets_of(item):
+                stack.enter_context(one)
+        except HarnessError as error:  # a mark that is not understood, a JAX that is not known
+            wrong = str(error)
+        if wrong:
+            pytest.fail(wrong, pytrace=False)
+        return (yield)
+
+
+def budgets_of(item: pytest.Item) -> list[Budget]:
+    """Return the budgets of a test: one for each choice of functions.
+
+    Raises:
+        UsageError: if a mark is not understood.
+    """
+    sources: list[Mapping[str, Any]] = [{}]
+    where = f"{MARK} of {item.nodeid}"
+    for mark in item.iter_markers(MARK):  # the nearest first
+        if mark.args:
+            raise UsageError(
+                f"{where}: limits are given by name, such as {MARK}(max_compiles=3); got "
+                f"{mark.args[0]!r}."
+            )
+        if not any(name in NAMES for name in mark.kwargs):
+            _known(mark.kwargs, where)
+            raise UsageError(f"{where} limits nothing; give it a limit such as max_compiles=3.")
+        sources.append(mark.kwargs)
+    sources.append(_settings(item.config))
+    merged: dict[str, dict[str, Any]] = {}
+    for source in filter(None, sources):
+        _known(source, where)
+        options = {name: source[name] for name in OPTIONS if name in source}
+        into = merged.setdefault(repr(sorted(options.items())), {**options})
+        for name, value in source.items():
+            into.setdefault(name, value)
+    return [
+        made(_limits(one), where, exceeded=OverBudget, **_options(one))
+        for one in merged.values()
+        if any(value is not None for value in _limits(one).values())
+    ]
+
+
+def _settings(config: pytest.Config) -> dict[str, Any]:
+    lines = config.getini(MARK)
+    try:
+        settings = tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(
+            f"The setting {MARK} is not understood: {error}. Write a limit a line, such as "
+            "max_compiles = 30."
+        ) from None
+    _known(settings, f"The setting {MARK}")
+    return settings
+
+
+def _known(source: Mapping[str, Any], where: str) -> None:
+    for name in source:
+        if name not in (*NAMES, *OPTIONS):
+            raise UsageError(unknown(where, name, (*NAMES, *OPTIONS)))
+
+
+def _limits(source: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in source.items() if name in NAMES}
+
+
+def _options(source: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: source[name] for name in OPTIONS if name in source}

@@ -1,0 +1,113 @@
+"""From a profile's frames to tables of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from harness.profiles.totals.pieces import STAGES
+from harness.report.content import (
+    BYTES,
+    COUNT,
+    NUMBER,
+    SECONDS,
+    SHARE,
+    TEXT,
+    Column,
+    Section,
+    Table,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST = 1500
+"""Rows of one table on the page."""
+
+LABELS = {
+    "call_site": "called at",
+    "call_sites": "called at",
+    "build_s": "took",
+    "again": "built again",
+    "again_s": "again took",
+    "first_call_s": "first call",
+    "visits": "visits that built nothing",
+    "visit_s": "visits took",
+    "objects": "function objects",
+    "n_values": "values",
+    "saved_known": "hits with known savings",
+    "wall_s": "wall time",
+}
+"""Headings that are not the columns' names."""
+
+_LEFT_OUT = ("qualname", "line", "site_function", "first_at_s", "other_s")
+
+
+def kind_of(name: str, values: pd.Series) -> str:
+    """Return the kind of a column by its name, and by what is in it."""
+    from pandas.api import types
+
+    if types.is_bool_dtype(values) or not types.is_numeric_dtype(values):
+        return TEXT
+    if name == "seconds" or name.endswith("_s"):
+        return SECONDS
+    if name == "bytes" or name.endswith("_bytes"):
+        return BYTES
+    if name == "share":
+        return SHARE
+    return COUNT if types.is_integer_dtype(values) else NUMBER
+
+
+def label_of(name: str) -> str:
+    """Return a column's name as a heading: without unit and underscores."""
+    return LABELS.get(name) or name.removesuffix("_s").removesuffix("_bytes").replace("_", " ")
+
+
+def table(
+    name: str, caption: str, frame: pd.DataFrame, first: Iterable[str] = (), most: int = MOST
+) -> Table:
+    """Return a frame as a table of its first rows; columns without a value are left out.
+
+    Args:
+        name: the table's.
+        caption: the table's.
+        frame: any whose columns end in their unit.
+        first: columns that stand in front.
+        most: how many rows at most.
+    """
+    from harness.profiles.texts import place_text
+
+    if {"file", "line"} <= set(frame.columns):
+        places = [place_text(*at) for at in zip(frame["file"], frame["line"], strict=True)]
+        frame = frame.drop(columns="file").assign(defined=places)
+    front = [column for column in first if column in frame.columns]
+    rest = [c for c in frame.columns if c not in front and c not in _LEFT_OUT]
+    shown = frame[[*front, *rest]].head(most).reset_index(drop=True)
+    columns = tuple(
+        Column(
+            column,
+            label_of(column),
+            kind_of(column, shown[column]),
+            stage=column.removesuffix("_s") if column.removesuffix("_s") in STAGES else "",
+            hidden=column not in front and not shown[column].fillna(0).astype(bool).any(),
+        )
+        for column in map(str, shown.columns)
+    )
+    nothing = {c.name: shown[c.name].where(shown[c.name] > 0) for c in columns if c.stage}
+    return Table(name, caption, columns, shown.assign(**nothing))
+
+
+def section(
+    name: str, title: str, intro: str, caption: str, frame: pd.DataFrame, empty: str
+) -> Section:
+    """Return a section that is one table; `empty` is what it says without rows."""
+    if frame.empty:
+        return Section(name, title, intro, notes=(empty,))
+    notes: tuple[str, ...] = ()
+    if len(frame) > MOST:
+        notes = (
+            f"The first {MOST} of {len(frame)} rows; `harness profile show FOLDER --table {name} "
+            "--format csv` has all of them.",
+        )
+    made = table(name, caption, frame, ("function", "call_site", "process", "thread"))
+    return Section(name, title, intro, tables=(made,), shown=(name,), notes=notes)

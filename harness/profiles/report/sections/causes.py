@@ -1,0 +1,96 @@
+"""Why functions were built again, and what mending it would save."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.frame.figures import GREY, ORANGE, VERMILLION
+from harness.profiles.answer.grouping import FIRST
+from harness.profiles.report import frames
+from harness.profiles.texts import duration_text
+from harness.report import charts
+from harness.report.content import Figure, Section
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INTRO = (
+    "Each build after a function's first was compared with the build of the same function that "
+    "comes nearest. One that no difference explains is called unexplained, never guessed at."
+)
+
+UNEXPLAINED = "unexplained"
+OUTSIDE = "outside jit"
+
+
+def section(causes: pd.DataFrame) -> Section:
+    """Return the section; `causes` is `Profile.frame("causes")`."""
+    if causes.empty:
+        return Section("causes", "Causes", INTRO, notes=("Nothing was built.",))
+    mended = ~causes["cause"].isin([*FIRST, UNEXPLAINED])
+    # What can be mended in front: the rest is what any program pays.
+    causes = causes.assign(saves_s=causes["build_s"].where(mended), last=~mended)
+    causes = causes.sort_values(["last", "build_s"], ascending=[True, False], kind="stable")
+    front = ("cause", "function", "saves_s", "sentence", "remedy", "builds", "build_s", "argument")
+    table = frames.table(
+        "causes",
+        "Causes by function and argument; what can be mended first, the dearest at the top",
+        causes.drop(columns="last"),
+        front,
+    )
+    notes = (
+        "“saves” is what these builds took: what is spared if they are not done again. It is no "
+        "promise: a remedy may make other calls slower.",
+    )
+    return Section(
+        "causes", "Causes", INTRO, (_figure(causes),), (table,), shown=("causes",), notes=notes
+    )
+
+
+def _figure(causes: pd.DataFrame) -> Figure:
+    import altair as alt
+
+    chart = (
+        charts.rows("causes")
+        .transform_calculate(
+            what=f"datum.origin == 'jax' ? '{OUTSIDE}' : "
+            "datum.cause == 'unexplained' ? 'unexplained' : "
+            "indexof(['first', 'ahead of time'], datum.cause) >= 0 ? 'once' : 'again'"
+        )
+        .transform_aggregate(
+            seconds="sum(build_s)", builds="sum(builds)", groupby=["cause", "what"]
+        )
+        .mark_bar(height={"band": 0.7})
+        .encode(
+            x=charts.seconds("seconds:Q", "tracing, lowering, compiling, loading"),
+            y=alt.Y(
+                "cause:N",
+                title=None,
+                sort="-x",
+                axis=alt.Axis(grid=False, ticks=False, domain=False, labelPadding=6),
+            ),
+            color=charts.colours(
+                "what:N",
+                {"again": VERMILLION, "once": "#0072B2", OUTSIDE: ORANGE, "unexplained": GREY},
+                ["again", "once", OUTSIDE, "unexplained"],
+            ),
+            tooltip=["cause:N", "what:N", alt.Tooltip("seconds:Q", format=".3s"), "builds:Q"],
+        )
+        .properties(height=alt.Step(24))
+    )
+    # As in the summary, where JAX's own functions are told of by themselves.
+    outside = causes["origin"] == "jax"
+    title = f"{duration_text(causes['saves_s'].where(~outside).sum())} of "
+    title += f"{duration_text(causes['build_s'].sum())} went into building again"
+    if outside.any():
+        seconds = duration_text(causes["build_s"].where(outside).sum())
+        title += f", {seconds} into JAX's functions outside jit"
+    sums = causes.groupby("cause")["build_s"].sum().sort_values(ascending=False)
+    parts = ", ".join(f"{cause} {duration_text(seconds)}" for cause, seconds in sums.items())
+    return Figure(
+        "causes",
+        title,
+        f"{parts}.",
+        chart,
+        ("causes",),
+    )

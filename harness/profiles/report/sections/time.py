@@ -1,0 +1,97 @@
+"""Where the wall time of each process went."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from harness.profiles.report import frames
+from harness.profiles.report.sections.timeline import STAGES
+from harness.profiles.texts import duration_text, share_text
+from harness.report import charts
+from harness.report.content import Figure, Section
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_PROCESSES = 12
+"""Processes that the figure shows: those that took longest."""
+
+RUN = "all together"
+"""The row of the run, beside those of its processes."""
+
+COLOURS = {
+    "python": "#C9B79C",
+    **STAGES,
+    "other": "#8C6D31",
+    "profile": "#6A51A3",
+    "jax": "#4C78A8",
+    "library": "#17A2A2",
+    "program": "#7A9E3F",
+    "end": "#B9A3C6",
+    "unattributed": "#BBBBBB",
+}
+
+
+def section(time: pd.DataFrame) -> Section:
+    """Return the section; `time` is `Profile.frame("time")`."""
+    intro = (
+        "The parts of the wall time; they add up to it. Where threads or processes build at once, "
+        "each has its share of that moment. What nothing recorded explains is called unattributed."
+    )
+    if time.empty:
+        return Section("time", "Where the time went", intro, notes=("No process was recorded.",))
+    time = time[time["seconds"] > 0].assign(
+        process=time["process"].where(time["scope"] != "run", RUN)
+    )
+    if time["process"].nunique() == 2:
+        time = time[time["scope"] == "run"]
+    time = time.drop(columns="scope").reset_index(drop=True)
+    exact = (time["low"] == time["high"]).all()
+    drawn = time.drop(columns=["low", "high"]) if exact else time
+    front = ("process", "part", "seconds", "share", "low", "high")
+    table = frames.table("time", "Parts of the wall time", drawn, front)
+    return Section("time", "Where the time went", intro, figures=(_figure(time),), tables=(table,))
+
+
+def _figure(time: pd.DataFrame) -> Figure:
+    import altair as alt
+
+    parts = list(dict.fromkeys(time["part"]))
+    order = [part for part in COLOURS if part in parts]
+    order += [part for part in parts if part not in order]
+    chart = (
+        charts.rows("time")
+        .transform_joinaggregate(total="sum(seconds)", groupby=["process"])
+        .transform_window(
+            rank="dense_rank()",
+            sort=[
+                alt.SortField("total", order="descending"),
+                alt.SortField("process", order="ascending"),
+            ],
+        )
+        .transform_filter(f"datum.rank <= {MOST_PROCESSES}")
+        .transform_calculate(row="datum.process", order=f"indexof({json.dumps(order)}, datum.part)")
+        .mark_bar(height={"band": 0.7})
+        .encode(
+            x=charts.seconds("seconds:Q", "wall time"),
+            y=charts.by_case(),
+            color=charts.colours("part:N", COLOURS, order),
+            order="order:Q",
+            tooltip=[
+                *("process:N", "part:N", "meaning:N"),
+                alt.Tooltip("seconds:Q", format=".3s"),
+                alt.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+        .properties(height=alt.Step(40))
+    )
+    whole = time[time["process"] == RUN].sort_values("seconds", ascending=False)
+    if whole.empty:
+        whole = time.sort_values("seconds", ascending=False)
+    total = whole["seconds"].sum()
+    said = ", ".join(
+        f"{part} {duration_text(seconds)} ({share_text(seconds, total)})"
+        for part, seconds in zip(whole["part"], whole["seconds"], strict=True)
+    )
+    return Figure("time", f"{duration_text(total)} of wall time", f"{said}.", chart, ("time",))

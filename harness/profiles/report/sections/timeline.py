@@ -1,0 +1,158 @@
+"""When what was built: threads, stages, hits and misses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.profiles.report.bars import Timeline
+from harness.profiles.texts import counted, duration_text
+from harness.report import charts
+from harness.report.content import COUNT, SECONDS, Column, Figure, Section, Table
+
+STAGES = {
+    "import": "#B8A100",
+    "backend": "#CC79A7",
+    **{name: charts.STAGE_COLOURS[name] for name in ("trace", "lower", "compile", "load")},
+    "write": "#0072B2",
+}
+"""In the order in which they happen, with their colours."""
+
+MARKS = {
+    "cache hit": "triangle-up",
+    "cache miss, written": "triangle-down",
+    "cache miss, not written": "cross",
+    "cache failed": "square",
+    "cleared": "diamond",
+}
+
+DIGITS = 10
+"""Significant digits of places in time: what is seen after zooming in."""
+
+
+def section(found: Timeline) -> Section:
+    """Return the section."""
+    about: dict[str, Any] = {
+        "name": "timeline",
+        "title": "Timeline",
+        "intro": "Each row is a thread; a bar is a stage of a build. Where there is no bar, the "
+        "thread built nothing: it ran the program, computed or waited.",
+    }
+    if found.bars.empty:
+        return Section(
+            **about,
+            missing="Nothing was traced, lowered, compiled or loaded.",
+            command="harness profile -- python PROGRAM",
+        )
+    tables = (_bars(found), _marks(found))
+    return Section(**about, figures=(_figure(found),), tables=tables, notes=tuple(found.notes))
+
+
+def _figure(found: Timeline) -> Figure:
+    import altair as alt
+
+    shown = [stage for stage in STAGES if stage in set(found.bars["stage"])]
+    row = alt.Y(
+        "row:N",
+        title=None,
+        sort=found.rows,
+        scale=alt.Scale(domain=found.rows),
+        axis=alt.Axis(grid=True, ticks=False, domain=False, labelPadding=6),
+    )
+    window = alt.Scale(domainMin=alt.ExprRef("from"), domainMax=alt.ExprRef("to"), nice=False)
+    axis = alt.Axis(labelExpr=charts.SECONDS_LABEL, tickCount=6, labelOverlap=True)
+    told = [
+        "function:N",
+        alt.Tooltip("call_site:N", title="called at"),
+        *("cause:N", "argument:N"),
+    ]
+    bars = (
+        charts.rows("timeline")
+        .transform_calculate(seconds="datum.end - datum.begin")
+        .mark_bar(height={"band": 0.66}, clip=True, minBandSize=6)
+        .encode(
+            x=alt.X("begin:Q", title="since the start", scale=window, axis=axis),
+            x2="end:Q",
+            y=row,
+            color=charts.colours("stage:N", STAGES, shown),
+            tooltip=[
+                *told,
+                "stage:N",
+                alt.Tooltip("seconds:Q", title="took (s)", format=".3s"),
+                alt.Tooltip("begin:Q", title="began at (s)", format=".4f"),
+                alt.Tooltip("outcome:N", title="persistent cache"),
+                alt.Tooltip("builds:Q", title="builds in this bar"),
+            ],
+        )
+    )
+    answers = [what for what in MARKS if what in set(found.marks["what"])]
+    layers = [bars]
+    if answers:
+        layers.append(
+            charts.rows("marks")
+            .mark_point(clip=True, size=36, filled=True, opacity=1, yOffset=-12)
+            .encode(
+                x=alt.X("at:Q", scale=window, axis=axis, title="since the start"),
+                y=row,
+                fill=alt.value("currentColor"),
+                shape=alt.Shape(
+                    "what:N",
+                    title=None,
+                    scale=alt.Scale(domain=answers, range=[MARKS[what] for what in answers]),
+                    legend=alt.Legend(
+                        orient="bottom", symbolFillColor="currentColor", symbolStrokeWidth=0
+                    ),
+                ),
+                tooltip=[
+                    alt.Tooltip("what:N", title="cache"),
+                    *told,
+                    alt.Tooltip("at:Q", title="at (s)", format=".4f"),
+                    alt.Tooltip("times:Q"),
+                ],
+            )
+        )
+    chart = (
+        alt.layer(*layers)
+        .add_params(alt.param(name="from", value=0), alt.param(name="to", value=found.length))
+        .properties(height=alt.Step(34))
+    )
+    seconds = found.bars["end"] - found.bars["begin"]
+    stages = seconds.groupby(found.bars["stage"]).sum()
+    parts = ", ".join(f"{stage} {duration_text(stages[stage])}" for stage in shown)
+    return Figure(
+        "timeline",
+        "What was built when",
+        f"{counted(len(found.rows), 'thread')}, {duration_text(found.length)} in all: {parts}. "
+        "Drag to move, Ctrl and the wheel to zoom, or use the buttons.",
+        chart,
+        ("timeline", "marks"),
+        zoom=True,
+    )
+
+
+def _bars(found: Timeline) -> Table:
+    columns = (
+        Column("function", "function"),
+        Column("call_site", "called at"),
+        Column("stage", "stage"),
+        Column("begin", "began at", SECONDS, digits=DIGITS),
+        Column("end", "ended at", SECONDS, digits=DIGITS),
+        Column("row", "thread"),
+        Column("cause", "cause"),
+        Column("argument", "argument"),
+        Column("outcome", "persistent cache"),
+        Column("builds", "builds", COUNT),
+        Column("process", "process", hidden=True),
+    )
+    return Table("timeline", "The bars", columns, found.bars)
+
+
+def _marks(found: Timeline) -> Table:
+    columns = (
+        *(Column(name, name) for name in ("what", "function")),
+        Column("call_site", "called at"),
+        *(Column(name, name) for name in ("cause", "argument", "row")),
+        Column("at", "at", SECONDS, digits=DIGITS),
+        Column("times", "times", COUNT),
+        Column("process", "process", hidden=True),
+    )
+    return Table("marks", "What the caches did", columns, found.marks)

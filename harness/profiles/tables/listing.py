@@ -1,0 +1,180 @@
+"""The tables as people read them in a terminal: the main columns, as text."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from harness.profiles.texts import duration_text, shortened, transformed
+
+LONG = frozenset({"values", "call_sites", "causes", "functions", "sentence", "remedy", "meaning"})
+"""Columns that may take several lines."""
+
+_SECONDS = ("trace_s", "lower_s", "compile_s", "load_s")
+_COLUMNS = {
+    "time": ("process", "part", "seconds", "low", "high", "share", "meaning"),
+    "functions": (
+        *("function", "builds", "traces", "lowers", "compiles", "loads", "build_s", *_SECONDS),
+        *("first_call_s", "again", "again_s", "visits", "n_call_sites", "causes"),
+    ),
+    "builds": (
+        *("begin_s", "process", "function", "call_site", "build_s", *_SECONDS, "other_s"),
+        *("outcome", "reason", "cause", "argument", "before", "after"),
+    ),
+    "causes": (
+        *("function", "cause", "argument", "builds", "build_s", "n_values", "values"),
+        *("call_sites", "remedy"),
+    ),
+    "sites": (
+        *("call_site", "site_function", "builds", "compiles", "loads", "build_s", *_SECONDS),
+        *("other_s", "sampled_s", "functions", "causes"),
+    ),
+    "cache": (
+        *("outcome", "reason", "requests", "modules", "compile_s", "load_s", "write_s"),
+        *("saved_s", "entry_bytes"),
+    ),
+    "eager": ("call_site", "site_function", "builds", "compiles", "build_s", "functions"),
+    "threads": (
+        *("process", "thread", "main", "wall_s", "build_s", *_SECONDS, "other_s", "jax_s"),
+        *("library_s", "program_s", "unattributed_s", "samples"),
+    ),
+}
+_DISPENSABLE = {
+    "time": ("low", "high"),
+    "functions": (
+        *("n_call_sites", "first_call_s", "load_s", "lower_s", "trace_s", "visits", "lowers"),
+        *("loads", "traces", "compile_s", "again"),
+    ),
+    "builds": (
+        *("other_s", "outcome", "lower_s", "trace_s", "reason", "load_s", "compile_s"),
+        *("process", "before", "after"),
+    ),
+    "causes": ("n_values", "call_sites", "values"),
+    "sites": (
+        *("other_s", "load_s", "lower_s", "trace_s", "loads", "compile_s", "sampled_s"),
+        *("site_function", "compiles"),
+    ),
+    "cache": ("modules", "load_s", "write_s", "entry_bytes"),
+    "eager": ("site_function",),
+    "threads": (
+        *("unattributed_s", "load_s", "other_s", "lower_s", "trace_s", "samples", "library_s"),
+        *("jax_s", "compile_s", "process"),
+    ),
+}
+"""Columns that are left out where a line is too short, the first ones first."""
+
+_WIDEST = 60
+"""Characters of a value that are shown; half of it where a line is short."""
+
+_FOLDED = 24
+"""Characters that a column of several lines needs."""
+
+_SHORT = 180
+"""Characters of a line that is short."""
+
+_BETWEEN = 2
+"""Spaces behind each column."""
+
+
+def listed(
+    frame: pd.DataFrame, table: str, most: int | None, width: int = 200
+) -> tuple[pd.DataFrame, str]:
+    """Return a frame of text with the main columns that fit, and a line on what is left out.
+
+    Args:
+        frame: one of the tables.
+        table: its name.
+        most: rows that are shown; None for all.
+        width: characters of a line.
+    """
+    if table == "builds":
+        frame = frame.sort_values("build_s", ascending=False, kind="stable")
+    if table == "time":
+        frame = _times(frame)
+    if "function" in frame and "through" in frame:
+        names = zip(frame["function"], frame["through"], strict=True)
+        frame = frame.assign(function=[transformed(name, through) for name, through in names])
+    shown = frame if most is None else frame.head(most)
+    columns = [name for name in _COLUMNS[table] if not _is_idle(name, shown)]
+    widest = _WIDEST if width >= _SHORT else _WIDEST // 2
+    rows = pd.DataFrame(
+        [
+            [_cell(name, value, widest) for name, value in zip(columns, row, strict=True)]
+            for row in shown[columns].itertuples(index=False, name=None)
+        ],
+        columns=columns,
+        dtype="str",
+    )
+    missing = []
+    for name in _DISPENSABLE[table]:
+        if _width(rows) <= width:
+            break
+        if name in rows:
+            rows = rows.drop(columns=name)
+            missing.append(name)
+    notes = []
+    if left := len(frame) - len(shown):
+        notes.append(f"{left:,} more rows: --format csv has them all, and every column.")
+    if missing:
+        notes.append(f"Left out, the line is too short: {', '.join(missing)}.")
+    return rows, "\n".join(notes)
+
+
+def _times(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the parts that took time; of the processes only where there are several."""
+    if frame["process"].nunique() <= 2:  # the run, and the only process
+        frame = frame[frame["scope"] == "run"]
+    frame = frame[frame["seconds"] > 0]
+    return frame.assign(process=[name or "the whole run" for name in frame["process"]])
+
+
+def _width(rows: pd.DataFrame) -> int:
+    """Return the characters of a line that columns need."""
+    total = 0
+    for name in rows:
+        needed = max([len(str(name)), *map(len, rows[name])])
+        total += _BETWEEN + (min(needed, _FOLDED) if name in LONG else needed)
+    return total
+
+
+def is_number(heading: str) -> bool:
+    """Return whether a column is set to the right."""
+    return heading not in LONG and heading not in _TEXT
+
+
+_TEXT = frozenset(
+    {
+        *("process", "part", "function", "call_site", "site_function", "outcome", "reason"),
+        *("cause", "argument", "before", "after", "main"),
+    }
+)
+
+
+def _is_idle(name: str, frame: pd.DataFrame) -> bool:
+    """Return whether a column of seconds or text says nothing, so that it need not be shown."""
+    if name in ("low", "high"):
+        return bool(frame[name].isna().all())
+    if name in ("load_s", "write_s", "sampled_s", "other_s", "visits", "loads"):
+        return not bool((frame[name] > 0).any())
+    if name in ("argument", "before", "after", "reason", "remedy", "values"):
+        return not bool((frame[name] != "").any())
+    return False
+
+
+def _cell(name: str, value: Any, widest: int) -> str:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        if name == "share":
+            return f"{100 * value:.1f} %"
+        if name.endswith("_s") or name in ("seconds", "low", "high"):
+            return duration_text(value) if value > 0 else "0"
+        return f"{value:,.0f}"
+    if isinstance(value, int):
+        return f"{value:,}" if name != "thread" else str(value)
+    text = str(value)
+    if name in LONG:
+        return shortened(text, 4 * _WIDEST)
+    return shortened(text, widest)

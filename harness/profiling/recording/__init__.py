@@ -1,1 +1,0 @@
-"""What runs inside the profiled program: light, and never in its way."""

@@ -1,0 +1,197 @@
+"""What a number was taken in: versions, host, flags that reach XLA, device, and the commit."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import re
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+from harness.records import git
+
+_FLAG_PREFIXES = ("JAX_", "XLA_", "NCCL_")
+_FLAGS = (
+    "LIBTPU_INIT_ARGS",
+    "CUDA_VISIBLE_DEVICES",
+    "TPU_VISIBLE_DEVICES",
+    "NPROC",
+    "OMP_NUM_THREADS",
+    "PYTHONHASHSEED",
+)
+_PLUGIN_PREFIXES = ("jax-cuda", "jax-rocm", "libtpu", "nvidia-cudnn")
+
+
+def night(text: str) -> str:
+    """Return the name of a night: letters, digits, dots and hyphens; or "" for none.
+
+    Raises:
+        UsageError: it could not be part of a file's name, or of one line.
+    """
+    if text and not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z.-]{0,39}", text):
+        raise UsageError(
+            f"{text!r} is no name for a night: expected letters, digits, dots and hyphens, such "
+            "as 2026-11-20."
+        )
+    return text
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Which version of the code under test was measured; all empty where there is no git."""
+
+    hash: str = ""
+    date_ms: int | None = None
+    dirty: str = ""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, jax and jaxlib without importing them."""
+    return {
+        "python": platform.python_version(),
+        "jax": installed("jax"),
+        "jaxlib": installed("jaxlib"),
+    }
+
+
+def plugins() -> dict[str, str]:
+    """Return the installed JAX plugins and their versions."""
+    found = {}
+    for distribution in metadata.distributions():
+        name = (distribution.metadata["Name"] or "").lower()
+        if name.startswith(_PLUGIN_PREFIXES):
+            found[name] = distribution.version
+    return dict(sorted(found.items()))
+
+
+def installed(distribution: str) -> str:
+    """Return the version of a distribution, "" where it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def env_name() -> str:
+    """Return the name of the environment that this process runs in, which holds no path.
+
+    asv's own name where asv made the environment, else one made of the versions.
+    """
+    given = os.environ.get("ASV_ENV_NAME")
+    if given:
+        return given
+    return existing_env_name(".".join(map(str, sys.version_info[:2])), installed("jax"))
+
+
+def existing_env_name(python: str, jax: str) -> str:
+    """Return the name for an environment that asv did not make."""
+    return f"existing-py{python}" + (f"-jax{jax}" if jax else "")
+
+
+def flags() -> dict[str, str]:
+    """Return the environment variables that change what JAX and XLA do.
+
+    The directory of the persistent cache is not among them: it is the harness that chooses one, in
+    a scratch folder whose path says nothing.
+    """
+    return {name: value for name, value in sorted(os.environ.items()) if is_flag(name)}
+
+
+def is_flag(name: str) -> bool:
+    """Tell whether an environment variable is one of those that :func:`flags` returns."""
+    known = name.startswith(_FLAG_PREFIXES) or name in _FLAGS
+    return known and name != "JAX_COMPILATION_CACHE_DIR"
+
+
+def affinity() -> int:
+    """Return how many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def host() -> dict[str, Any]:
+    """Return what the machine is: system, processor, cores, memory."""
+    import psutil
+
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "arch": platform.machine(),
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count() or 1,
+        "affinity": affinity(),
+        "ram_bytes": psutil.virtual_memory().total,
+    }
+
+
+@functools.cache
+def surroundings() -> dict[str, Any]:
+    """Return what is the same for every process of this interpreter on this machine."""
+    return {**versions(), "plugins": plugins(), "host": host()}
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():  # Linux
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def identity() -> str:
+    """Return a digest of everything here that makes a number another number.
+
+    Known before any process is started, and without importing JAX; what has been measured under
+    one identity need not be measured again.
+    """
+    parts = {**surroundings(), "flags": flags()}
+    text = json.dumps(parts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def commit_of(folder: Path, name: str = "HEAD", exclude: Path | None = None) -> Commit:
+    """Return the commit that `folder` is at; an empty one without git or outside a repository.
+
+    `exclude` is a folder whose changes do not make the tree dirty: the results themselves.
+    """
+    full = git.said(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    if not full:
+        return Commit()
+    date = git.said(folder, "show", "-s", "--format=%ct", full)
+    changes = ""
+    if name == "HEAD":
+        top = Path(git.said(folder, "rev-parse", "--show-toplevel"))
+        pathspec = ["--", "."]
+        if exclude is not None and exclude.resolve().is_relative_to(top.resolve()):
+            pathspec.append(f":(exclude,literal){exclude.resolve().relative_to(top.resolve())}")
+        changes = git.said(top, "diff", "HEAD", *pathspec)
+    dirty = hashlib.sha256(changes.encode()).hexdigest()[:12] if changes else ""
+    return Commit(full, int(date) * 1000 if date else None, dirty)
+
+
+def machine_name() -> str:
+    """Return the name of this machine in results trees, as asv chooses it.
+
+    HARNESS_MACHINE where it is set; else the one machine that ~/.asv-machine.json knows; else the
+    host name.
+    """
+    given = os.environ.get("HARNESS_MACHINE")
+    if given:
+        return given
+    try:
+        known = json.loads(Path("~/.asv-machine.json").expanduser().read_text())
+    except (OSError, ValueError, RuntimeError):
+        known = {}
+    names = [name for name in known if name != "version"] if isinstance(known, dict) else []
+    node = platform.node() or "localhost"
+    return names[0] if len(names) == 1 and node not in names else node

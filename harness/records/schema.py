@@ -1,0 +1,308 @@
+"""The durable record of a measurement: its layout, its line of JSON, and how lines are read.
+
+A record holds what one process measured of one case, with the evidence. Records are lines of JSON
+(JSONL), each closed by a CRC-32 over its own bytes, so that a line that was torn by a crash or
+changed by hand is told from one that was written whole. Nothing is ever rewritten: a later line
+with the same identity replaces an earlier one when the store (`store`) is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from harness.declare.workload import Case
+from harness.program.facts import Facts
+from harness.records.comparison import Comparison
+
+SCHEMA = 1
+"""Version of the layout of :class:`Record`; a reader skips, and counts, lines of any other."""
+
+MAX_LINE_BYTES = 64 * 2**20
+"""A longer line is no record of ours: it is counted as corrupt and never held in memory whole."""
+
+_CRC = b',"crc32":"%08x"}'
+_CRC_LENGTH = len(_CRC % 0)
+
+
+class StageSamples(msgspec.Struct, omit_defaults=True):
+    """The samples of one stage, or the reason why there are none."""
+
+    samples_ns: list[float] = msgspec.field(default_factory=list)
+    """Nanoseconds per call, shape (passes,), or (passes x blocks,) for `execute` and `dispatch`."""
+    number: int = 1
+    """Calls averaged in each sample."""
+    refused: dict[str, int] = msgspec.field(default_factory=dict)
+    """Samples thrown away because their evidence contradicted their label: reason to count."""
+    reason: str = ""
+    """Why the stage was not measured at all, where it was not."""
+
+
+class Record(msgspec.Struct, omit_defaults=True):
+    """What one process measured of one case (or of itself: workloads `process` and `reference`)."""
+
+    schema: int
+    key: str
+    """Identity of what was measured: workload, version, case, environment, commit and protocol."""
+    replicate: str
+    """Which process of the sweep; a later record of this key and replicate replaces an earlier."""
+    workload: str
+    version: str
+    axes: dict[str, Any]
+    transform: str
+    target: str
+    scenario: str
+    status: str
+    """`ok`, `failed`, `skipped`, or `refused` (measured, but no stage could be proven)."""
+    machine: str
+    env: str
+    commit: str
+    commit_date_ms: int | None
+    protocol: str
+    """What a process does with a case; records of one protocol may be pooled."""
+    effort: str
+    sweep: str
+    seed: int
+    started_at_ms: int
+    python: str
+    jax: str
+    jaxlib: str
+    environment: msgspec.Raw
+    """A JSON object: versions, host, flags that reach XLA, device."""
+    precision: str = ""
+    """One of :data:`harness.declare.workload.PRECISIONS`, where the workload sweeps it."""
+    static: list[str] = msgspec.field(default_factory=list)
+    """The axes that the function gets as static arguments."""
+    reason: str = ""
+    stages: dict[str, StageSamples] = msgspec.field(default_factory=dict)
+    reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
+    """The reference program's value in this process, per stage: what calibration divides by."""
+    fingerprint: str = ""
+    facts: Facts | None = None
+    """What was built, where this process compiled it."""
+    comparison: Comparison | None = None
+    """Who computed and whether it was right, in records of a comparison with a baseline."""
+    entry_bytes: int = 0
+    """What the persistent cache wrote for the program; 0 where it wrote nothing."""
+    night: str = ""
+    """The night of a series that measured it, such as `2026-11-20`; "" outside a series."""
+    dirty: str = ""
+    """Digest of what the working tree had changed since the commit; "" for a clean tree."""
+    load_average: list[float] = msgspec.field(default_factory=list)
+    """1, 5 and 15 minutes, read when the process began."""
+    retries: list[str] = msgspec.field(default_factory=list)
+    """On a fleet: what became of earlier attempts at this, on which workers."""
+    stderr: list[str] = msgspec.field(default_factory=list)
+    """The last lines that the process wrote, where it failed."""
+
+
+class Problems(msgspec.Struct):
+    """What a reader could not use, counted by kind. Nothing counted here reaches a frame."""
+
+    torn: int = 0
+    """Last lines that a writer did not finish."""
+    corrupt: int = 0
+    """Lines whose checksum or JSON is wrong."""
+    other_schema: int = 0
+    """Lines that another version of the harness wrote."""
+    unreadable: int = 0
+    """Files that could not be opened, or hold no results at all."""
+    files: list[str] = msgspec.field(default_factory=list)
+    """`file: what` for each file with a problem."""
+
+    def __bool__(self) -> bool:
+        return bool(self.torn or self.corrupt or self.other_schema or self.unreadable)
+
+    def note(self, path: Path, what: str) -> None:
+        """Remember which file a problem was in, once for each kind."""
+        said = f"{path.name}: {what}"
+        # Files are read one after the other, so what has been said of this one stands at the end.
+        if said not in self.files[-4:]:
+            self.files.append(said)
+
+    def summary(self) -> str:
+        """Say in one line what was left out, and what that means."""
+        kinds = [
+            (self.torn, "torn last line(s) (a writer was killed; measure again to fill the gap)"),
+            (self.corrupt, "corrupt line(s) (checksum or JSON wrong)"),
+            (self.other_schema, f"line(s) of another schema version (this harness reads {SCHEMA})"),
+            (self.unreadable, "unreadable or foreign file(s)"),
+        ]
+        said = "; ".join(f"{count} {text}" for count, text in kinds if count)
+        return f"left out: {said}" if said else ""
+
+
+STAGES = ("trace", "lower", "compile", "dispatch", "execute")
+"""The stages of a case, in the order in which a program goes through them."""
+
+PROCESS_STAGES = ("import", "backend", "first_lower", "first_compile", "ready")
+"""What a process pays once; records of the workload `process` hold them."""
+
+LOW_STAGES = frozenset({"execute", "dispatch", "loop", "latency"})
+"""Stages whose value is a low one: their tail comes from handing work between threads, which says
+more about the machine's other guests than about the program."""
+
+
+CALIBRATED_BY = {
+    "trace": "trace",
+    "lower": "lower",
+    "compile": "compile",
+    "execute": "loop",
+    "dispatch": "loop",
+    "import": "loop",
+    "backend": "loop",
+    "first_lower": "lower",
+    "first_compile": "compile",
+    "ready": "loop",
+    "load": "compile",
+    "first_call": "compile",
+    "start": "loop",
+    "latency": "loop",
+    "slope": "loop",
+}
+"""Which stage of the reference a stage is divided by.
+
+What runs is divided by the plain Python loop: dividing `execute` by the reference program's own
+`execute` makes it noisier, because its tail comes from handing work between threads.
+"""
+
+
+def value_ns(stage: str, samples_ns: Sequence[float]) -> float:
+    """Return the one value that a process stands for in the statistics of a stage, in nanoseconds.
+
+    The least of all samples for what runs (:data:`LOW_STAGES`), else the median.
+    """
+    return min(samples_ns) if stage in LOW_STAGES else statistics.median(samples_ns)
+
+
+def values_ns(stages: Mapping[str, StageSamples]) -> dict[str, float]:
+    """Return :func:`value_ns` of each stage that has samples."""
+    return {
+        stage: value_ns(stage, samples.samples_ns)
+        for stage, samples in stages.items()
+        if samples.samples_ns
+    }
+
+
+def plain_axes(axes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return axes as they were declared: JSON has made lists of their tuples."""
+
+    def plain(value: Any) -> Any:
+        return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
+
+    return {name: plain(value) for name, value in axes.items()}
+
+
+def case_of(record: Record) -> Case:
+    """Return the case that a record is of."""
+    return Case(plain_axes(record.axes), record.transform, record.target, record.precision)
+
+
+class HasSchema(Protocol):
+    """A record, or a view of one that holds fewer of its fields."""
+
+    schema: int
+
+
+R = TypeVar("R", bound=HasSchema)
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Record)
+
+
+class _OnlySchema(msgspec.Struct):
+    schema: int
+
+
+_schema_decoder = msgspec.json.Decoder(_OnlySchema)
+
+
+def digest(*parts: object) -> str:
+    """Return 16 hexadecimal digits that identify `parts`, equal in every process."""
+    text = _encoder.encode([str(part) for part in parts])
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def to_raw(value: Mapping[str, Any]) -> msgspec.Raw:
+    """Encode a mapping with sorted keys, so that equal environments are equal bytes."""
+    return msgspec.Raw(msgspec.json.encode(value, order="sorted"))
+
+
+def encode(record: Record) -> bytes:
+    """Return the line for `record`, newline and checksum included."""
+    body = _encoder.encode(record)
+    return body[:-1] + _CRC % zlib.crc32(body) + b"\n"
+
+
+def decode(line: bytes) -> Record | str:
+    """Return the record on `line`, or what is wrong with it: `corrupt` or `other_schema`.
+
+    `line` comes without its newline.
+    """
+    return decode_as(_decoder, line)
+
+
+def decode_as(decoder: msgspec.json.Decoder[R], line: bytes) -> R | str:
+    """Do what :func:`decode` does, for a view of :class:`Record`."""
+    end = len(line) - _CRC_LENGTH
+    # The checksum covers the object as it was before `crc32` was put before its closing brace.
+    if end <= 0 or line[end:] != _CRC % zlib.crc32(b"}", zlib.crc32(memoryview(line)[:end])):
+        return "corrupt"
+    try:
+        return _decode_body(decoder, line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return "corrupt"
+
+
+def _decode_body(decoder: msgspec.json.Decoder[R], body: bytes) -> R | str:
+    try:
+        record = decoder.decode(body)
+    except msgspec.ValidationError:
+        # Another schema need not fit our types: its number decides, not the misfit.
+        return "corrupt" if _schema_decoder.decode(body).schema == SCHEMA else "other_schema"
+    return record if record.schema == SCHEMA else "other_schema"
+
+
+def read_file(path: Path, problems: Problems) -> Iterator[Record]:
+    """Yield the readable records of one file in order, counting the rest in `problems`."""
+    return read_file_as(_decoder, path, problems)
+
+
+def read_file_as(decoder: msgspec.json.Decoder[R], path: Path, problems: Problems) -> Iterator[R]:
+    """Do what :func:`read_file` does, for a view of :class:`Record`."""
+    try:
+        handle = path.open("rb")
+    except OSError as error:
+        problems.unreadable += 1
+        problems.note(path, error.strerror or "cannot be opened")
+        return
+    with handle:
+        overlong = False
+        while line := handle.readline(MAX_LINE_BYTES):
+            whole = line.endswith(b"\n")
+            if (not whole and len(line) == MAX_LINE_BYTES) or overlong:
+                if not overlong:
+                    problems.corrupt += 1
+                    problems.note(path, "a line longer than any record")
+                overlong = not whole
+                continue
+            if line.isspace():
+                continue
+            found = decode_as(decoder, line.rstrip(b"\n"))
+            if not isinstance(found, str):
+                yield found
+            elif not whole:
+                problems.torn += 1
+                problems.note(path, "torn last line")
+            elif found == "other_schema":
+                problems.other_schema += 1
+                problems.note(path, "another schema version")
+            else:
+                problems.corrupt += 1
+                problems.note(path, "corrupt line")

@@ -1,0 +1,97 @@
+"""The baseline by somebody who fuses by hand, or else by `cupy.fuse`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from harness.declare.workload import Case, Workload, static_arguments
+from harness.sides.cupy_eager import CupyEager
+from harness.sides.side import Unavailable
+from harness.sides.tree import filled, leaves
+
+FALLBACK = "fuse-fallback"
+"""The label of a function that `cupy.fuse` could only compile in its new way, which starts as many
+blocks as fit on one multiprocessor and leaves the others idle (CuPy 14.2): no baseline."""
+
+
+class CupyFused(CupyEager):
+    """`fused_gpu()` where a workload has it, else `cupy.fuse` of its baseline."""
+
+    name: ClassVar[str] = "cupy-fused"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._called: Any = None
+
+    def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:
+        """Return the fused function; whether `cupy.fuse` fell back is known after its first call.
+
+        `problems` and `labels` speak of the function that was called last.
+        """
+        if workload.fused_gpu is not None:
+            written, static = workload.fused_gpu(), static_arguments(workload, case)
+
+            def by_hand(*arguments: Any) -> Any:
+                self._called = None
+                return written(*arguments, **static)
+
+            return self._in_precision(by_hand, case)
+        fusion = fuse(self.cupy.fuse, self.plain(workload, case), arguments)
+
+        def fused(*arguments: Any) -> Any:
+            self._called = fusion
+            try:
+                return fusion(*arguments)
+            except (TypeError, NotImplementedError, AttributeError, IndexError) as error:
+                raise Unavailable(f"cupy.fuse cannot fuse the baseline: {error}") from error
+
+        return self._in_precision(fused, case)
+
+    def problems(self, arguments: Any, result: Any) -> list[str]:
+        """Return what the eager side returns, and whether `cupy.fuse` fell back."""
+        found = super().problems(arguments, result)
+        if fell_back(self._called):
+            found.append(
+                f"{FALLBACK}: cupy.fuse took its new way, which uses one multiprocessor's worth of "
+                "blocks only; give the workload a fused_gpu"
+            )
+        return found
+
+    def labels(self) -> list[str]:
+        """Return what the eager side returns, and `fuse-fallback`."""
+        return [*super().labels(), *([FALLBACK] if fell_back(self._called) else [])]
+
+
+class Fused:
+    """A function that `cupy.fuse` made of one that may take nested arguments.
+
+    `cupy.fuse` itself takes positional arrays and numbers only.
+    """
+
+    def __init__(self, make: Callable[..., Any], function: Callable[..., Any], like: Any) -> None:
+        flat = not any(isinstance(part, dict | tuple | list) for part in like)
+        self._nested = not flat
+
+        def positional(*values: Any) -> Any:
+            return function(*filled(like, iter(values)))
+
+        name = getattr(function, "__name__", "baseline")
+        self.fusion: Any = make(kernel_name=name)(function if flat else positional)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Compute with one kernel, or with as few as `cupy.fuse` manages."""
+        return self.fusion(*(leaves(arguments) if self._nested else arguments))
+
+
+def fuse(make: Callable[..., Any], function: Callable[..., Any], like: Any) -> Fused:
+    """Return `function` fused by `make`, which is `cupy.fuse`; `like` are arguments of its shape.
+
+    With NumPy's arrays it runs the function unfused, as `cupy.fuse` does.
+    """
+    return Fused(make, function, tuple(like))
+
+
+def fell_back(fused: Fused | None) -> bool:
+    """Tell whether `cupy.fuse` took its new way in a call before."""
+    return fused is not None and fused.fusion.new_fusion is not None

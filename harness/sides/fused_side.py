@@ -1,0 +1,36 @@
+"""The fused baseline on the CPU: numexpr or numba, by somebody who cares for speed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+from harness.declare.workload import Case, Workload, static_arguments
+from harness.sides.numpy_side import NumpySide
+from harness.sides.side import Unavailable
+
+
+class FusedSide(NumpySide):
+    """`fused_cpu()` on NumPy's arrays. What it compiles is compiled in the first call."""
+
+    name: ClassVar[str] = "fused"
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of NumPy and of those compilers that were imported."""
+        compilers = [name for name in ("numba", "numexpr") if name in sys.modules]
+        return super().versions() | {name: importlib.metadata.version(name) for name in compilers}
+
+    def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:
+        """Return the workload's fused function with the static arguments filled in."""
+        if workload.fused_cpu is None:
+            raise Unavailable(f"{workload.__qualname__} has no fused_cpu")
+        try:
+            function = workload.fused_cpu()
+        except ImportError as error:
+            raise Unavailable(
+                f"fused_cpu cannot be imported here ({error}); install the extra 'baselines'"
+            ) from error
+        return partial(function, **static_arguments(workload, case))

@@ -1,0 +1,60 @@
+"""The baseline in NumPy: what a user has who has not heard of JAX."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import jax  # only its pytrees: no backend of it is woken here
+import numpy as np
+
+from harness.declare.workload import Case, Workload, static_arguments
+from harness.sides.namespace import namespace
+from harness.sides.rotation import last_level_cache
+from harness.sides.side import Side, Unavailable
+
+
+class NumpySide(Side):
+    """`baseline(xp, ...)` on NumPy's arrays."""
+
+    name: ClassVar[str] = "numpy"
+
+    def versions(self) -> dict[str, str]:
+        """Return NumPy's version and that of the array API layer."""
+        compat = importlib.metadata.version("array-api-compat")
+        return {"numpy": np.__version__, "array-api-compat": compat}
+
+    def put(self, arguments: Any) -> Any:
+        """Return the arguments: they are NumPy's already."""
+        return arguments
+
+    def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:
+        """Return `baseline` with `xp` and the static arguments filled in."""
+        if workload.baseline is None:
+            raise Unavailable(f"{workload.__qualname__} has no baseline")
+        return partial(workload.baseline, namespace(np), **static_arguments(workload, case))
+
+    def wait(self, result: Any) -> None:
+        """Return at once: NumPy is done when it returns."""
+
+    def done(self, result: Any) -> bool:
+        """Return True."""
+        return True
+
+    def fetch(self, result: Any) -> Any:
+        """Return a result's leaves as NumPy arrays; NumPy's scalars become arrays."""
+        return jax.tree_util.tree_map(np.asarray, result)
+
+    def problems(self, arguments: Any, result: Any) -> list[str]:
+        """Return which results are no arrays of NumPy: another library computed them."""
+        return [
+            f"result {index} is a {type(leaf).__module__}.{type(leaf).__name__}, not NumPy's"
+            for index, leaf in enumerate(jax.tree_util.tree_leaves(result))
+            if not isinstance(leaf, np.ndarray | np.generic | int | float | complex)
+        ]
+
+    def cache_bytes(self) -> int | None:
+        """Return the size of the processor's last-level cache."""
+        return last_level_cache()

@@ -1,0 +1,148 @@
+"""Time one side of a comparison: the slope over many calls. One code path for every backend."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.sides.side import Side
+
+BUDGET_S = 0.3
+"""How long one visit times a case, in seconds; a longer call still runs four times."""
+
+PAIRS = 100
+"""Pairs of a short and a long window in one visit."""
+
+SAMPLES = 4
+"""Slopes that one visit's pairs give: each from the least of its short and of its long windows,
+because what disturbs a window only makes it longer."""
+
+RATIO = 4
+"""How many times longer the long window is."""
+
+SINGLES = 8
+"""Calls that are timed one by one, for `latency` and `dispatch`."""
+
+HOST_BOUND = 0.9
+"""Where returning takes this part of a slope, the slope is the host's and not the device's."""
+
+_clock = time.perf_counter_ns
+
+
+@dataclass
+class Times:
+    """What one visit measured, in nanoseconds per call."""
+
+    latency: list[float] = field(default_factory=list)
+    """One call, until its result is there."""
+    dispatch: list[float] = field(default_factory=list)
+    """One call, until it returns."""
+    slope: list[float] = field(default_factory=list)
+    """What one more call costs among many: constants of waiting cancel."""
+    number: int = 1
+    """The calls by which the windows of a pair differ."""
+    backwards: int = 0
+    """Samples thrown away because the long window took no longer than the short one."""
+    unfinished: int = 0
+    """Results that were not there after they had been waited for."""
+    cpu_ns: int = 0
+    """CPU time of the whole process in the timed region."""
+    wall_ns: int = 0
+
+
+def measure(
+    side: Side,
+    call: Callable[..., Any],
+    sets: Sequence[tuple[Any, ...]],
+    budget_s: float | None = None,
+) -> Times:
+    """Time calls one by one, then windows of calls in which the sets of inputs take turns.
+
+    A call must have been made before. With T(k) the least time of several windows of k calls, a
+    sample is (T(k2) - T(k1)) / (k2 - k1). Where the side is not asynchronous each call of a window
+    is waited for, otherwise only the last.
+    """
+    times = Times()
+    budget_s = BUDGET_S if budget_s is None else budget_s
+    turns = itertools.cycle(sets)
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        cpu, wall = time.process_time_ns(), _clock()
+        _singles(side, call, turns, times, budget_s)
+        short, long, pairs = plan(min(times.latency), budget_s)
+        times.number = long - short
+        for sample in range(min(pairs, SAMPLES)):
+            low = high = float("inf")
+            for _ in range(sample, pairs, SAMPLES):
+                low = min(low, _window(side, call, turns, short, times))
+                high = min(high, _window(side, call, turns, long, times))
+            if high > low:
+                times.slope.append((high - low) / (long - short))
+            else:
+                times.backwards += 1
+        times.wall_ns = _clock() - wall
+        times.cpu_ns = time.process_time_ns() - cpu
+    finally:
+        if was_on:
+            gc.enable()
+    return times
+
+
+def is_host_bound(times: Times) -> bool:
+    """Tell whether the host could not ask an asynchronous side for work any faster."""
+    if not times.slope:
+        return False
+    return min(times.dispatch) > HOST_BOUND * statistics.median(times.slope)
+
+
+def plan(once_ns: float, budget_s: float) -> tuple[int, int, int]:
+    """Return the calls of the short and of the long window, and how many pairs of them there are.
+
+    `once_ns` is the time of one call.
+    """
+    calls = budget_s * 1e9 / max(once_ns, 1.0)
+    long = max(2, round(calls / PAIRS * RATIO / (RATIO + 1)))
+    short = max(1, long // RATIO)
+    return short, long, max(1, min(PAIRS, round(calls / (short + long))))
+
+
+def _singles(
+    side: Side, call: Callable[..., Any], turns: Iterator[Any], times: Times, budget_s: float
+) -> None:
+    spent = 0
+    while len(times.latency) < SINGLES and spent < budget_s * 1e9 / 4:
+        arguments = next(turns)
+        begin = _clock()
+        result = call(*arguments)
+        returned = _clock()
+        side.wait(result)
+        end = _clock()
+        times.unfinished += not side.done(result)
+        times.dispatch.append(returned - begin)
+        times.latency.append(end - begin)
+        spent += end - begin
+
+
+def _window(
+    side: Side, call: Callable[..., Any], turns: Iterator[Any], count: int, times: Times
+) -> int:
+    wait = side.wait
+    wait_each = not side.asynchronous
+    result = None
+    chosen = itertools.islice(turns, count)
+    begin = _clock()
+    for arguments in chosen:
+        result = call(*arguments)
+        if wait_each:
+            wait(result)
+    wait(result)
+    end = _clock()
+    times.unfinished += not side.done(result)
+    return end - begin

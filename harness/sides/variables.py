@@ -1,0 +1,58 @@
+"""The environment variables of a comparison's process: set by the parent, verified by the child.
+
+Imports nothing that reads such a variable.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+
+from harness.sides import threads as threading_rules
+
+READERS = ("numpy", "jax", "cupy", "scipy", "numba", "numexpr")
+"""Packages that read variables when they are imported."""
+
+_OWNED_PREFIXES = ("CUPY_", "CUDA_CACHE_")
+_OWNED = frozenset({*threading_rules.VARIABLES, "NVIDIA_TF32_OVERRIDE"})
+
+
+def owned(name: str) -> bool:
+    """Tell whether a comparison decides on a variable, so that the caller's does not reach it."""
+    return name in _OWNED or name.startswith(_OWNED_PREFIXES)
+
+
+def variables(backend: str, threads: str, precision: str, folder: str) -> dict[str, str]:
+    """Return what the process of one side needs.
+
+    Args:
+        backend: one of :data:`harness.records.comparison.BACKENDS`.
+        threads: one of :data:`harness.records.comparison.THREADS`.
+        precision: of float32 products, for a backend that reads it from the environment.
+        folder: where CuPy keeps its compiled kernels; empty for other backends.
+    """
+    found = threading_rules.environment(threads)
+    if backend.startswith("cupy-"):
+        from harness.sides.cupy_cache import cupy_environment
+
+        found |= cupy_environment(folder, precision)
+    return found
+
+
+def problems(wanted: Mapping[str, str], modules: Iterable[str] | None = None) -> list[str]:
+    """Return what is wrong with the environment of this process, before anything heavy is loaded.
+
+    `modules` are the names of those that are loaded already; None means those of this process.
+    """
+    loaded = set(sys.modules if modules is None else modules)
+    found = [
+        f"environment: {name} was loaded before its variables were verified"
+        for name in READERS
+        if name in loaded
+    ]
+    for name, value in wanted.items():
+        actual = os.environ.get(name)
+        if actual != value:
+            found.append(f"environment: {name} is {actual!r}; the comparison needs {value!r}")
+    return found

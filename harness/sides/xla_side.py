@@ -1,0 +1,170 @@
+"""The workload's function compiled by XLA: ahead of time, stage by stage, and then called."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+
+from harness.declare.workload import Case, Workload
+from harness.program.text import fingerprint
+from harness.sides.device_cache import l2_cache_bytes
+from harness.sides.rotation import last_level_cache
+from harness.sides.side import Side
+from harness.stages import cached_pass as scenario_pass
+from harness.stages import cold_pass as stages
+from harness.stages.cold_pass import Pass
+from harness.stages.preparing import Prepared, prepare
+from harness.watch import evidence
+
+_CACHE_CONFIG = {
+    "jax_enable_compilation_cache": True,
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+
+
+class XlaSide(Side):
+    """XLA on the CPU. Each call is waited for: independent programs would overlap otherwise."""
+
+    name: ClassVar[str] = "xla"
+
+    def __init__(self, platform: str) -> None:
+        """Wake JAX's backend and compile one trivial program, whose cost is no case's.
+
+        Args:
+            platform: `cpu` or `gpu`, where results must be.
+
+        Raises:
+            RuntimeError: JAX found no device.
+        """
+        self.platform = platform
+        jax.devices()
+        jax.jit(lambda x: x + 1).lower(jax.ShapeDtypeStruct((8,), "float32")).compile()
+        self.proof = evidence.Evidence()
+        self.announce: Callable[[str], None] = lambda stage: None
+        self.prepared: Prepared | None = None
+        self.taken = Pass()
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of jax, jaxlib and what drives the device."""
+        version = " ".join(jax.devices()[0].client.platform_version.split())
+        return {
+            "jax": jax.__version__,
+            "jaxlib": importlib.metadata.version("jaxlib"),
+            "platform": version,
+        }
+
+    def put(self, arguments: Any) -> Any:
+        """Return the arguments on the device, uncommitted as a user's are."""
+        return jax.block_until_ready(jax.device_put(arguments))
+
+    def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:
+        """Trace, lower and compile anew; `taken` holds the samples. Return the jitted function."""
+        if (
+            self.prepared is None
+            or self.prepared.workload is not workload
+            or self.prepared.case != case
+        ):
+            self.prepared = prepare(workload, case)
+        self.taken = Pass()
+        return stages.build(self.taken, self.prepared, self.proof, self.announce)
+
+    def wait(self, result: Any) -> None:
+        """Return when `result` is there."""
+        jax.block_until_ready(result)
+
+    def done(self, result: Any) -> bool:
+        """Tell whether every array of `result` is there."""
+        return all(leaf.is_ready() for leaf in jax.tree_util.tree_leaves(result))
+
+    def fetch(self, result: Any) -> Any:
+        """Return a result as NumPy arrays."""
+        return jax.device_get(result)
+
+    def problems(self, arguments: Any, result: Any) -> list[str]:
+        """Return which arguments and results are not on the target's device."""
+        found = []
+        for what, tree in (("argument", arguments), ("result", result)):
+            for index, leaf in enumerate(jax.tree_util.tree_leaves(tree)):
+                if not isinstance(leaf, jax.Array):
+                    kind = f"{type(leaf).__module__}.{type(leaf).__name__}"
+                    found.append(
+                        f"transfer: {what} {index} is a {kind}, not an array on the device"
+                    )
+                    continue
+                platforms = {device.platform for device in leaf.devices()}
+                if platforms != {self.platform}:
+                    found.append(
+                        f"device: {what} {index} is on {', '.join(sorted(platforms))}, not on "
+                        f"{self.platform}"
+                    )
+        return found
+
+    def cache_bytes(self) -> int | None:
+        """Return the size of the cache that the device's cores share, where it is known."""
+        return last_level_cache() if self.platform == "cpu" else None
+
+    def timed(self) -> AbstractContextManager[None]:
+        """Forbid JAX to move data between host and device without being asked."""
+        guard: AbstractContextManager[None] = jax.transfer_guard("disallow")
+        return guard
+
+    def load(self) -> Pass:
+        """Write the program into a persistent cache of its own, and take the stage `load` from it.
+
+        After the timing: what was compiled before is thrown out of memory.
+        """
+        assert self.prepared is not None
+        taken = Pass()
+        program = fingerprint(self.taken.compiled)
+        with tempfile.TemporaryDirectory() as scratch, _cache_on():
+            for scenario in ("cold", "warm"):
+                taken = Pass()
+                scenario_pass.ahead_of_time(
+                    taken, self.prepared, self.proof, scenario, Path(scratch), self.announce
+                )
+                if scenario == "cold" and "compile" in taken.refused:
+                    taken.refuse("load", f"nothing to load: {taken.refused['compile']}")
+                    return taken
+        if fingerprint(taken.compiled) != program:
+            taken.refuse("load", "the cache answered with another program than was put into it")
+        return taken
+
+
+class XlaDeviceSide(XlaSide):
+    """XLA on a GPU, whose one stream finishes calls in their order."""
+
+    asynchronous: ClassVar[bool] = True
+
+    def cache_bytes(self) -> int | None:
+        """Return the size of the L2 cache, which JAX does not tell."""
+        return l2_cache_bytes()
+
+
+def take(target: str) -> XlaSide:
+    """Return the side for the target `cpu` or `gpu`."""
+    return XlaSide(target) if target == "cpu" else XlaDeviceSide(target)
+
+
+@contextmanager
+def _cache_on() -> Iterator[None]:
+    """Let JAX use a persistent cache for a while, whatever it costs to compile."""
+    from jax.experimental.compilation_cache import compilation_cache
+
+    before = {name: jax.config.values[name] for name in _CACHE_CONFIG}
+    folder = jax.config.values["jax_compilation_cache_dir"]
+    for name, value in _CACHE_CONFIG.items():
+        jax.config.update(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        jax.config.update("jax_compilation_cache_dir", folder)
+        compilation_cache.reset_cache()

@@ -1,0 +1,1 @@
+"""The stages of a program's life, and how each is taken."""

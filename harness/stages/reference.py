@@ -1,0 +1,41 @@
+"""The reference program: measured in every process, so that a drift of the machine can be seen.
+
+A value divided by the reference's value of the same process is called calibrated. Never change
+this program without raising `harness.declare.source.METHOD_VERSION`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import jax.numpy as jnp
+
+from harness.declare.workload import Spec, Workload, spec
+
+LOOP_ROUNDS = 2_000
+
+
+class Reference(Workload):
+    """A small program: elementwise steps and two reductions, one tenth of a second in all."""
+
+    targets = ("cpu",)
+
+    def inputs(self) -> tuple[Spec, Spec]:
+        """Return a 64 x 64 matrix and a vector of 64, float32."""
+        return spec((64, 64)), spec((64,))
+
+    @staticmethod
+    def function(matrix: Any, vector: Any) -> Any:
+        """Return a vector of 64, float32."""
+        return jnp.tanh(matrix * vector).sum(axis=1) + jnp.mean(matrix, axis=1)
+
+
+def time_loop() -> int:
+    """Time a fixed plain Python loop once, in nanoseconds: how fast the machine is just now."""
+    clock = time.perf_counter_ns
+    begin = clock()
+    total = 0
+    for number in range(LOOP_ROUNDS):
+        total += number * number
+    return clock() - begin

@@ -1,0 +1,142 @@
+"""The devices of a compile-only target, in the process that compiles for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from harness.targets import DEVICES_OF_A_GPU, VIRTUAL_CPU_DEVICES
+
+if TYPE_CHECKING:
+    from harness.engine.unit import Unit
+
+REASON_LENGTH = 300
+"""Characters of a compiler's complaint that are shown: XLA appends whole programs and stacks."""
+
+
+class Unusable(Exception):
+    """Nothing can be compiled for the target in this process; the text says why."""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The devices that a compile-only target stands for: enough to compile for, not to run on."""
+
+    target: str
+    devices: Sequence[Any]
+
+    @property
+    def device(self) -> Any:
+        """The device that programs of one device are built for."""
+        return self.devices[0]
+
+    @property
+    def several(self) -> Sequence[Any]:
+        """The devices of the transform `sharded`: as many as a CPU has."""
+        return self.devices[:VIRTUAL_CPU_DEVICES]
+
+    @property
+    def one(self) -> NamedSharding:
+        """All of an array on the first device."""
+        return NamedSharding(Mesh(self.devices[:1], ("devices",)), PartitionSpec())
+
+    @property
+    def not_run(self) -> str:
+        """Why there is no `dispatch` and no `execute`."""
+        return f"{self.target} is compiled for, not run: no such device here"
+
+    def misplaced(self, compiled: Any) -> str:
+        """Return what else than this target a program was built for; empty if it is right.
+
+        JAX takes the device from the inputs that a function uses, and the CPU where it uses none.
+        """
+        used = {
+            device
+            for sharding in jax.tree_util.tree_leaves(compiled.output_shardings)
+            for device in sharding.device_set
+        }
+        strangers = sorted({device.platform for device in used - set(self.devices)})
+        if not strangers:
+            return ""
+        return (
+            f"it was compiled for {', '.join(strangers)} and not for {self.target}: its function "
+            "uses none of its inputs, and nothing else tells JAX what to compile for"
+        )
+
+
+def describe(target: str, description: str) -> Topology:
+    """Return the devices of the compile-only target with that description; loads its compiler.
+
+    Raises:
+        Unusable: the compiler does not take the description, or cannot be loaded.
+    """
+    from jax.experimental import topologies
+
+    try:
+        if target.startswith("gpu:"):
+            found = topologies.get_topology_desc(
+                platform="cuda", target_config=description, topology=f"1x{DEVICES_OF_A_GPU}x1"
+            )
+        else:
+            found = topologies.get_topology_desc(platform="tpu", topology_name=description)
+        devices: Sequence[Any] = found.devices
+    except Exception as error:  # jaxlib, a plugin and libtpu raise what they like
+        raise unusable(target, error) from error
+    if not devices[0].device_kind:  # XLA would crash when it compiles
+        raise Unusable(
+            f"{target}: its description has no device_description_str, so it is none of a device"
+        )
+    return Topology(target, devices)
+
+
+def unusable(target: str, error: BaseException) -> Unusable:
+    """Return the error that says so of a target, with what the compiler said, cut to a line."""
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    if len(said) > REASON_LENGTH:
+        said = said[:REASON_LENGTH] + " ..."
+    return Unusable(f"nothing can be compiled for {target}: {said}")
+
+
+def check_variables(unit: Unit) -> None:
+    """Raise :class:`Unusable` unless this process has the environment that the target needs.
+
+    The environment decides which plugin JAX loads; with another target's, the numbers would be
+    filed under the wrong name.
+    """
+    wanted = {"JAX_PLATFORMS": unit.platforms, **unit.environment}
+    wrong = {name: os.environ.get(name) for name, value in wanted.items() if not _has(name, value)}
+    if wrong:
+        text = "; ".join(f"{name} is {is_!r}, not {wanted[name]!r}" for name, is_ in wrong.items())
+        raise Unusable(
+            f"the measuring process is not in the environment of {unit.target}: {text}. Something "
+            "that Python runs when it starts (sitecustomize, a .pth file) changed it."
+        )
+    said = jax.config.values["jax_platforms"]
+    if said != unit.platforms:
+        raise Unusable(
+            f"JAX has jax_platforms = {said!r}, and {unit.target} needs {unit.platforms!r}: "
+            "something that Python runs when it starts changed JAX's settings."
+        )
+
+
+def _has(name: str, value: str) -> bool:
+    return os.environ.get(name) == value
+
+
+def check_device(unit: Unit) -> None:
+    """Raise :class:`Unusable` unless JAX's first device is of the target's kind.
+
+    A plugin that cannot start leaves JAX with the CPU, and says so on stderr only.
+    """
+    wanted = "cpu" if unit.description else unit.target
+    device = jax.devices()[0]
+    if device.platform != wanted:
+        raise Unusable(
+            f"{unit.target} was asked for, and JAX's first device is {device.device_kind!r} of the "
+            f"platform {device.platform!r}: its plugin did not start."
+        )

@@ -1,0 +1,5 @@
+"""Verdicts: what changed between two arms, and how often such a verdict is wrong here."""
+
+from __future__ import annotations
+
+from harness.verdicts.comparing import compare_arms as compare_arms

@@ -1,0 +1,163 @@
+"""The arms of an A/A run: whole sweeps, one after the other, each with records of its own.
+
+What has been measured is known from the records, so the same call goes on where one was stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.declare.workload import Case, Workload
+from harness.engine.sweeping import Context, Options, Outcome, Progress, sweep
+from harness.errors import UsageError
+from harness.frame.choose import INSTRUMENTS
+from harness.records.schema import Record, digest, plain_axes, values_ns
+from harness.stages.injection import Injected, name
+from harness.verdicts.aa.effects import Effects
+
+SCENARIO = "off"
+"""The state of the persistent cache in which error rates are measured."""
+
+Records = list[Record]
+
+
+@dataclass
+class Arms:
+    """The records of a run's arms, and what measuring them was like."""
+
+    pairs: list[tuple[Records, Records]] = field(default_factory=list)
+    """Identical arms, the second measured right after the first."""
+    injected: list[tuple[Effects, Records]] = field(default_factory=list)
+    """Arms with slow-downs, measured right after the second arm of the last pair."""
+    measured: int = 0
+    """Records that were measured now."""
+    reused: int = 0
+    failed: int = 0
+    """Records of cases that failed or were refused."""
+
+
+def folder_of(results: Path, machine: str) -> Path:
+    """Return where a machine's A/A runs are."""
+    return results / machine / "aa"
+
+
+def name_of_run(
+    context: Context, effort: str, given: str = "", chosen: Sequence[Sequence[str]] = ()
+) -> str:
+    """Return the name of a run: the one `given`, else made of commit, environment and effort.
+
+    What was `chosen` to be measured (workloads, cases, targets) is part of it, so that a look at
+    one workload does not replace what is known of all.
+
+    Raises:
+        UsageError: it could not be part of a file's name.
+    """
+    if given and not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z.-]{0,79}", given):
+        raise UsageError(
+            f"{given!r} is no name for a run: expected letters, digits, dots and hyphens, such as "
+            "2026-11-20."
+        )
+    some = [digest(*chosen)[:8]] if any(chosen) else []
+    return given or "-".join([context.commit.hash[:8] or "nocommit", context.env, effort, *some])
+
+
+def measure(
+    workloads: Sequence[type[Workload]],
+    context: Context,
+    options: Options,
+    run: str,
+    pairs: int,
+    injections: Sequence[Effects],
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Arms:
+    """Measure `pairs` pairs of identical arms, then one arm for each of `injections`.
+
+    `context` is of the results tree; the arms' records go to `aa/records/RUN/ARM` below its
+    machine's folder, where :func:`harness.load` does not look. The arms differ in nothing but the
+    time at which they are measured.
+    """
+    arms = Arms()
+    place = folder_of(context.results, context.machine) / "records" / run
+    progress = _Progress(2 * pairs + len(injections), on_progress)
+
+    def arm(label: str, injected: Injected | None = None) -> Records:
+        seed = options.seed
+        if seed is not None:
+            seed = random.Random(f"{seed}/{label}").getrandbits(31)
+        outcome = sweep(
+            workloads,
+            dataclasses.replace(context, results=place / label.replace(" ", "-")),
+            dataclasses.replace(options, scenarios=(SCENARIO,), injected=injected, seed=seed),
+            progress.of(label),
+        )
+        progress.arm_is_done()
+        _count(arms, outcome)
+        return outcome.records
+
+    for number in range(1, pairs + 1):
+        arms.pairs.append((arm(f"pair {number} a"), arm(f"pair {number} b")))
+    for effects in injections:
+        label = "injected " + " ".join(f"{stage}-{size:g}" for stage, size in effects.items())
+        control = arms.pairs[-1][1]
+        arms.injected.append((effects, arm(label, Injected(effects, medians_ns(control)))))
+    return arms
+
+
+def medians_ns(records: Sequence[Record]) -> dict[str, dict[str, float]]:
+    """Return the median over processes of every case, by stage: what an injection is sized by."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for record in records:
+        if record.workload in INSTRUMENTS:
+            continue
+        case = Case(plain_axes(record.axes), record.transform, record.target, record.precision)
+        stages = values.setdefault(name(record.workload, case.id), {})
+        for stage, ns in values_ns(record.stages).items():
+            stages.setdefault(stage, []).append(ns)
+    return {
+        case: {stage: statistics.median(all_ns) for stage, all_ns in stages.items()}
+        for case, stages in values.items()
+    }
+
+
+def _count(arms: Arms, outcome: Outcome) -> None:
+    arms.measured += outcome.measured
+    arms.reused += outcome.reused
+    arms.failed += len(outcome.failed)
+
+
+class _Progress:
+    """Progress over all arms, each of which is expected to be as long as the one at hand."""
+
+    def __init__(self, arms: int, tell: Callable[[Progress], None]) -> None:
+        self.left = arms
+        self.tell = tell
+        self.before = 0
+        self.done = 0
+
+    def of(self, label: str) -> Callable[[Progress], None]:
+        """Return what the sweep of an arm tells its progress to."""
+
+        def on_progress(message: Progress) -> None:
+            self.done = message.done
+            self.tell(
+                dataclasses.replace(
+                    message,
+                    workload=f"{label}: {message.workload}",
+                    done=self.before + message.done,
+                    total=self.before + message.total * self.left,
+                )
+            )
+
+        return on_progress
+
+    def arm_is_done(self) -> None:
+        """Go on to the next arm."""
+        self.before += self.done
+        self.done = 0
+        self.left -= 1

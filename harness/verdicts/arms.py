@@ -1,0 +1,206 @@
+"""Arms: the two sides of a comparison, as a user names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import UsageError
+from harness.frame.frame import axis_columns
+from harness.records.environment import commit_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    *("commit", "jax", "jaxlib", "env", "machine", "target", "scenario", "night"),
+    *("dirty", "effort", "python"),
+)
+"""Columns that an arm may select on, besides axes, `transform` and `precision`."""
+
+_WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
+"""Columns in which a bare word is looked up."""
+
+_PREFIXES = frozenset({"commit", "dirty"})
+"""Columns of digests, of which the beginning will do."""
+
+_SHOWN = 12
+
+
+@dataclass
+class Arm:
+    """One side of a comparison."""
+
+    text: str
+    rows: pd.DataFrame
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Columns that it selects on, and their values; none for a file or folder."""
+
+    @property
+    def label(self) -> str:
+        """What it is, for a heading: `v1.2 (commit 0123abcd)`."""
+        said = [
+            f"{name}={value[:8] if name in _PREFIXES else value or 'none'}"
+            for name, value in self.where.items()
+        ]
+        found = ", ".join(said)
+        if list(self.where.values()) == [self.text]:
+            return found
+        return self.text if not found or found == self.text else f"{self.text} ({found})"
+
+
+def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) -> Arm:
+    """Return the arm that `text` names.
+
+    Args:
+        text: a results tree, record file or Parquet file; `column=value[,column=value...]`; or one
+            word, which may be a commit's beginning, anything that git knows a commit by, a version
+            of JAX, an environment, a machine, a target, a scenario or a night.
+        frame: where arms that are no files are looked up; None where there are no results.
+        repository: a folder in the git repository that knows the names of commits.
+
+    Raises:
+        UsageError: it fits nothing, or a word fits in two ways.
+    """
+    if not text.strip():
+        raise UsageError("An arm is empty: expected a commit, column=value, or a path.")
+    is_path = _is_path(text)
+    if "=" in text and not is_path:
+        where = _pairs(text, _known(text, frame))
+        return _selected(text, where, _known(text, frame), repository)
+    fits = _fits(text, frame, repository) if frame is not None else {}
+    if len(fits) + is_path > 1:
+        ways = [*([f"./{text}"] if is_path else []), *(f"{k}={v}" for k, v in fits.items())]
+        raise UsageError(f"{text!r} may mean {' or '.join(ways)}. Say which.")
+    if is_path:
+        from harness.frame.load import load
+
+        return Arm(text, load(text))
+    if not fits:
+        raise UsageError(_nothing(text, _known(text, frame), repository))
+    return _selected(text, fits, _known(text, frame), repository)
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # longer than any file's name, up to Python 3.12
+        return False
+
+
+def _known(text: str, frame: pd.DataFrame | None) -> pd.DataFrame:
+    if frame is None:
+        raise UsageError(
+            f"There are no results to find {text!r} in. Name a results tree with --results, or "
+            "give both arms as paths."
+        )
+    return frame
+
+
+def _pairs(text: str, frame: pd.DataFrame) -> dict[str, str]:
+    known = (*COLUMNS, "transform", "precision", *axis_columns(frame))
+    where: dict[str, str] = {}
+    # A comma also stands within a tuple: only one that a name and = follow ends a value.
+    for part in re.split(r",(?=\s*[\w.]+\s*=)", text):
+        name, sign, value = (one.strip() for one in part.partition("="))
+        if not sign or name not in known:
+            raise UsageError(
+                f"{part!r} in the arm {text!r} selects nothing: expected column=value, with one of "
+                f"the columns {', '.join(known)}."
+            )
+        if name in where:
+            raise UsageError(f"The arm {text!r} names {name} twice.")
+        where[name] = value
+    return where
+
+
+def _selected(text: str, where: Mapping[str, str], frame: pd.DataFrame, repository: Path) -> Arm:
+    rows, found = frame, {}
+    for name, wanted in where.items():
+        chosen, value = _matching(rows, name, wanted, repository)
+        if not chosen.any():
+            raise UsageError(_lacking(text, name, wanted, rows, frame))
+        rows, found[name] = rows[chosen], value
+    if "commit" in where and "dirty" not in where and (rows["dirty"] == "").any():
+        # A commit means what was committed, where that was measured.
+        rows = rows[rows["dirty"] == ""]
+    return Arm(text, rows, found)
+
+
+def _matching(
+    frame: pd.DataFrame, name: str, wanted: str, repository: Path
+) -> tuple[pd.Series[bool], str]:
+    """Return which rows have the value `wanted` in a column, and that value in full.
+
+    Raises:
+        UsageError: `wanted` is the beginning of several.
+    """
+    texts = frame[name].map(str) if name in axis_columns(frame) else frame[name]
+    if name not in _PREFIXES or not wanted:
+        return texts == wanted, wanted
+    if name == "commit":
+        full = commit_of(repository, wanted).hash
+        if full and (texts == full).any():
+            return texts == full, full
+    found = sorted({value for value in texts.unique() if value.startswith(wanted.lower())})
+    if len(found) > 1:
+        several = ", ".join(value[:12] for value in found)
+        raise UsageError(f"{name}={wanted} is the beginning of several: {several}. Say more of it.")
+    return texts == (found[0] if found else wanted), found[0] if found else wanted
+
+
+def _fits(word: str, frame: pd.DataFrame, repository: Path) -> dict[str, str]:
+    """Return the columns in which a word is a value, and that value."""
+    fits: dict[str, str] = {}
+    for name in _WORDS:
+        if name == "commit" and not commit_of(repository, word).hash and not _is_hash(word):
+            continue
+        chosen, value = _matching(frame, name, word, repository)
+        if chosen.any():
+            fits[name] = value
+    return fits
+
+
+def _is_hash(word: str) -> bool:
+    return re.fullmatch(r"[0-9a-fA-F]{4,40}", word) is not None
+
+
+def _nothing(word: str, frame: pd.DataFrame, repository: Path) -> str:
+    commit = commit_of(repository, word).hash
+    if commit:
+        return (
+            f"{word!r} is commit {commit[:8]}, which was not measured. Measured are: "
+            f"{_values(frame, 'commit')}."
+        )
+    there = "; ".join(f"{name}: {_values(frame, name)}" for name in _WORDS)
+    return f"{word!r} is no path, no commit that git knows, and nothing in the results. {there}."
+
+
+def _lacking(text: str, name: str, wanted: str, rows: pd.DataFrame, frame: pd.DataFrame) -> str:
+    among = "" if len(rows) == len(frame) else " with the rest of the arm"
+    value = wanted or "an empty value"
+    return f"The arm {text!r} fits no row: {name} is {_values(rows, name)}{among}, not {value}."
+
+
+def _values(frame: pd.DataFrame, name: str) -> str:
+    values = list(dict.fromkeys(map(str, frame[name].dropna())))
+    shown = [value[:8] if name in _PREFIXES else value for value in values[-_SHOWN:] if value]
+    if not shown:
+        return "none"
+    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return ", ".join(shown) + more
+
+
+def differing(a: Arm, b: Arm) -> list[str]:
+    """Return the columns in which two arms differ by intention, and rows of a pair need not agree.
+
+    These are the columns that both select on with different values; and the machine, where files
+    of one machine each are compared.
+    """
+    on = [name for name, value in a.where.items() if b.where.get(name, value) != value]
+    machines = [arm.rows["machine"].unique() for arm in (a, b)]
+    single = not a.where and not b.where and len(machines[0]) == len(machines[1]) == 1
+    return [*on, "machine"] if single and machines[0][0] != machines[1][0] else on

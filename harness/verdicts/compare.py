@@ -1,0 +1,176 @@
+"""Compare two arms that are named by text: what `harness compare` and `harness.compare` do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.errors import UsageError
+from harness.verdicts import arms, narrowing, pairing, stored_rates
+from harness.verdicts.arms import Arm
+from harness.verdicts.comparing import compare_arms
+from harness.verdicts.error_rates import ErrorRates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Comparison(NamedTuple):
+    """Two arms, and what changed from one to the other."""
+
+    a: Arm
+    b: Arm
+    frame: pd.DataFrame
+    """What :func:`harness.verdicts.compare_arms` returns."""
+    rates: dict[str, ErrorRates | None]
+    """By machine, of those that were compared."""
+    on: list[str]
+    """Columns in which the arms differ by intention."""
+    stages: Sequence[str] = ()
+    """The stages that were judged; all without any."""
+    interleaved: bool = False
+    across: bool = False
+    """Rows of unlike machines were compared, because a user asked for it."""
+
+
+def compare(
+    frame: pd.DataFrame | None,
+    a: str,
+    b: str,
+    *,
+    select: Sequence[str] = (),
+    stages: Sequence[str] = (),
+    cases: Sequence[str] = (),
+    results: str | os.PathLike[str] | None = None,
+    interleaved: bool = False,
+    across: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    """Return what changed from arm `a` to arm `b`: a row per case and stage, with a verdict.
+
+    An arm is a results tree, record file or Parquet file; `column=value[,column=value...]`, as in
+    `jax=0.11.2,machine=box`; or one word: a commit's beginning, tag, branch or `HEAD`, a version of
+    JAX, an environment, a machine, a target, a scenario or a night.
+
+    Args:
+        frame: what :func:`harness.load` returns; None where both arms are paths.
+        a: the arm to compare with.
+        b: the arm that is judged: `slower` means slower than `a`.
+        select: regular expressions for the names of workloads.
+        stages: names of stages.
+        cases: `axis=value`.
+        results: the results tree, for the error rates of its machines and the repository in which
+            names of commits are looked up; without it, there are no error rates, and the working
+            directory's repository is asked.
+        interleaved: the processes of both arms took turns, so raw seconds are compared.
+        across: `"machine"` compares an arm of one machine with one of another, in raw seconds, and
+            says so in each row's `across`. Without it, rows of two machines, or of unlike ones that
+            share a name, are `incomparable`.
+
+    Returns:
+        The columns that :func:`harness.verdicts.compare_arms` describes.
+
+    Raises:
+        UsageError: an arm fits nothing or in two ways, nothing is left of both, or an arm has
+            several machines where they are compared across.
+    """
+    return comparison_of(
+        frame,
+        a,
+        b,
+        select=select,
+        stages=stages,
+        cases=cases,
+        results=Path(results) if results is not None else None,
+        interleaved=interleaved,
+        across=across,
+    ).frame
+
+
+def comparison_of(
+    frame: pd.DataFrame | None,
+    a: str,
+    b: str,
+    *,
+    select: Sequence[str] = (),
+    stages: Sequence[str] = (),
+    cases: Sequence[str] = (),
+    results: Path | None = None,
+    interleaved: bool = False,
+    across: str | Sequence[str] = (),
+) -> Comparison:
+    """Do what :func:`compare` does, and return the arms and error rates as well."""
+    machines = _across_machines(across)
+    repository = results if results is not None and results.is_dir() else Path()
+    first, second = (arms.resolve(text, frame, repository) for text in (a, b))
+    narrowing.narrowed((first, second), select, stages, cases)
+    return comparison_between(first, second, results, interleaved, stages, across=machines)
+
+
+def comparison_between(
+    a: Arm,
+    b: Arm,
+    results: Path | None = None,
+    interleaved: bool = False,
+    stages: Sequence[str] = (),
+    on: Sequence[str] | None = None,
+    across: bool = False,
+) -> Comparison:
+    """Compare arms whose rows are at hand, with the error rates that `results` holds.
+
+    `on` are the columns in which the arms differ by intention; None means those that both select
+    on with different values. `across` compares rows of two machines, of which each arm has one.
+
+    Raises:
+        UsageError: an arm has several machines, and they are compared across.
+    """
+    rates = _rates(a, b, results)
+    on = arms.differing(a, b) if on is None else list(on)
+    if across:
+        _check_single(a, b)
+        on = list(dict.fromkeys([*on, "machine"]))
+    frame = compare_arms(
+        a.rows,
+        b.rows,
+        rates=[one for one in rates.values() if one is not None],
+        interleaved=interleaved,
+        on=on,
+        stages=stages,
+        across=across,
+    )
+    return Comparison(a, b, frame, rates, on, stages, interleaved, across)
+
+
+def _across_machines(across: str | Sequence[str]) -> bool:
+    """Return whether machines are compared with each other; nothing else can be crossed."""
+    names = [across] if isinstance(across, str) else list(across)
+    for name in names:
+        if name != "machine":
+            raise UsageError(
+                f"{name!r} is nothing to compare across: expected 'machine'. Arms may differ in "
+                "anything else as they are, such as jax=0.11.2 and jax=0.12.0.1."
+            )
+    return bool(names)
+
+
+def _check_single(a: Arm, b: Arm) -> None:
+    for name, arm in (("A", a), ("B", b)):
+        machines = sorted(pairing.comparable_rows(arm.rows)["machine"].unique())
+        if len(machines) > 1:
+            raise UsageError(
+                f"Arm {name} has rows of the machines {', '.join(machines)}: across machines each "
+                f"arm needs one, such as machine={machines[0]}."
+            )
+
+
+def _rates(a: Arm, b: Arm, results: Path | None) -> dict[str, ErrorRates | None]:
+    """Return the error rates of the machines of both arms, at the effort that most rows have."""
+    found: dict[str, ErrorRates | None] = {}
+    for arm in (a, b):
+        rows = pairing.comparable_rows(arm.rows)
+        for machine, part in rows.groupby("machine"):
+            name, effort = str(machine), str(part["effort"].mode().iat[0])
+            if not found.get(name):
+                found[name] = stored_rates.newest(results, name, effort) if results else None
+    return found

@@ -1,0 +1,190 @@
+"""What a verdict rests on: samples, processes, hosts, programs, and the rule that decided."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.frame.environment_difference import environment_difference
+from harness.frame.facts_difference import facts_difference
+from harness.frame.frame import axis_column
+from harness.frame.load import record_files_of
+from harness.frame.tables import seconds_text
+from harness.records.schema import CALIBRATED_BY, Problems, Record, plain_axes, read_file, value_ns
+from harness.verdicts import effects, rules
+from harness.verdicts.arms import Arm
+from harness.verdicts.compare import Comparison
+from harness.verdicts.comparing import either, paired_rows
+from harness.verdicts.incomparable import program_of
+from harness.verdicts.listing import case_texts, ordered, ratio_text, rows_of
+from harness.verdicts.pairing import axis_text
+from harness.verdicts.reference import LOOP, yardstick
+from harness.verdicts.rows import Row
+from harness.verdicts.values import CALIBRATED
+
+MOST = 20
+"""Rows that are explained at the most."""
+
+_IDENTITY = (
+    *("machine", "commit", "dirty", "env", "effort", "night", "workload", "version"),
+    *("target", "transform", "precision", "scenario"),
+)
+
+_Key = tuple[Any, ...]
+
+
+def explained(
+    comparison: Comparison, records: Sequence[Iterable[Record]], narrowed: bool
+) -> Iterator[str]:
+    """Yield a text of several lines for each row: the worst 20, without `same` unless `narrowed`.
+
+    Args:
+        comparison: what to explain.
+        records: of each arm, such as :func:`stored_records` gives; others among them do no harm.
+        narrowed: the user chose the rows, so those that are `same` are explained too.
+    """
+    first, second, axes = paired_rows(comparison.a.rows, comparison.b.rows, comparison.on)
+    both = [
+        pair
+        for pair in zip(first, second, strict=True)
+        if not comparison.stages or either(*pair)["stage"] in comparison.stages
+    ]
+    frame = ordered(comparison.frame)
+    if not narrowed:
+        frame = frame[frame["verdict"] != rules.SAME]
+    chosen = frame.iloc[:MOST]
+    pairs = [both[number] for number in chosen.index]
+    known = [
+        _of_rows(of_arm, (p[side] for p in pairs), axes) for side, of_arm in enumerate(records)
+    ]
+    for row, case, pair in zip(rows_of(chosen), case_texts(chosen), pairs, strict=True):
+        lines = [
+            " · ".join(filter(None, (row["workload"], case, row["stage"]))) + f": {row['verdict']}"
+        ]
+        by = _divisor(row, pair)
+        lines += _said(row, pair, by)
+        for name, one, found in zip("AB", pair, known, strict=True):
+            lines += _side(name, one, found.get(_key(one, axes), []) if one else [], by)
+        yield "\n".join(lines)
+    if len(frame) > MOST:
+        yield f"{len(frame) - MOST} more rows are not explained: narrow with -s, --stage or --case."
+
+
+def stored_records(arm: Arm, results: Path) -> Iterator[Record]:
+    """Yield the records behind an arm; `results` holds those of an arm that is no path.
+
+    Nothing where there are none, as in Parquet files and in what asv wrote.
+    """
+    place = Path(arm.text) if not arm.where else results
+    if place.exists() and place.suffix not in (".parquet", ".json"):
+        for path in record_files_of(place):
+            yield from read_file(path, Problems())
+
+
+def _key(row: Row, axes: Sequence[str]) -> _Key:
+    own = sorted((axis, axis_text(row[axis])) for axis in axes if axis in row)
+    return (*(row[name] for name in _IDENTITY), *(pair for pair in own if pair[1]))
+
+
+def _record_key(record: Record) -> _Key:
+    axes = plain_axes(record.axes).items()
+    own = sorted((axis_column(axis), axis_text(value)) for axis, value in axes)
+    return (*(getattr(record, name) for name in _IDENTITY), *(pair for pair in own if pair[1]))
+
+
+def _of_rows(
+    records: Iterable[Record], rows: Iterable[Row | None], axes: Sequence[str]
+) -> dict[_Key, list[Record]]:
+    """Return the records of rows, one per process, the latest of each."""
+    wanted = {_key(row, axes) for row in rows if row is not None}
+    workloads = {key[_IDENTITY.index("workload")] for key in wanted}
+    found: dict[_Key, dict[str, Record]] = {}
+    for record in records:
+        if record.workload not in workloads or record.comparison is not None:
+            continue
+        key = _record_key(record)
+        if key in wanted:
+            found.setdefault(key, {})[record.replicate] = record
+    return {key: list(processes.values()) for key, processes in found.items()}
+
+
+def _divisor(row: dict[str, Any], pair: tuple[Row | None, Row | None]) -> str:
+    """Return what of the reference the compared values were divided by; "" for raw seconds."""
+    a, b = pair
+    if row["basis"] != CALIBRATED or a is None or b is None:
+        return ""
+    return "loop" if yardstick(a, b) == LOOP else CALIBRATED_BY.get(row["stage"], "")
+
+
+def _said(row: dict[str, Any], pair: tuple[Row | None, Row | None], by: str) -> list[str]:
+    lines = [f"  rule: {row['reason']}"]
+    a, b = pair
+    if row["basis"]:
+        divisor = "the Python loop" if by == "loop" else f"the reference's {by}"
+        basis = f"value / {divisor} of the same process" if by else "seconds"
+        default = effects.stage_effect(row["stage"])
+        p, corrected = _number(row["p"]), _number(row["p_adjusted"])
+        raised = " (raised: this machine's A/A)" if row["effect"] > default else ""
+        lines.append(
+            f"  B / A {ratio_text(row)}; p {p}, corrected {corrected}"
+            f" (alpha {rules.ALPHA:g}); {rules.percent(row['effect'])} counts{raised}; "
+            f"{row['basis']}: {basis}"
+        )
+    if a is not None and b is not None:
+        environment = environment_difference(a["environment"], b["environment"])
+        lines.append(f"  environment: {environment or 'nothing recorded differs'}")
+        program = program_of(a, b) or "not known"
+        facts = facts_difference(a, b)
+        lines.append(f"  program: {program}" + (f"; {facts}" if facts else ""))
+    return lines
+
+
+def _number(value: float) -> str:
+    return "none" if math.isnan(value) else f"{value:.2g}"
+
+
+def _side(name: str, row: Row | None, records: Sequence[Record], by: str) -> list[str]:
+    if row is None:
+        return [f"  {name}: no row"]
+    began = row["started_at"]
+    about = [
+        row["machine"],
+        f"commit {row['commit'][:8] or 'none'}" + (" changed" if row["dirty"] else ""),
+        *([f"night {row['night']}"] if row["night"] else []),
+        row["env"],
+        f"effort {row['effort']}",
+        "" if began != began else f"last process {began:%Y-%m-%d %H:%M:%S} UTC",
+        f"program {row['fingerprint'][:12] or 'not known'}",
+        row["status"] + (f": {row['reason']}" if row["reason"] else ""),
+    ]
+    lines = [f"  {name}: " + " · ".join(filter(None, about))]
+    if records:
+        return lines + [f"    {_process(record, row['stage'], by)}" for record in records]
+    values = ", ".join(f"{value:.4g}" for value in row["samples"])
+    return [*lines, f"    no records at hand; seconds per process: {values or 'none'}"]
+
+
+def _process(record: Record, stage: str, by: str) -> str:
+    """Return a process in a line: its value, what that was divided by, samples, host, program."""
+    found = record.stages.get(stage)
+    if found is None or not found.samples_ns:
+        why = found.reason if found is not None else record.reason
+        return f"{record.replicate}: {record.status}: {why or 'no samples of this stage'}"
+    value = value_ns(stage, found.samples_ns)
+    reference = record.reference_ns.get(by, math.nan)
+    host = json.loads(bytes(record.environment) or b"{}").get("host", {})
+    parts = [
+        f"{record.replicate}: {seconds_text(value / 1e9)}",
+        f"/ {by} {seconds_text(reference / 1e9)} = {value / reference:.4g}"
+        if reference > 0
+        else "",
+        f"load {record.load_average[0]:.2f}" if record.load_average else "",
+        f"{host.get('affinity', '?')} cores of {host['cpu']}" if host.get("cpu") else "",
+        f"program {record.fingerprint[:8]}" if record.fingerprint else "",
+        "samples " + " ".join(f"{sample / 1e9:.4g}" for sample in found.samples_ns) + " s",
+        f"{sum(found.refused.values())} refused" if found.refused else "",
+    ]
+    return " · ".join(filter(None, parts))

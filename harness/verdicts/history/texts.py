@@ -1,0 +1,140 @@
+"""Change points as text for people and programs. Nothing prints."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from harness.frame.against_tables import rows_of, to_markdown
+from harness.frame.tables import case_text, seconds_text
+from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE
+from harness.verdicts.history.order import natural
+from harness.verdicts.history.steps import LEAST, NEW
+
+HEADINGS = (
+    *("change", "case", "stage", "before → after", "ratio", "points", "when", "commits"),
+    "what else changed there",
+)
+
+LEGEND = (
+    "before → after: medians of the levels around the step; ratio above 1 is slower; points: how "
+    "many each level rests on.",
+    "when, commits: the first that is changed, and the range from the last that is not: the cause "
+    "lies in it.",
+)
+_MEANINGS = {
+    NEW: "new: one point shows it so far; the next night confirms it, or it is gone.",
+    ENVIRONMENT: "environment: the program is the same, so what runs it changed.",
+    INCOMPARABLE: "incomparable: the workload, the effort or the machine behind the name changed, "
+    "so nothing is compared there.",
+}
+
+
+_PROGRAM = {True: "program equal", False: "program changed"}
+
+
+def table(found: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of text, a row per change point of :func:`harness.history`."""
+    axes = [name for name in found.columns if name not in COLUMNS]
+    rows = [_texts(row, axes) for row in rows_of(found)]
+    return pd.DataFrame(rows, columns=list(HEADINGS), dtype="str")
+
+
+def legend(found: pd.DataFrame) -> list[str]:
+    """Return lines that say what the words of the table mean."""
+    said = {*found["change"], *found["state"]}
+    return [*LEGEND, *(text for word, text in _MEANINGS.items() if word in said)]
+
+
+def markdown(found: pd.DataFrame) -> str:
+    """Return the change points as Markdown; a name that looks like HTML stays text."""
+    shown = table(found).map(lambda cell: html.escape(" ".join(cell.split()), quote=False))
+    return "\n".join([to_markdown(shown), "", *(f"- {line}" for line in legend(found))])
+
+
+def to_json(found: pd.DataFrame) -> str:
+    """Return the rows as a list in JSON; what is not known is null, moments are ISO 8601."""
+    return json.dumps(
+        [{name: _plain(value) for name, value in row.items()} for row in rows_of(found)],
+        indent=2,
+        ensure_ascii=False,
+    )
+
+
+def extent(points: pd.DataFrame) -> str:
+    """Return in a sentence how much history there is, of :func:`harness.verdicts.history.series`.
+
+    "" where there is enough of it for a change point.
+    """
+    measured = points[points["judged"].notna()]
+    most = int(measured.groupby(["series", "piece"]).size().max()) if len(measured) else 0
+    if most >= LEAST:
+        return ""
+    counted = {0: "no point at all", 1: "one night or commit"}.get(
+        most, f"{most} nights or commits"
+    )
+    return (
+        f"the longest series has {counted}; a change point needs {LEAST}, two before it and one "
+        "after. Measure again with `harness run --night NAME` or at other commits. Two can be "
+        "compared with `harness compare`."
+    )
+
+
+def since(found: pd.DataFrame, night: str) -> pd.DataFrame:
+    """Return the change points first seen in `night` or later; all of them for ""."""
+    if not night:
+        return found
+    times = [natural(when_of(row)) >= natural(night) for row in rows_of(found)]
+    return found[pd.Series(times, index=found.index, dtype=bool)]
+
+
+def when_of(row: Any) -> str:
+    """Return the night of a point or change point, or else the day on which it was measured."""
+    night = str(row.get("night_after", row.get("night", "")))
+    return night or ("" if pd.isna(row["started_at"]) else f"{row['started_at']:%Y-%m-%d}")
+
+
+def case_of(row: Any, axes: list[str]) -> str:
+    """Return the workload and the case of a row, with its scenario where that is not `off`."""
+    scenario = "" if row["scenario"] in ("", "off") else f"cache={row['scenario']}"
+    own = {axis: row[axis] for axis in axes}
+    case = case_text(own, row["transform"], row["target"], row["precision"])
+    return " ".join(filter(None, [row["workload"], ", ".join(filter(None, [case, scenario]))]))
+
+
+def ratio_text(ratio: float) -> str:
+    """Return a ratio as text, `1.27×`."""
+    return "–" if math.isnan(ratio) else f"{ratio:.3g}×"
+
+
+def _texts(row: Mapping[str, Any], axes: list[str]) -> list[str]:
+    program = _PROGRAM.get(row["same_program"], "")
+    beside = (row["reason"], program, row["environment"], row["facts"])
+    return [
+        " ".join(filter(None, [row["change"], NEW if row["state"] == NEW else ""])),
+        f"{row['machine']}: {case_of(row, axes)}",
+        row["stage"],
+        f"{seconds_text(row['before_s'])} → {seconds_text(row['after_s'])}",
+        ratio_text(row["ratio"]),
+        f"{row['n_before']} | {row['n_after']}",
+        when_of(row),
+        _commits(row["commit_before"], row["commit_after"]),
+        "; ".join(filter(None, beside)) or "nothing that is recorded",
+    ]
+
+
+def _commits(before: str, after: str) -> str:
+    if before == after:
+        return f"{after[:8]}" if after else "–"
+    return f"{before[:8] or '–'}..{after[:8] or '–'}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pd.Timestamp):
+        return value.isoformat()
+    return None if value is pd.NaT or (isinstance(value, float) and value != value) else value

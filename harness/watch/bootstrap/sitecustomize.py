@@ -1,0 +1,153 @@
+"""Runs at the start of every Python that is followed, and then steps aside.
+
+Python runs this file because `harness cache ledger -o FILE -- ...` or `harness profile -- ...` put
+its folder on PYTHONPATH. It opens a ledger or a profile as soon as, and only if, this process
+imports JAX. It uses the standard library alone, and as little of it as can be, so that a process
+without JAX pays next to nothing, and a program that sets XLA_FLAGS before it imports JAX is left to
+do so.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HOME = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+PROCESS = "harness.watch.process"
+
+clock = time.perf_counter_ns
+
+
+class _WhenImported:
+    """Finds nothing itself; it acts when one of the modules that it waits for was executed."""
+
+    def __init__(self, actions: dict[str, Callable[[int, int], None]]) -> None:
+        self.actions = actions
+        self.looking: set[str] = set()
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name not in self.actions or name in self.looking:
+            return None
+        begin = clock()
+        self.looking.add(name)
+        try:
+            spec = self._others(name, path, target)
+        finally:
+            self.looking.discard(name)
+        loader = spec.loader if spec is not None else None
+        if spec is None or loader is None or not hasattr(loader, "exec_module"):
+            return spec
+        execute = loader.exec_module
+
+        def then_act(module: ModuleType) -> None:
+            execute(module)  # where it raises, the next import of it comes here again
+            loader.__dict__.pop("exec_module", None)
+            action = self.actions.pop(name, None)
+            if not self.actions and self in sys.meta_path:
+                sys.meta_path.remove(self)
+            if action is not None:
+                action(begin, clock())
+
+        loader.exec_module = then_act  # type: ignore[method-assign]
+        return spec
+
+    def _others(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None
+    ) -> importlib.machinery.ModuleSpec | None:
+        for finder in tuple(sys.meta_path):
+            if finder is not self and hasattr(finder, "find_spec"):
+                spec = finder.find_spec(name, path, target)
+                if spec is not None:
+                    return spec
+        return None
+
+
+def _with_harness(what: str, action: Callable[[], None]) -> None:
+    """Act with this very package importable; whatever goes wrong, the program goes on."""
+    import importlib.util
+
+    try:
+        found = importlib.util.find_spec("harness")
+        there = os.path.dirname(found.origin or "") if found is not None else ""
+        if found is not None and not os.path.isdir(os.path.join(there, "cache", "ledger")):
+            raise ImportError(f"it has a package of its own that is named harness, in {there}")
+        # Another release of this one may be installed where the program runs.
+        sys.path.insert(0, HOME)
+        try:
+            action()
+        finally:
+            if HOME in sys.path:
+                sys.path.remove(HOME)
+    except Exception as error:
+        print(f"harness: this process has no {what}: {error}", file=sys.stderr)
+
+
+def _open_ledger(begin_ns: int, end_ns: int) -> None:
+    def action() -> None:
+        ledger = importlib.import_module("harness.cache.ledger")
+        ledger.open_until_exit(os.environ["HARNESS_LEDGER"])
+
+    _with_harness("ledger", action)
+
+
+def _begin_profile(folder: str) -> Callable[[int, int], None]:
+    """Say that this process runs, and return what records it from `import jax` on."""
+    # By its file, because the packages around it take longer to import than all that it does.
+    path = os.path.join(HOME, *PROCESS.split(".")) + ".py"
+    loader = importlib.machinery.SourceFileLoader(PROCESS, path)
+    process = type(sys)(PROCESS)
+    process.__file__ = path
+    process.__package__ = PROCESS.rpartition(".")[0]
+    process.__loader__ = loader
+    process.__spec__ = importlib.machinery.ModuleSpec(PROCESS, loader, origin=path)
+    sys.modules[PROCESS] = process
+    loader.exec_module(process)
+    process.begin(folder)
+
+    def record(begin_ns: int, end_ns: int) -> None:
+        _with_harness("profile", lambda: process.record(begin_ns, end_ns))
+
+    return record
+
+
+def _follow() -> None:
+    actions: dict[str, Callable[[int, int], None]] = {}
+    if os.environ.get("HARNESS_LEDGER"):
+        actions["jax._src.compiler"] = _open_ledger
+    folder = os.environ.get("HARNESS_PROFILE")
+    if folder:
+        try:
+            actions["jax"] = _begin_profile(folder)
+        # The program goes on, whatever is wrong with the profile.
+        except Exception as error:
+            print(f"harness: this process has no profile: {error}", file=sys.stderr)
+    if actions:
+        sys.meta_path.insert(0, _WhenImported(actions))
+
+
+def _step_aside() -> None:
+    """Let the sitecustomize that would have run without this one run now."""
+    sys.path[:] = [place for place in sys.path if os.path.abspath(place or ".") != HERE]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        return
+    from importlib.util import module_from_spec
+
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+if __name__ == "sitecustomize":  # and not where a checker or a test imports it by its full name
+    _follow()
+    _step_aside()

@@ -1,0 +1,215 @@
+"""Where a build was asked for: the frames of the user's code, and whose code a file is."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sysconfig
+from collections.abc import Iterator
+from types import CodeType, FrameType, FunctionType
+from typing import Any, NamedTuple
+
+from harness.watch.events import Frame, Origin
+
+DEEPEST = 40
+"""Frames that are kept of a stack: the innermost."""
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARIES = tuple(
+    os.path.join(path, "")
+    for path in {sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")}
+)
+
+
+@functools.cache
+def origin_of(file: str) -> Origin | None:
+    """Tell whose code a file is; None for the profile's own, Python's, and generated code."""
+    if file.startswith("<frozen ") or file.startswith(_HERE):
+        return None
+    for package in ("jax", "jaxlib", "jax_plugins"):
+        if f"{os.sep}site-packages{os.sep}{package}{os.sep}" in file:
+            return "jax"
+    if f"{os.sep}site-packages{os.sep}" in file or file.startswith(_LIBRARIES):
+        return "library"
+    return "program"
+
+
+def frames(frame: FrameType | None) -> tuple[tuple[CodeType, int], ...]:
+    """Return (code, line) of the frames outside JAX and this package, the innermost first."""
+    found: list[tuple[CodeType, int]] = []
+    while frame is not None and len(found) < DEEPEST:
+        code = frame.f_code
+        if origin_of(code.co_filename) in ("program", "library"):
+            found.append((code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
+
+
+class Places(NamedTuple):
+    """Where a visit was asked for, as quickly as it can be noted."""
+
+    key: tuple[int, ...] = ()
+    """Addresses of code, and instructions in it: quickly hashed."""
+    codes: tuple[CodeType, ...] = ()
+    """What the addresses are of, the innermost first."""
+
+    def lines(self) -> tuple[tuple[CodeType, int], ...]:
+        """Return (code, line) of each."""
+        return tuple(
+            (code, _line_of(code, instruction))
+            for code, instruction in zip(self.codes, self.key[1::2], strict=True)
+        )
+
+
+def places(frame: FrameType | None) -> Places:
+    """Return the frames outside JAX and this package, the innermost first.
+
+    Their lines are left for later: Python counts them from a function's begin each time.
+    """
+    key: list[int] = []
+    codes: list[CodeType] = []
+    while frame is not None and len(codes) < DEEPEST:
+        code = frame.f_code
+        if origin_of(code.co_filename) in ("program", "library"):
+            codes.append(code)
+            key += (id(code), frame.f_lasti)
+        frame = frame.f_back
+    return Places(tuple(key), tuple(codes))
+
+
+def _line_of(code: CodeType, instruction: int) -> int:
+    for begin, end, line in code.co_lines():
+        if begin <= instruction < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+def described(found: tuple[tuple[CodeType, int], ...]) -> tuple[Frame, ...]:
+    """Return frames as they are written down, the outermost first."""
+    return tuple(
+        Frame(code.co_filename, line, code.co_qualname, origin_of(code.co_filename) or "library")
+        for code, line in reversed(found)
+    )
+
+
+def code_of(function: Any) -> CodeType | None:
+    """Return the code that a jitted function runs: beneath wrappers, partials, methods, objects.
+
+    None where there is none to be found: something compiled, or an object that raises when it is
+    looked at.
+    """
+    try:
+        return _code_of(function)
+    # Attributes of an object of the user's own may do anything.
+    except Exception:
+        return None
+
+
+def _code_of(function: Any) -> CodeType | None:
+    for _ in range(50):
+        code = getattr(function, "__code__", None)
+        wrapped = getattr(function, "__wrapped__", None)
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif wrapped is not None:
+            function = wrapped
+        elif (given := _pmapped(function)) is not None:
+            function = given
+        elif isinstance(code, CodeType):
+            return code
+        elif hasattr(function, "__func__"):
+            function = function.__func__
+        else:
+            called = type(function).__call__ if callable(function) else None
+            if not isinstance(called, FunctionType):
+                return None
+            function = called
+    return None
+
+
+def given_to_pmap(function: Any) -> Any:
+    """Return what `jax.pmap` was given, where it is what jitted this function; else the function.
+
+    It jits a `_fun` of its own, a new one for each structure of arguments.
+    """
+    try:
+        if function.__name__ != "_fun":
+            return function
+        inner = function.__wrapped__ if hasattr(function, "__wrapped__") else function
+        given = _pmapped(inner)
+    except Exception:  # see code_of
+        return function
+    return function if given is None else given
+
+
+def _pmapped(function: Any) -> Any:
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or code.co_name != "_fun":
+        return None
+    if not code.co_filename.replace("\\", "/").endswith("jax/_src/pmap.py"):
+        return None
+    cells = dict(zip(code.co_freevars, function.__closure__, strict=True))
+    return cells["fun"].cell_contents.f
+
+
+def column_of(code: CodeType) -> int:
+    """Return the column in which the first operation of a function's first line begins."""
+    line = code.co_firstlineno
+    columns = (column for at, _, column, _ in code.co_positions() if at == line and column)
+    return next(columns, 0)
+
+
+def through(function: Any) -> str:
+    """Return what stands between a jitted function and its code, the outermost first.
+
+    Names of wrappers (`grad_f`), `partial`, `method`; for an operation of JAX's that runs by
+    itself, the functions that it was given (the body of a loop).
+    """
+    try:
+        if getattr(function, "_apply_primitive", False):
+            return ", ".join(_given(function))
+        return ", ".join(_through(function))
+    except Exception:  # see code_of
+        return ""
+
+
+def _through(function: Any) -> Iterator[str]:
+    for _ in range(50):
+        if isinstance(function, functools.partial):
+            yield "partial"
+            function = function.func
+        elif getattr(function, "__wrapped__", None) is not None:
+            code = getattr(function, "__code__", None)
+            name = code.co_name if code is not None else type(function).__name__
+            if code is None or name != "reraise_with_filtered_traceback":
+                yield name
+            else:  # JAX puts it around all it exports, and takes the name of what lies beneath
+                cells = zip(code.co_freevars, function.__closure__, strict=True)
+                inside = dict(cells)["fun"].cell_contents
+                yield inside.__code__.co_name
+            function = function.__wrapped__
+        elif hasattr(function, "__func__"):
+            yield "method"
+            function = function.__func__
+        elif (given := _pmapped(function)) is not None:
+            yield "pmap"
+            function = given
+        else:
+            return
+
+
+def _given(function: Any) -> Iterator[str]:
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    for value in dict(cells)["params"].cell_contents.values():
+        for one in value if isinstance(value, tuple) else (value,):
+            debug = getattr(one, "debug_info", None) or getattr(one, "_debug_info", None)
+            if debug is not None:
+                yield str(debug.func_src_info)
+
+
+def name_of(function: Any) -> str:
+    """Return a function's own name, empty where it has none."""
+    try:
+        return str(getattr(function, "__name__", "") or "")
+    except Exception:  # see code_of
+        return ""

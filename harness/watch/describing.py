@@ -1,0 +1,312 @@
+"""Say what a build was of: its function, arguments and settings, once for all who record it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
+
+from harness.watch import call_sites, equinox, signatures, statics
+from harness.watch.events import Leaf, Program, Static
+from harness.watch.identity import Attached, Numbers
+from harness.watch.jax_points import Settings
+from harness.watch.opened import Open
+
+_T = TypeVar("_T")
+
+_Arguments = tuple[str, tuple[Leaf, ...], tuple[Static, ...]]
+"""The structure of the dynamic ones, each array in them, and the static ones."""
+
+_NO_ARGUMENTS: _Arguments = ("", (), ())
+
+_MOST_KEPT = 10_000
+
+
+class FunctionKey(NamedTuple):
+    """A function by its name and its place in the source."""
+
+    name: str
+    qualname: str
+    file: str
+    line: int
+    through: str = ""
+    column: int = 0
+
+
+NO_FUNCTION = FunctionKey("", "", "", 0)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a build was of."""
+
+    function: FunctionKey = NO_FUNCTION
+    object: int = 0
+    wrapper: int = 0
+    tree: str = ""
+    leaves: tuple[Leaf, ...] = ()
+    statics: tuple[Static, ...] = ()
+    jit: dict[str, str] = field(default_factory=dict)
+    context: dict[str, str] = field(default_factory=dict)
+    program: Program | None = None
+    derived: int = 0
+
+
+class Describer:
+    """Describes builds; a part that cannot be described is left empty, and the failure counted."""
+
+    def __init__(self, failed: Callable[[Exception], None]) -> None:
+        self.failed = failed
+        self.objects, self.wrappers = Numbers(), Numbers()
+        self._functions: dict[Any, FunctionKey] = {}
+        self._qualnames: dict[tuple[str, int], str] = {}
+        self._options: dict[int, dict[str, str]] = {}
+        self._links = Attached()
+        self._settings: Settings | None = None
+        self._texts: signatures.Texts | None = None
+
+    def prepare(self) -> None:
+        """Find what is needed of the running JAX."""
+        self._settings, self._texts = Settings(), signatures.Texts()
+
+    def describe(self, build: Open) -> None:
+        """Say what a build that is over was of, in its `described`."""
+        link: Described = build.link or Described()
+        jaxpr = (build.how or {}).get("jaxpr") if build.kind == "call" else None
+        traced = build.params.params.get("jaxpr") if build.params is not None else None
+        derived = self.objects.of(jaxpr) if jaxpr is not None and jaxpr is not traced else 0
+        function = self._try(NO_FUNCTION, self.function_of, build)
+        # Of a stage ahead of time, where they were described for the next one already.
+        known = build.link is not None and (build.kind != "lower" or build.meta is None)
+        if known and build.kind != "call":
+            arguments: _Arguments = link.tree, link.leaves, link.statics
+        else:
+            arguments = self._try(_NO_ARGUMENTS, self._arguments, build)
+        build.described = Described(
+            function,
+            self._number_of(build.function) if build.function is not None else link.object,
+            self.wrappers.of(build.info) if build.info is not None else link.wrapper,
+            *arguments,
+            self._try({}, self._jit, build),
+            self._try({}, self._context, build),
+            program_of(build.executable) if build.compiled else None,
+            derived,
+        )
+        # What is not needed any more must not be kept alive.
+        build.function = build.info = build.params = build.meta = build.how = None
+        build.args, build.kwargs, build.values = (), None, ()
+        build.debug = build.executable = build.options = None
+
+    # --- ahead of time: a stage knows what the one before it knew ---------------------------------
+
+    def linked(self, what: Any) -> Described | None:
+        """Return what is known of what JAX traced or lowered."""
+        found: Described | None = self._links.get(what)
+        return found
+
+    def link_trace(self, visit: Open) -> None:
+        """Attach what a function was traced with to what JAX made of it."""
+        jaxpr = visit.params.params["jaxpr"]
+        known = self.linked(jaxpr)
+        wrapper = self.wrappers.of(visit.info)
+        if known is not None and known.wrapper == wrapper:
+            return
+        link = Described(
+            self.function_of(visit),
+            self._number_of(visit.function),
+            wrapper,
+            *self._arguments(visit),
+            self._jit(visit),
+        )
+        self._links.put(jaxpr, link)
+        visit.link = link
+
+    def link_lower(self, visit: Open, computation: Any) -> None:
+        """Attach what a program was lowered for to what JAX made of it."""
+        link = visit.link or Described(self.function_of(visit))
+        tree, leaves, found = self._arguments(visit)
+        link = replace(link, tree=tree, leaves=leaves, statics=found, jit=self._jit(visit))
+        self._links.put(computation, link)
+        visit.link, visit.meta = link, None  # described already
+
+    # --- parts --------------------------------------------------------------------------------
+
+    def _number_of(self, function: Any) -> int:
+        """Return the number of the function object by which JAX knows a function of the user's."""
+        return self.objects.of_function(call_sites.given_to_pmap(function))
+
+    def is_the_users(self, function: Any) -> bool:
+        """Return whether a function is the program's or a library's, and not JAX's own."""
+        code = call_sites.code_of(function)
+        return code is not None and call_sites.origin_of(code.co_filename) in ("program", "library")
+
+    def function_of(self, visit: Open) -> FunctionKey:
+        """Return which function a visit is of, by name and place."""
+        if visit.function is not None:
+            key: Any = self.objects.of(visit.function)
+        elif visit.link is not None:
+            return visit.link.function  # type: ignore[no-any-return]
+        else:
+            key = (str(getattr(visit.debug, "func_src_info", "") or ""), visit.name)
+        known = self._functions.get(key)
+        if known is None:
+            if len(self._functions) > _MOST_KEPT:
+                self._functions.clear()
+            made = self._from_code(visit) if visit.function is not None else self._from_text(*key)
+            known = self._functions[key] = made
+        return known
+
+    def _from_code(self, visit: Open) -> FunctionKey:
+        call = self._try(None, equinox.call_of, visit.function, visit.args)
+        code = call_sites.code_of(visit.function if call is None else call.function)
+        name = call_sites.name_of(call_sites.given_to_pmap(visit.function))
+        if not name and visit.params is not None:
+            name = str(visit.params.params.get("name", ""))
+        if code is None:
+            return FunctionKey(name or "?", name or "?", "", 0)
+        place = (code.co_filename, code.co_firstlineno)
+        self._qualnames[place] = code.co_qualname
+        through = "equinox.filter_jit" if call else call_sites.through(visit.function)
+        column = call_sites.column_of(code)
+        return FunctionKey(name or code.co_name, code.co_qualname, *place, through, column)
+
+    def _from_text(self, source: str, name: str) -> FunctionKey:
+        short, _, where = source.rpartition(" at ")
+        file, _, line = where.rpartition(":")
+        if not short or not line.isdigit():
+            return FunctionKey(name or "?", name or "?", "", 0)
+        qualname = self._qualnames.get((file, int(line)), short)
+        return FunctionKey(name or short, qualname, file, int(line))
+
+    def _arguments(self, visit: Open) -> _Arguments:
+        texts = self._texts
+        assert texts is not None
+        if visit.kind == "lower" and visit.link is not None:
+            link: Described = visit.link
+            skipped = len(visit.meta) - len(link.leaves)
+            placed = tuple(
+                texts.placed(leaf.path, meta, leaf.kind)
+                for leaf, meta in zip(link.leaves, visit.meta[max(0, skipped) :], strict=False)
+            )
+            return link.tree, placed, link.statics
+        if visit.info is None:
+            names = getattr(visit.debug, "arg_names", None) or ()
+            metas = visit.meta or ()
+            found = []
+            for number, meta in enumerate(metas):
+                path = (names[number] if number < len(names) else "") or f"args[{number}]"
+                if number < len(visit.values):
+                    found.append(texts.leaf(path, visit.values[number], meta.aval, meta.format))
+                else:
+                    found.append(texts.placed(path, meta, ""))
+            return "", tuple(found), ()
+        call = self._try(None, equinox.call_of, visit.function, visit.args)
+        info, signature = visit.info, visit.info.fun_signature
+        positions = {
+            n % len(visit.args) if n < 0 and visit.args else n for n in info.static_argnums
+        }
+        none: tuple[Static, ...] = ()
+        if getattr(visit.function, "_apply_primitive", False):
+            fixed = self._try(none, statics.parameters, visit.function, self.objects)
+        else:
+            if call is None:
+                fixed = self._try(none, statics.split, info, visit.args, visit.kwargs, self.objects)
+            else:
+                fixed = tuple(statics.static(*named, self.objects) for named in call.statics)
+        p = visit.params
+        if p is None:  # it failed before JAX knew what it was called with
+            tree, pairs = signatures.flattened(
+                signature, visit.args, visit.kwargs, positions, info.static_argnames
+            )
+            if call is not None:
+                tree, pairs = call.tree, list(zip(call.paths, (v for _, v in pairs), strict=False))
+            return tree, tuple(texts.leaf(path, value, None) for path, value in pairs), fixed
+        count = len(p.consts)
+        metas = visit.meta[count:] if visit.meta is not None else ()
+        formats = [meta.format for meta in metas] or [None] * len(p.in_avals)
+        names = p.arg_names if call is None else call.paths
+        leaves = tuple(
+            map(texts.leaf, names, visit.values[count:], p.in_avals, formats)
+            if len(formats) == len(p.in_avals)
+            else map(texts.leaf, names, visit.values[count:], p.in_avals)
+        )
+        if call is not None:
+            return call.tree, leaves, fixed
+        tree = self._try("", signatures.tree_text, signature, p.in_tree, positions)
+        return tree or str(p.in_tree), leaves, fixed
+
+    def _jit(self, visit: Open) -> dict[str, str]:
+        link: Described | None = visit.link
+        if visit.info is not None:
+            number = self.wrappers.of(visit.info)
+            options = self._options.get(number)
+            if options is None:
+                if len(self._options) > _MOST_KEPT:
+                    self._options.clear()
+                options = signatures.jit_options(visit.info, signatures.JIT_OPTIONS)
+                self._options[number] = options
+        elif link is not None:
+            options = link.jit
+        else:
+            options = signatures.jit_options(visit.how or {}, signatures.LOWERED_WITH)
+        more = {}
+        if visit.how is not None and any(visit.how.get("donated_invars", ())):
+            jaxpr = visit.how.get("jaxpr")
+            names = getattr(getattr(jaxpr, "debug_info", None), "arg_names", None) or ()
+            flags = enumerate(visit.how["donated_invars"])
+            given = [names[n] if n < len(names) else f"args[{n}]" for n, flag in flags if flag]
+            more["donated"] = ", ".join(given)
+        platforms = (visit.how or {}).get("lowering_platforms")
+        if platforms:
+            more["lowering_platforms"] = ", ".join(platforms)
+        if visit.options:
+            given = [f"{name}={value}" for name, value in visit.options.items()]
+            before = options.get("compiler_options")
+            more["compiler_options"] = ", ".join([before, *given] if before else given)
+        return {**options, **more} if more else options
+
+    def _context(self, visit: Open) -> dict[str, str]:
+        context = self._settings.now() if self._settings is not None else {}
+        params = visit.how or (visit.params.params if visit.params is not None else {})
+        mesh = params.get("ctx_mesh")
+        if mesh is None or mesh.empty:
+            return context
+        return {**context, "mesh": signatures.mesh_text(mesh)}
+
+    def _try(self, otherwise: _T, make: Callable[..., _T], *arguments: Any) -> _T:
+        try:
+            return make(*arguments)
+        # Values of the user's own may do anything when they are looked at.
+        except Exception as error:
+            self.failed(error)
+            return otherwise
+
+
+def program_of(executable: Any) -> Program | None:
+    """Return what an executable says of itself at little cost, None where it says nothing."""
+    loaded = getattr(executable, "xla_executable", None)
+    if loaded is None:
+        return None
+    try:
+        stats = loaded.get_compiled_memory_stats()
+        sizes = (
+            int(stats.generated_code_size_in_bytes),
+            int(stats.argument_size_in_bytes),
+            int(stats.output_size_in_bytes),
+            int(stats.temp_size_in_bytes),
+        )
+    except Exception:  # a backend without such statistics
+        sizes = (0, 0, 0, 0)
+    flops = 0.0
+    try:
+        cost = loaded.cost_analysis()
+        cost = cost[0] if isinstance(cost, list) else cost
+        flops = float(cost.get("flops", 0.0))
+    except Exception:  # a backend without an analysis of costs
+        flops = 0.0
+    try:
+        fingerprint = loaded.fingerprint
+    except Exception:  # a backend whose programs have none
+        fingerprint = None
+    text = fingerprint.decode("ascii", "replace") if isinstance(fingerprint, bytes) else ""
+    return Program(*sizes, max(0.0, flops), text) if any(sizes) or text else None

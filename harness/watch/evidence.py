@@ -1,0 +1,80 @@
+"""Evidence: what JAX itself reports while a sample is taken, held against the sample's label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax import monitoring
+
+_DURATIONS = {
+    "/jax/core/compile/jaxpr_trace_duration": "trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
+    "/jax/core/compile/backend_compile_duration": "compile",
+}
+_EVENTS = {
+    "/jax/compilation_cache/cache_hits": "hit",
+    "/jax/compilation_cache/compile_requests_use_cache": "request",
+    # JAX's "misses" are writes: a compile below the thresholds is not counted (jax 0.8 to 0.12).
+    "/jax/compilation_cache/cache_misses": "write",
+}
+
+Counts = dict[str, int]
+
+
+class Evidence:
+    """Counts JAX's own events between two readings.
+
+    A cached trace that a new jit object finds again fires the event of a trace as well (jax 0.10
+    to 0.12); `cold_pass` tells it by the jaxpr, which is then the very same object.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counts = {}
+        monitoring.register_event_duration_secs_listener(self._on_duration)
+        monitoring.register_event_listener(self._on_event)
+
+    def close(self) -> None:
+        """Stop listening."""
+        monitoring.unregister_event_duration_listener(self._on_duration)
+        monitoring.unregister_event_listener(self._on_event)
+
+    def take(self) -> Counts:
+        """Return what was counted since the last call, and start again from nothing."""
+        counts, self._counts = self._counts, {}
+        return counts
+
+    def _on_duration(self, event: str, duration_secs: float, **_: Any) -> None:
+        kind = _DURATIONS.get(event)
+        if kind is not None:
+            self._count(kind)
+
+    def _on_event(self, event: str, **_: Any) -> None:
+        if event in _EVENTS:
+            self._count(_EVENTS[event])
+
+    def _count(self, kind: str) -> None:
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+
+
+COLD: dict[str, Counts] = {
+    "trace": {"trace": 1},
+    "lower": {"lower": 1},
+    "compile": {"compile": 1},
+    "dispatch": {},
+    "execute": {},
+}
+"""What a cold sample of each stage must show, no more and no less, with the cache off."""
+
+PMAP: dict[str, Counts] = {**COLD, "lower": {"trace": 1, "lower": 1}}
+"""`jax.pmap` has no trace step of its own (jax 0.10 to 0.12): lowering traces as well."""
+
+
+def contradiction(seen: Counts, expected: Counts) -> str | None:
+    """Return how the events contradict the label, or None where they prove it."""
+    if seen == expected:
+        return None
+
+    def text(counts: Counts) -> str:
+        return ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())) or "no event"
+
+    return f"events show {text(seen)}; the label needs {text(expected)}"

@@ -1,0 +1,313 @@
+"""Watch JAX's slow path: what is replaced, and what each replacement notes.
+
+A call that JAX finds in its C++ cache never comes here. Any other goes through `_infer_params`
+(trace), `_resolve_and_lower` (lower) and `MeshComputation.compile` (compile), one after the other
+on one thread; what happens there is one *visit*, and a *build* if anything was traced, lowered or
+compiled.
+
+A replacement calls JAX's function once, with the same arguments, and passes on what it returns or
+raises; a failure of the noting is counted and never reaches the program.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from collections.abc import Callable
+from threading import get_ident
+from types import FrameType
+from typing import Any
+
+from harness.watch import jax_points
+from harness.watch.events import Kind, Request
+from harness.watch.nesting import Nesting
+from harness.watch.opened import Open
+
+clock = time.perf_counter_ns
+
+
+class Hooks(Nesting):
+    """The replacements, and what is going on in each thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pending: dict[int, Open] = {}
+        self._undo: list[tuple[jax_points.Point, Any]] = []
+        self._trace_is_clean: Callable[[], bool] = bool
+
+    def install(self) -> None:
+        """Put the replacements in place.
+
+        Raises:
+            ProfileError: if the running JAX is not one that the profile knows.
+        """
+        points = jax_points.points()
+        self._trace_is_clean = jax_points.trace_is_clean()
+        self.describer.prepare()
+        for role, point in points.items():
+            replacement = functools.wraps(point.function)(getattr(self, f"_{role}")(point.function))
+            setattr(point.holder, point.name, replacement)
+            self._undo.append((point, replacement))
+        jax_points.hide(__file__)
+        self.active = True
+
+    def remove(self) -> None:
+        """Put JAX back as it was."""
+        self.active = False
+        ours = {id(replacement) for _, replacement in self._undo}
+        for point, _ in reversed(self._undo):
+            # Whoever replaced it after us keeps theirs; ours underneath passes everything on.
+            if id(getattr(point.holder, point.name)) in ours:
+                setattr(point.holder, point.name, point.function)
+        self._undo.clear()
+        self._pending.clear()
+        jax_points.show(__file__)
+
+    # --- the replacements: each takes JAX's function, and returns what stands in for it ----------
+
+    def _infer_params(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def infer_params(fun: Any, info: Any, args: Any, kwargs: Any) -> Any:
+            if self.off():
+                return real(fun, info, args, kwargs)
+            outer = self.open.get(get_ident())
+            if outer is not None and outer.stage and _is_jaxs(fun) and not self._trace_is_clean():
+                # `jnp.where` and the like in a trace: they come by the thousand, only become part
+                # of what is traced, and are nobody's news.
+                return real(fun, info, args, kwargs)
+            visit = self._guarded(self._begin, fun, info, args, kwargs, sys._getframe(1))
+            if visit is None:
+                return real(fun, info, args, kwargs)
+            try:
+                result = real(fun, info, args, kwargs)
+            except BaseException as error:
+                self._guarded(self._untraced, visit, error)
+                raise
+            self._guarded(self._inferred, visit, result)
+            return result
+
+        return infer_params
+
+    def _begin(self, fun: Any, info: Any, args: Any, kwargs: Any, caller: FrameType) -> Open:
+        if self._pending:
+            self._drop_pending(get_ident())
+        kind, frame = _entry(caller)
+        visit = self._enter(kind, frame)
+        visit.function, visit.info, visit.args, visit.kwargs = fun, info, args, kwargs
+        visit.stage = "trace"
+        visit.stage_begin_ns = clock()
+        return visit
+
+    def _inferred(self, visit: Open, result: Any) -> None:
+        end = clock()
+        visit.params, visit.values = result
+        visit.spans += (("trace", visit.stage_begin_ns, end, visit.traced),)
+        visit.stage = ""
+        self._leave(visit)
+        if visit.kind == "call":
+            self._pending[visit.thread] = visit  # `_run_python_pjit` comes next
+        else:
+            self.describer.link_trace(visit)
+            visit.own_ns += clock() - end
+            self._settle(visit)
+
+    def _untraced(self, visit: Open, error: BaseException) -> None:
+        visit.error = type(error).__name__
+        visit.spans += (("trace", visit.stage_begin_ns, clock(), visit.traced),)
+        visit.stage = ""
+        self._leave(visit)
+        self._settle(visit)
+
+    def _run(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def run(p: Any, *rest: Any) -> Any:
+            visit = self._pending.pop(get_ident(), None) if self._pending else None
+            if visit is None or self.off():
+                return real(p, *rest)
+            if visit.params is not p:
+                self._guarded(self._settle, visit)
+                return real(p, *rest)
+            self.open[visit.thread] = visit
+            visit.run_ns = clock()
+            return self._to_the_end(visit, real, p, *rest)
+
+        return run
+
+    def _call_jaxpr(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call_jaxpr(*args: Any, jaxpr: Any, name: str, **rest: Any) -> Any:
+            if self.off():
+                return real(*args, jaxpr=jaxpr, name=name, **rest)
+            visit = self.current()
+            if visit is not None and not visit.stage and not visit.ran:
+                visit.ran, visit.expects = True, "lower"
+                if visit.params is not None and jaxpr is not visit.params.params["jaxpr"]:
+                    # It was differentiated or batched in between.
+                    visit.spans += (("trace", visit.run_ns, clock(), 0),)
+                return real(*args, jaxpr=jaxpr, name=name, **rest)
+            visit = self._guarded(self._enter, "call", sys._getframe(1))
+            if visit is None:
+                return real(*args, jaxpr=jaxpr, name=name, **rest)
+            visit.name, visit.debug = name, getattr(jaxpr, "debug_info", None)
+            visit.values, visit.ran, visit.expects = args, True, "lower"
+            return self._to_the_end(visit, real, *args, jaxpr=jaxpr, name=name, **rest)
+
+        return call_jaxpr
+
+    def _lower(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def lower(args: Any, **named: Any) -> Any:
+            if self.off():
+                return real(args, **named)
+            visit = self.current()
+            if visit is not None and visit.expects == "lower":
+                visit.meta, visit.how, visit.expects = args, named, "compile"
+                return self._stage(visit, "lower", real, args, **named)
+            visit = self._guarded(self._enter, "lower", sys._getframe(1))
+            if visit is None:
+                return real(args, **named)
+            visit.name, visit.meta, visit.how = str(named.get("name", "")), args, named
+            visit.link = self.describer.linked(named.get("jaxpr"))
+            visit.debug = getattr(named.get("jaxpr"), "debug_info", None)
+
+            def lowered() -> Any:
+                found = self._stage(visit, "lower", real, args, **named)
+                self._guarded(self.describer.link_lower, visit, found)
+                return found
+
+            return self._to_the_end(visit, lowered)
+
+        return lower
+
+    def _compile(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def compile(computation: Any, *rest: Any, **named: Any) -> Any:
+            if self.off():
+                return real(computation, *rest, **named)
+            visit = self.current()
+            if visit is not None and visit.expects == "compile":
+                visit.expects = ""
+                visit.executable = self._stage(visit, "compile", real, computation, *rest, **named)
+                return visit.executable
+            visit = self._guarded(self._enter, "compile", sys._getframe(1))
+            if visit is None:
+                return real(computation, *rest, **named)
+            visit.name = str(getattr(computation, "_name", ""))
+            visit.options = rest[0] if rest else named.get("compiler_options")
+            visit.link = self.describer.linked(computation)
+
+            def compiled() -> Any:
+                visit.executable = self._stage(visit, "compile", real, computation, *rest, **named)
+                return visit.executable
+
+            return self._to_the_end(visit, compiled)
+
+        return compile
+
+    def _traced(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def test_event(name: str, *arguments: Any) -> Any:
+            if name == jax_points.TRACED and (visit := self.current()) is not None:
+                if visit.stage == "trace" and not visit.traced:
+                    visit.traced = 1
+                else:
+                    visit.nested += 1
+            return real(name, *arguments)
+
+        return test_event
+
+    def _lowered(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def lower_jaxpr_to_module(*arguments: Any, **named: Any) -> Any:
+            if (visit := self.current()) is not None:
+                visit.lowered += 1
+            return real(*arguments, **named)
+
+        return lower_jaxpr_to_module
+
+    def _clear_all(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def clear_all_caches() -> Any:
+            caller = sys._getframe(1)
+            what = "backends" if caller.f_code.co_name == "clear_backends" else "jax.clear_caches"
+            self._guarded(self._cleared, what, None, caller)
+            return real()
+
+        return clear_all_caches
+
+    def _evict(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def clear_cache(jitted: Any) -> Any:
+            function = getattr(jitted, "_fun", None)
+            self._guarded(self._cleared, "clear_cache", function, sys._getframe(1))
+            return real(jitted)
+
+        return clear_cache
+
+    _evict_method = _evict
+
+    def _cleared(self, what: str, function: Any, caller: FrameType) -> None:
+        if not self.off():
+            for sink in self.sinks:
+                sink.cleared(what, function, caller)
+
+    def requested(self, request: Request, own_ns: int) -> None:
+        """Take what the ledger says of a request to compile, on the thread that made it."""
+        if self.off():
+            return
+        visit = self.current()
+        if visit is not None:
+            visit.requests += (request,)
+            visit.compiled += 1
+            visit.own_ns += own_ns
+            return
+        end = clock()  # somebody compiles who does not come by JAX's own road
+        visit = Open("compile", end - request.request_ns, get_ident())
+        visit.name, visit.requests, visit.compiled = request.module, (request,), 1
+        visit.spans += (("compile", visit.begin_ns, end, 1),)
+        visit.frame, visit.own_ns = sys._getframe(1), own_ns
+        self._settle(visit)
+
+    # --- a visit ----------------------------------------------------------------------------------
+
+    def _stage(self, visit: Open, stage: str, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
+        lower = stage == "lower"
+        before = visit.lowered if lower else visit.compiled
+        visit.stage = stage
+        begin = visit.stage_begin_ns = clock()
+        try:
+            return real(*a, **k)
+        finally:
+            times = (visit.lowered if lower else visit.compiled) - before
+            visit.spans += ((stage, begin, clock(), times),)
+            visit.stage = ""
+
+    def _to_the_end(self, visit: Open, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
+        try:
+            return real(*a, **k)
+        except BaseException as error:
+            visit.error = type(error).__name__
+            raise
+        finally:
+            self._guarded(self._finish, visit)
+
+    def _drop_pending(self, thread: int) -> None:
+        """Settle a visit after which JAX did not run what it had traced."""
+        visit = self._pending.pop(thread, None)
+        if visit is not None:
+            self._settle(visit)
+
+
+def _is_jaxs(function: Any) -> bool:
+    """Tell JAX's own functions by the module that they give, which is cheap."""
+    try:
+        return str(function.__module__).startswith("jax.")
+    except Exception:  # an object of the user's own
+        return False
+
+
+def _entry(caller: FrameType) -> tuple[Kind, FrameType]:
+    """Tell a call from a trace ahead of time, whoever else has wrapped JAX's function."""
+    frame: FrameType | None = caller
+    for _ in range(6):
+        if frame is None:
+            break
+        name = frame.f_code.co_name
+        if name == "cache_miss":
+            return "call", frame
+        if name == "jit_trace":
+            return "trace", frame
+        frame = frame.f_back
+    return "trace", caller

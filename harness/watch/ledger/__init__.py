@@ -1,0 +1,1 @@
+"""The persistent cache, request by request, as a process sees it."""

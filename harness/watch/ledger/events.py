@@ -1,0 +1,216 @@
+"""What a ledger writes down of one compile request, and the file that several processes share.
+
+A ledger file holds one line of JSON per request; a line is appended by one `write` to a file opened
+with O_APPEND, so that processes do not mix theirs and a crash loses one line at most. Beside it,
+`FILE.parts/` holds what is too big for a line, by the SHA-256 that JAX hashed it to: the StableHLO
+text of a computation and the fields of the compile options.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from harness.watch.ledger.jax_internals import LedgerError
+
+SCHEMA = 1
+
+Outcome = Literal["hit", "written", "unwritten", "failed"]
+
+# Why a miss was not written. `Event.detail` has the numbers or the error's text.
+BELOW_TIME = "below the time threshold"
+BELOW_SIZE = "below the size threshold"
+NOT_PROCESS_0 = "not process 0"
+DISABLED = "disabled"
+HOST_CALLBACK = "host callback"
+NO_DIRECTORY = "no directory"
+UNUSABLE_DIRECTORY = "unusable directory"
+OVER_CAP = "over the size cap"
+UNREADABLE_IN_PLACE = "an unreadable file is in the place"
+ALREADY_THERE = "another writer was first"
+OTHER_PROCESS = "received from another process"
+ERROR = "error"
+
+
+class Component(msgspec.Struct, frozen=True):
+    """One of the parts that JAX hashes into the key."""
+
+    name: str
+    """JAX's own name of it, such as `compile_options`."""
+    sha256: str
+    values: tuple[str, ...] = ()
+    """What was hashed, where that is short text: versions, flags, the compression's name."""
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the persistent cache did for one compile request; times by `time.perf_counter`."""
+
+    schema: int
+    at_s: float
+    """When the request was done: seconds since the epoch, to order the events of one process."""
+    pid: int
+    host: str
+    jax: str
+    module: str
+    outcome: Outcome
+    key: str = ""
+    """Empty where JAX made none: the cache is disabled, or hashing failed."""
+    reason: str = ""
+    """Of a miss that was not written."""
+    detail: str = ""
+    directory: str = ""
+    request_s: float = 0.0
+    """The whole request, without what the ledger itself took."""
+    key_s: float = 0.0
+    """Making the key."""
+    load_s: float | None = None
+    """Of a hit: reading, decompressing and deserialising the entry. Of a miss: looking for it."""
+    compile_s: float | None = None
+    """In XLA; none on a hit."""
+    write_s: float | None = None
+    """Serialising, compressing and writing the entry."""
+    lock_wait_s: float = 0.0
+    """Getting the lock of a directory with a size cap; a part of `load_s` and `write_s`."""
+    own_s: float = 0.0
+    """What the ledger added to this request."""
+    bytes_in: int = 0
+    """Read from the entry's file, as compressed there."""
+    bytes_out: int = 0
+    """Written to the entry's file."""
+    entry_bytes: int | None = None
+    """Size of the compressed entry, written or not, where JAX got as far as making it."""
+    stored_compile_s: int | None = None
+    """Of a hit: the whole seconds that JAX stored in the entry."""
+    jax_saved_s: float | None = None
+    """Of a hit: what JAX reports as `compile_time_saved_sec`."""
+    read_error: str = ""
+    write_error: str = ""
+    metadata_in_key: bool = False
+    components: tuple[Component, ...] = ()
+    components_prove_key: bool = True
+    """False where the components, hashed together again, do not give JAX's key."""
+
+
+@dataclass
+class Parts:
+    """Computations and compile options by hash, in memory or in a folder beside a ledger."""
+
+    folder: Path | None = None
+    held: dict[str, bytes] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        """Return whether a part is there."""
+        return (self.folder / name).exists() if self.folder else name in self.held
+
+    def put(self, name: str, text: str) -> None:
+        """Keep a part, once; a reader never sees half of one."""
+        packed = zlib.compress(text.encode(), 1)
+        if self.folder is None:
+            self.held[name] = packed
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        partial = self.folder / f"{name}.{os.getpid()}.partial"
+        partial.write_bytes(packed)
+        partial.replace(self.folder / name)
+
+    def get(self, name: str) -> str | None:
+        """Return a part's text, None where it is not there or not readable."""
+        with contextlib.suppress(OSError, zlib.error, UnicodeDecodeError, KeyError):
+            packed = (self.folder / name).read_bytes() if self.folder else self.held[name]
+            return zlib.decompress(packed).decode()
+        return None
+
+
+@dataclass(frozen=True)
+class Book:
+    """The events of a ledger, as read: in the order in which they were written."""
+
+    events: tuple[Event, ...]
+    parts: Parts
+    broken_lines: int = 0
+    """Lines that are no event: torn by a crash or a full disk, or of another schema."""
+
+
+def parts_of(path: Path) -> Parts:
+    """Return the folder of parts that belongs to a ledger file."""
+    return Parts(path.with_name(path.name + ".parts"))
+
+
+def append(descriptor: int, event: Event) -> None:
+    """Append an event in one write.
+
+    Raises:
+        OSError: if the line could not be written whole.
+    """
+    line = msgspec.json.encode(event) + b"\n"
+    written = os.write(descriptor, line)
+    if written < len(line):  # a full disk; the next event starts on a line of its own
+        with contextlib.suppress(OSError):
+            os.write(descriptor, b"\n")
+        raise OSError(f"only {written} of {len(line)} bytes were written")
+
+
+def open_to_append(path: Path) -> int:
+    """Open a ledger file, new or not.
+
+    Raises:
+        LedgerError: if it cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":  # its last writer was killed
+            os.write(descriptor, b"\n")
+    except OSError as error:
+        raise LedgerError(
+            f"The ledger {path} cannot be written: {error.strerror}. "
+            "Give a file in a folder that exists and that you may write to."
+        ) from None
+    return descriptor
+
+
+def read(path: Path | str) -> Book:
+    """Read a ledger file; lines that are no event are counted and left out.
+
+    Raises:
+        LedgerError: if the file cannot be read, or holds lines but not one event.
+    """
+    path = Path(path)
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise LedgerError(
+            f"The ledger {path} cannot be read: {error.strerror}. "
+            "`harness cache ledger -o FILE -- python program.py` writes one."
+        ) from None
+    events: list[Event] = []
+    broken = 0
+    decoder = msgspec.json.Decoder(Event)
+    for line in filter(None, lines):
+        try:
+            event = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):  # a ValidationError is a DecodeError
+            broken += 1
+            continue
+        if event.schema == SCHEMA:
+            events.append(event)
+        else:
+            broken += 1
+    if broken and not events:
+        raise LedgerError(
+            f"{path} is no ledger: none of its {broken} lines is an event that this version of "
+            "harness knows. `harness cache ledger -o FILE -- python program.py` writes one."
+        )
+    return Book(tuple(events), parts_of(path), broken)
+
+
+def read_all(paths: Sequence[Path | str]) -> Iterable[Event]:
+    """Return the events of several ledgers, one file after the other."""
+    return [event for path in paths for event in read(path).events]

@@ -1,0 +1,107 @@
+"""Capture the parts that JAX hashes into a key, as it hashes them.
+
+JAX hands each part's name and hash function to `_log_cache_key_hash`. Calling that function once
+more, on something that keeps what it is fed, gives the very bytes, whatever parts a release has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from harness.watch.ledger import jax_internals
+from harness.watch.ledger.events import Component, Parts
+
+COMPUTATION = "computation"
+COMPILE_OPTIONS = "compile_options"
+
+LARGE_BYTES = 2**20
+"""A computation of more bytes is kept without its constants of more than LARGE_ELEMENTS."""
+
+LARGE_ELEMENTS = 64
+
+_LONGEST_VALUE = 2000
+
+
+class _Feed:
+    """Looks like a hash object to JAX, and keeps what it is fed."""
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+
+    def update(self, data: bytes) -> None:
+        self.chunks.append(bytes(data))
+
+
+@dataclass
+class Captured:
+    """The parts of one key."""
+
+    components: list[Component] = field(default_factory=list)
+    computation_bytes: int = 0
+    options: bytes = b""
+    together: Any = field(default_factory=hashlib.sha256)
+
+    def add(self, name: str, hash_into: Callable[[Any], Any]) -> None:
+        """Take the next part, from the function that JAX hashes it with."""
+        feed = _Feed()
+        hash_into(feed)
+        whole = b"".join(feed.chunks)
+        self.together.update(whole)
+        values: tuple[str, ...] = ()
+        if name == COMPUTATION:
+            self.computation_bytes = len(whole)
+        elif name == COMPILE_OPTIONS:
+            self.options = whole
+        else:
+            values = tuple(_readable(chunk) for chunk in feed.chunks)
+        self.components.append(Component(name, hashlib.sha256(whole).hexdigest(), values))
+
+    def proves(self, key: str) -> bool:
+        """Return whether the parts, hashed in order, give the key that JAX made."""
+        return key.endswith(str(self.together.hexdigest()))
+
+    def keep(self, module: Any, parts: Parts, locations: bool) -> None:
+        """Keep the StableHLO text and the options' fields, where no earlier request has."""
+        limit = LARGE_ELEMENTS if self.computation_bytes > LARGE_BYTES else None
+        for component in self.components:
+            if component.name == COMPUTATION:
+                name = text_part(component.sha256)
+                if not parts.has(name):
+                    parts.put(name, jax_internals.module_text(module, False, limit))
+                name = located_part(component.sha256)
+                if locations and not parts.has(name):
+                    parts.put(name, jax_internals.module_text(module, True, limit))
+            elif component.name == COMPILE_OPTIONS:
+                name = fields_part(component.sha256)
+                if not parts.has(name):
+                    fields = jax_internals.compile_option_fields(self.options)
+                    parts.put(name, msgspec.json.encode(fields).decode())
+
+
+def text_part(sha256: str) -> str:
+    """Return the name of the part that holds a computation's text without locations."""
+    return f"{sha256}.mlir"
+
+
+def located_part(sha256: str) -> str:
+    """Return the name of the part that holds a computation's text with locations."""
+    return f"{sha256}.located.mlir"
+
+
+def fields_part(sha256: str) -> str:
+    """Return the name of the part that holds the fields of compile options."""
+    return f"{sha256}.json"
+
+
+def _readable(chunk: bytes) -> str:
+    with contextlib.suppress(UnicodeDecodeError):
+        text = chunk.decode()
+        if text.isprintable() or "\n" in text:
+            return text[:_LONGEST_VALUE]
+    return "0x" + chunk[: _LONGEST_VALUE // 2].hex()

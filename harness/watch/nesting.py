@@ -1,0 +1,168 @@
+"""Visits to JAX's slow path, as they lie in each other on a thread, until they are reported.
+
+What was only traced inside another visit belongs to the outer one; what was lowered or compiled in
+there is a build of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from threading import get_ident
+from types import FrameType
+from typing import Any, Protocol
+
+from harness.watch import call_sites
+from harness.watch.describing import Describer
+from harness.watch.events import Kind
+from harness.watch.opened import Open
+
+clock = time.perf_counter_ns
+
+MOST_INNER = 1_000
+"""Traces inside another that are kept of one build."""
+
+CHECK_NS = 50_000_000
+"""How often a visit in which others take place is seen to be really going on."""
+
+
+class Sink(Protocol):
+    """What the hooks report to."""
+
+    def built(self, build: Open) -> None:
+        """Take a build that is over."""
+
+    def visited(self, visit: Open) -> None:
+        """Take a visit to the slow path in which nothing was built."""
+
+    def cleared(self, what: str, function: Any, frame: FrameType) -> None:
+        """Take note that a cache of JAX's was emptied."""
+
+    def failed(self, error: Exception) -> None:
+        """Take a failure of the noting."""
+
+
+class Nesting:
+    """What is going on in each thread."""
+
+    def __init__(self) -> None:
+        self.sinks: tuple[Sink, ...] = ()
+        self.open: dict[int, Open] = {}
+        """Thread to the innermost visit that is going on there: other threads may look."""
+        self.describer = Describer(self.failed)
+        self.active = False
+        self._muted: set[int] = set()
+        """Threads in which a value is being looked at, which may call JAX itself."""
+        self._ids = itertools.count(1)
+
+    def current(self) -> Open | None:
+        """Return the innermost visit that is going on in this thread."""
+        return self.open.get(get_ident())
+
+    def off(self) -> bool:
+        """Return whether what happens in this thread is not to be noted."""
+        return not self.active or (bool(self._muted) and get_ident() in self._muted)
+
+    def failed(self, error: Exception) -> None:
+        """Count a failure of the noting."""
+        for sink in self.sinks:
+            sink.failed(error)
+
+    def _enter(self, kind: Kind, frame: FrameType) -> Open:
+        thread, now = get_ident(), clock()
+        outer = self.open.get(thread)
+        if outer is not None and now - outer.checked_ns > CHECK_NS:
+            outer = self._still_going_on(outer, frame, now)
+        visit = Open(kind, now, thread)
+        visit.outer, visit.frame, visit.checked_ns = outer, frame, now
+        self.open[thread] = visit
+        return visit
+
+    def _still_going_on(self, visit: Open | None, frame: FrameType, now: int) -> Open | None:
+        """Leave out visits whose end was missed: an exception came while the hooks were at it."""
+        running = set()
+        above: FrameType | None = frame
+        while above is not None:
+            running.add(above)
+            above = above.f_back
+        while visit is not None and visit.frame not in running:
+            visit = visit.outer
+        if visit is not None:
+            visit.checked_ns = now
+        return visit
+
+    def _leave(self, visit: Open) -> None:
+        if visit.outer is None:
+            self.open.pop(visit.thread, None)
+        else:
+            self.open[visit.thread] = visit.outer
+
+    def _settle(self, visit: Open) -> None:
+        """Report a visit that is over, or count it to the one in which it took place."""
+        visit.end_ns = clock()
+        outer = visit.outer
+        if outer is not None and not visit.by_itself:
+            self._fold(visit, outer)
+            return
+        visit.stack = call_sites.places(visit.frame)
+        visit.frame = None
+        if not visit.built and not visit.held:
+            for sink in self.sinks:
+                sink.visited(visit)
+            return
+        around = outer
+        while around is not None and not around.stage:
+            around = around.outer
+        self._place(visit, around)
+
+    def _fold(self, visit: Open, outer: Open) -> None:
+        if visit.traced or visit.nested:
+            outer.nested += visit.traced + visit.nested
+            if len(outer.inner) < MOST_INNER:
+                if visit.function is not None and self.describer.is_the_users(visit.function):
+                    key = self.describer.function_of(visit)
+                    outer.inner += ((key, visit.begin_ns, visit.end_ns, visit.traced),)
+                outer.inner += visit.inner
+        for held in visit.held:
+            around: Open | None = outer
+            while around is not None and not around.stage:
+                around = around.outer
+            self._place(held, around)
+
+    def _place(self, build: Open, around: Open | None) -> None:
+        """Report a build, once the number of the one is known in whose stage it took place."""
+        if around is None:
+            self._report(build, 0)
+        elif around.outer is None or around.by_itself:
+            around.id = around.id or next(self._ids)
+            self._report(build, around.id)
+        else:
+            around.held += (build,)
+
+    def _report(self, build: Open, parent: int) -> None:
+        begin = clock()
+        build.parent = parent
+        build.id = build.id or next(self._ids)
+        self._muted.add(build.thread)
+        try:
+            self.describer.describe(build)
+        finally:
+            self._muted.discard(build.thread)
+        build.own_ns += clock() - begin
+        for sink in self.sinks:
+            sink.built(build)
+        for held in build.held:
+            self._report(held, build.id)
+
+    def _guarded(self, note: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return note(*arguments)
+        # Whatever goes wrong in here is the profile's own affair.
+        except Exception as error:
+            self.failed(error)
+            return None
+
+    def _finish(self, visit: Open) -> None:
+        self._leave(visit)
+        self._settle(visit)

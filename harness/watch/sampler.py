@@ -1,0 +1,132 @@
+"""Look now and then where the program's threads are, and write down what is still being built.
+
+One thread of its own, that wakes every 25 ms. It must not be felt: where it costs more than half a
+per cent of a core, it looks less often.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from types import FrameType
+from typing import Protocol
+
+from harness.watch import call_sites
+from harness.watch.events import Origin
+from harness.watch.opened import Open
+from harness.watch.recorder import Recorder, Stacked
+
+INTERVAL_MS = 25.0
+FLUSH_NS = 1_000_000_000
+"""How often what was seen is written, and how often a build that goes on is."""
+
+LONG_NS = 500_000_000
+"""A build that takes longer is written down while it goes on."""
+
+SHARE = 0.005
+"""Of a core, that sampling may take."""
+
+SLOWEST_NS = 1_000_000_000
+
+clock = time.perf_counter_ns
+
+
+class HasRecorder(Protocol):
+    """Whoever has the recorder of the moment: it changes in a fork."""
+
+    recorder: Recorder
+
+
+class Sampler:
+    """Samples a recorder's threads from `start` to `stop`."""
+
+    def __init__(self, owner: HasRecorder, interval_ms: float = INTERVAL_MS) -> None:
+        self.owner = owner
+        self.interval_ns = round(interval_ms * 1e6)
+        self.own_ns = 0
+        """Time on a processor, in all."""
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._counts: Counter[tuple[int, Stacked, Origin]] = Counter()
+        self._told: dict[int, int] = {}
+        """Thread to when its build was last said to be going on."""
+
+    def start(self) -> None:
+        """Start to look; nothing where the interval is 0."""
+        if self.interval_ns <= 0 or self._thread is not None:
+            return
+        self._wake = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(self._wake,), name="harness-sampler", daemon=True
+        )
+        try:
+            self._thread.start()
+        except RuntimeError:  # no more threads are allowed, or Python is about to end
+            self._thread = None
+
+    def stop(self) -> None:
+        """Look no more, and write down what was seen."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._wake.set()
+            if thread is not threading.current_thread():
+                thread.join(1.0)
+            self._flush()
+
+    def forget(self) -> None:
+        """Leave the parent's thread and samples to the parent, in a child."""
+        self._thread, self.own_ns = None, 0
+        self._counts.clear()
+        self._told.clear()
+
+    def _run(self, wake: threading.Event) -> None:
+        flushed, spent = clock(), time.thread_time_ns()
+        while not wake.wait(self.interval_ns / 1e9):
+            try:
+                self._look()
+                if clock() - flushed >= FLUSH_NS:
+                    self._flush()
+                    passed, flushed = clock() - flushed, clock()
+                    before, spent = spent, time.thread_time_ns()
+                    self.own_ns += spent - before
+                    if spent - before > SHARE * passed:
+                        self.interval_ns = min(2 * self.interval_ns, SLOWEST_NS)
+            # The program knows nothing of this thread: no error of it may reach anyone.
+            except Exception as error:
+                self.owner.recorder.failed(error)
+                return
+        self.own_ns += time.thread_time_ns() - spent
+
+    def _look(self) -> None:
+        now = clock()
+        building = self.owner.recorder.hooks.open
+        for thread, frame in sys._current_frames().items():
+            build = building.get(thread)
+            if build is not None:
+                self._still_building(build, now)
+            elif thread != threading.get_ident():
+                found = call_sites.frames(frame)
+                self._counts[thread, found, innermost(frame)] += 1
+
+    def _still_building(self, build: Open, now: int) -> None:
+        last = max(build.begin_ns + LONG_NS - FLUSH_NS, self._told.get(build.thread, 0))
+        if now - last >= FLUSH_NS:
+            self._told[build.thread] = now
+            self.owner.recorder.running(build)
+
+    def _flush(self) -> None:
+        counts, self._counts = self._counts, Counter()
+        if counts:
+            self.owner.recorder.sampled(self.interval_ns, counts)
+
+
+def innermost(frame: FrameType | None) -> Origin:
+    """Return whose code a thread is in: of the innermost frame that is not the profile's own."""
+    while frame is not None:
+        origin = call_sites.origin_of(frame.f_code.co_filename)
+        if origin is not None:
+            return origin
+        frame = frame.f_back
+    return "library"

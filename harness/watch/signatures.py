@@ -1,0 +1,275 @@
+"""What a jitted function was called with, in the words of the one who called it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.watch.events import Leaf
+from harness.watch.statics import name_of
+
+JIT_OPTIONS = (
+    "donate_argnums",
+    "donate_argnames",
+    "static_argnums",
+    "static_argnames",
+    "in_shardings_leaves",
+    "out_shardings_leaves",
+    "in_layouts_leaves",
+    "out_layouts_leaves",
+    "device",
+    "backend",
+    "keep_unused",
+    "inline",
+    "compiler_options_kvs",
+)
+"""Fields of JAX's own record of what `jax.jit` was given."""
+
+LOWERED_WITH = (
+    "in_shardings",
+    "out_shardings",
+    "in_layouts",
+    "out_layouts",
+    "keep_unused",
+    "inline",
+    "compiler_options_kvs",
+    "lowering_platforms",
+)
+"""The same as JAX hands it on to lowering, of a program without a Python function."""
+
+_MOST_TEXTS = 5_000
+
+_CONSTANTS = {
+    "TypedInt": "int",
+    "TypedFloat": "float",
+    "TypedComplex": "complex",
+    "TypedNdArray": "numpy.ndarray",
+}
+"""What JAX turns Python's and NumPy's values into, before it hands them to its own functions."""
+
+
+class Texts:
+    """Texts of types and placements, made once: they repeat from call to call."""
+
+    def __init__(self) -> None:
+        import jax
+        from jax._src.array import ArrayImpl
+
+        self._tracer, self._array = jax.core.Tracer, ArrayImpl
+        self._abstractify: Any = jax.api_util.shaped_abstractify
+        self._known: dict[Any, str] = {}
+        self._kinds: dict[type, str] = {}
+
+    def leaf(self, path: str, value: Any, aval: Any, format_: Any = None) -> Leaf:
+        """Return an array as it is written down; its data are not looked at."""
+        kind = type(value)
+        label = self._kinds.get(kind)
+        if label is None:
+            label = self._kinds[kind] = self._label(kind)
+        if aval is None:
+            aval = self._aval(value)
+        text = self._of(aval, aval_text) if aval is not None else label
+        weak = bool(getattr(aval, "weak_type", False))
+        if label != "jax.Array" and kind is not self._array:
+            sharding = getattr(value, "sharding", None) if "ShapeDtype" in label else None
+            return Leaf(path, text, weak, label, False, self._of(sharding, sharding_text))
+        return Leaf(
+            path,
+            text,
+            weak,
+            label,
+            bool(getattr(value, "_committed", True)),
+            self._of(getattr(value, "sharding", None), sharding_text),
+            self._of(getattr(format_, "layout", None), layout_text),
+        )
+
+    def placed(self, path: str, meta: Any, kind: str) -> Leaf:
+        """Return an array as lowering sees it, where its value is not at hand."""
+        aval = meta.aval
+        sharding = self._of(meta.sharding, sharding_text)
+        layout = self._of(getattr(meta.format, "layout", None), layout_text)
+        weak = bool(getattr(aval, "weak_type", False))
+        committed = bool(meta.committed) and meta.sharding is not None
+        return Leaf(path, self._of(aval, aval_text), weak, kind, committed, sharding, layout)
+
+    def _aval(self, value: Any) -> Any:
+        """Return the type that JAX gives a value; None where it takes no such value."""
+        try:
+            return self._abstractify(value)
+        # Whatever a user passes may do anything when it is looked at.
+        except Exception:
+            return getattr(value, "aval", None)
+
+    def _label(self, kind: type) -> str:
+        if issubclass(kind, self._tracer):
+            return "tracer"
+        if issubclass(kind, self._array):
+            return "jax.Array"
+        if kind.__module__ == "builtins":
+            return kind.__name__
+        if kind.__module__.partition(".")[0] == "jax":
+            return _CONSTANTS.get(kind.__name__, f"jax.{kind.__name__}")
+        return f"{kind.__module__}.{kind.__name__}"
+
+    def _of(self, value: Any, make: Any) -> str:
+        if value is None:
+            return ""
+        try:
+            key = (make, value)
+            known = self._known.get(key)
+            if known is None:
+                if len(self._known) > _MOST_TEXTS:
+                    self._known.clear()
+                known = self._known[key] = make(value)
+            return known
+        except Exception:  # no hash, or no text: a type of a user's own
+            try:
+                return str(make(value))
+            except Exception:
+                return f"<{type(value).__name__}>"
+
+
+def aval_text(aval: Any) -> str:
+    """Return JAX's type of an array, with the mesh where one is part of it."""
+    if not hasattr(aval, "str_short"):
+        return str(aval)
+    mesh = getattr(getattr(aval, "sharding", None), "mesh", None)
+    if mesh is None or getattr(mesh, "empty", True):
+        return str(aval.str_short())
+    return str(aval.str_short(False, True))
+
+
+def sharding_text(sharding: Any) -> str:
+    """Return a sharding: its kind, how axes are laid over the mesh, its devices by number."""
+    kind = type(sharding).__name__
+    if kind == "UnspecifiedValue":
+        return ""
+    inside = []
+    spec = getattr(sharding, "spec", None)
+    if spec is not None:
+        inside.append(str(spec))
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is not None:
+        inside.append(mesh_axes(mesh))
+    text = f"{kind}({'; '.join(inside)})"
+    devices = devices_text(getattr(sharding, "_device_assignment", None) or ())
+    memory = getattr(sharding, "memory_kind", None)
+    text = f"{text} on {devices}" if devices else text
+    return f"{text} in {memory}" if memory not in (None, "device", "unpinned_host") else text
+
+
+def mesh_axes(mesh: Any) -> str:
+    """Return a mesh's axes with their sizes and types: `data=4 auto, model=2 explicit`."""
+    types = [str(getattr(one, "name", one)).lower() for one in mesh.axis_types]
+    axes = zip(mesh.axis_names, mesh.axis_sizes, types, strict=True)
+    return ", ".join(f"{name}={size} {how}" for name, size, how in axes)
+
+
+def mesh_text(mesh: Any) -> str:
+    """Return a mesh with its devices, where it has some."""
+    devices = getattr(mesh, "devices", None)
+    if devices is None:
+        return mesh_axes(mesh)
+    return f"{mesh_axes(mesh)} on {devices_text(devices.flat)}"
+
+
+def devices_text(devices: Iterable[Any]) -> str:
+    """Return devices by platform and number, a row of them as `cpu:0-7`."""
+    devices = tuple(devices)
+    if not devices:
+        return ""
+    numbers = [device.id for device in devices]
+    platform = devices[0].platform
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
+        return f"{platform}:{numbers[0]}-{numbers[-1]}"
+    return f"{platform}:{','.join(map(str, numbers))}"
+
+
+def layout_text(layout: Any) -> str:
+    """Return the order of an array's axes in memory, empty where it is the usual one."""
+    order = getattr(layout, "major_to_minor", None)
+    if order is None:
+        return "automatic" if "Auto" in type(layout).__name__ else ""
+    return "" if tuple(order) == tuple(range(len(order))) else str(tuple(order))
+
+
+def tree_text(signature: Any, in_tree: Any, static_positions: set[int]) -> str:
+    """Return the structure of dynamic arguments: `x, params: {'w': *}, y=`.
+
+    Args:
+        signature: of the Python function, for the names of positional arguments.
+        in_tree: JAX's tree of (positional, by keyword), without static arguments.
+        static_positions: the positional arguments that are not in it.
+    """
+    positional, by_keyword = in_tree.children()
+    parts = []
+    position = 0
+    for tree in positional.children():
+        while position in static_positions:
+            position += 1
+        parts.append(_argument_text(name_of(signature, position), tree))
+        position += 1
+    names = by_keyword.node_data()[1] if by_keyword.node_data() else ()
+    for name, tree in zip(names, by_keyword.children(), strict=True):
+        parts.append(_argument_text(f"{name}=", tree))
+    return ", ".join(parts)
+
+
+def _argument_text(name: str, tree: Any) -> str:
+    text = str(tree).removeprefix("PyTreeDef(").removesuffix(")")
+    return name if text == "*" else f"{name}: {text}"
+
+
+def flattened(
+    signature: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    static_positions: set[int],
+    static_names: Sequence[str],
+) -> tuple[str, list[tuple[str, Any]]]:
+    """Return what JAX would make of dynamic arguments, where it has nothing to show for them.
+
+    Returns:
+        Their structure, as :func:`tree_text` gives it, and the arrays in them by name.
+    """
+    import jax
+
+    dynamic = {n: value for n, value in enumerate(args) if n not in static_positions}
+    by_keyword = {name: kwargs[name] for name in sorted(kwargs) if name not in static_names}
+    tree = jax.tree_util.tree_structure((tuple(dynamic.values()), by_keyword))
+    named = [(name_of(signature, number), value) for number, value in dynamic.items()]
+    found = []
+    for name, value in (*named, *by_keyword.items()):
+        for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
+            found.append((name + jax.tree_util.keystr(path), leaf))
+    return tree_text(signature, tree, static_positions), found
+
+
+def jit_options(options: Any, names: Sequence[str]) -> dict[str, str]:
+    """Return what `jax.jit` was given, where it is not the default."""
+    shown = {}
+    for name in names:
+        value = options.get(name) if isinstance(options, dict) else getattr(options, name, None)
+        if value is None or value is False or value == ():
+            continue
+        text = _option_text(value)
+        if text:
+            shown[name.removesuffix("_leaves").removesuffix("_kvs")] = text
+    return shown
+
+
+def _option_text(value: Any) -> str:
+    if isinstance(value, tuple) and value and not isinstance(value[0], (int, str)):
+        if isinstance(value[0], tuple):  # compiler options
+            return ", ".join(f"{name}={setting}" for name, setting in value)
+        texts = [_option_text(one) for one in value]
+        return ", ".join(text or "-" for text in texts) if any(texts) else ""
+    if value is None or getattr(value, "name", "") == "AUTO":
+        return ""
+    if type(value).__name__ == "UnspecifiedValue":
+        return ""
+    if hasattr(value, "_device_assignment") or hasattr(value, "spec"):
+        return sharding_text(value)
+    if hasattr(value, "major_to_minor"):
+        return str(tuple(value.major_to_minor))
+    return str(value)

@@ -1,0 +1,142 @@
+"""Static arguments: their text, at a bounded cost, whatever kind of value they are."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+import time
+from collections.abc import Mapping, Sequence
+from types import MethodType
+from typing import Any
+
+import msgspec
+
+from harness.watch import call_sites
+from harness.watch.events import Static
+from harness.watch.identity import Numbers
+
+LONGEST = 200
+"""Characters of a static value's text that are kept."""
+
+SLOW_S = 0.005
+"""A type whose `repr` once took longer is not asked again."""
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+"""Types whose `repr` says all there is to say."""
+
+_CONTAINERS = (tuple, list, dict, set, frozenset)
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""What tells nothing to a reader, and is another in each run."""
+
+_slow: set[type] = set()
+
+
+class _Short(reprlib.Repr):
+    """Cuts what is long and what is deep, and gives arrays by type and shape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxtuple = self.maxlist = self.maxdict = self.maxset = self.maxfrozenset = 20
+        self.maxstring = self.maxother = self.maxlong = LONGEST
+
+    def repr1(self, x: Any, level: int) -> str:
+        if type(x) in PLAIN or type(x) in _CONTAINERS:
+            return super().repr1(x, level)
+        return _of_object(x)
+
+
+_short = _Short()
+
+
+def split(
+    info: Any, args: Sequence[Any], kwargs: Mapping[str, Any], objects: Numbers
+) -> tuple[Static, ...]:
+    """Return the static arguments of a call, as they are written down."""
+    numbers = {n % len(args) if n < 0 and args else n for n in info.static_argnums}
+    found = [
+        static(name_of(info.fun_signature, number), args[number], objects)
+        for number in sorted(numbers)
+        if number < len(args)
+    ]
+    names = info.static_argnames
+    by_name = [static(name, kwargs[name], objects) for name in kwargs if name in names]
+    return (*found, *(msgspec.structs.replace(one, keyword=True) for one in by_name))
+
+
+def parameters(function: Any, objects: Numbers) -> tuple[Static, ...]:
+    """Return the parameters of one of JAX's operations that runs by itself.
+
+    JAX finds what it built for it by these; they are in the closure of the function that it jits.
+    """
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    found: Mapping[str, Any] = dict(cells)["params"].cell_contents
+    return tuple(static(name, value, objects) for name, value in sorted(found.items()))
+
+
+def static(name: str, value: Any, objects: Numbers) -> Static:
+    """Return a static argument as it is written down."""
+    kind = type(value)
+    text = text_of(value)
+    number = 0
+    if kind not in PLAIN or len(text) >= LONGEST:
+        try:
+            number = objects.of_equal(value)
+        except Exception:  # no hash, or the user's own __eq__ raised: JAX refuses it, too
+            number = objects.of(value)
+    return Static(name, type_label(kind), text, number)
+
+
+def text_of(value: Any) -> str:
+    """Return what a value is, in at most `LONGEST` characters; it never raises."""
+    try:
+        return _short.repr(value)[:LONGEST]
+    except Exception as error:  # a subclass of a container, with methods of its own
+        return f"<{type_label(type(value))}: its repr raised {type(error).__name__}>"
+
+
+def _of_object(value: Any) -> str:
+    kind: Any = type(value)
+    label = type_label(kind)
+    is_array = hasattr(kind, "shape") and hasattr(kind, "dtype") and hasattr(kind, "__array__")
+    if is_array and value.shape:
+        return f"<{label} {value.dtype}{list(value.shape)}>"
+    # What equals itself alone is told by where it is from; two models of a class by what they hold.
+    by_place = kind.__eq__ is object.__eq__ or isinstance(value, MethodType)
+    if by_place and callable(value) and (code := call_sites.code_of(value)) is not None:
+        name = getattr(value, "__qualname__", "") or code.co_qualname
+        return f"<{name} at {code.co_filename}:{code.co_firstlineno}>"
+    if kind.__repr__ is object.__repr__ or kind in _slow:
+        return f"<{label}>"
+    begin = time.perf_counter()
+    try:
+        text: Any = repr(value)
+    except Exception as error:  # the user's own __repr__
+        return f"<{label}: its repr raised {type(error).__name__}>"
+    finally:
+        if time.perf_counter() - begin > SLOW_S:
+            _slow.add(kind)
+    if not isinstance(text, str):
+        return f"<{label}>"
+    return _ADDRESS.sub("", text)[:LONGEST]
+
+
+def type_label(kind: type) -> str:
+    """Return a type's name, with its module where it is not the user's own or Python's."""
+    if kind.__module__ in ("builtins", "__main__"):
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def name_of(signature: Any, number: int) -> str:
+    """Return a positional argument's name, from the function's signature."""
+    if signature is not None:
+        for index, parameter in enumerate(signature.parameters.values()):
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                return f"{parameter.name}[{number - index}]"
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                break
+            if index == number:
+                return str(parameter.name)
+    return f"args[{number}]"
