@@ -5,6 +5,7 @@
 
 import ast
 import graphlib
+import itertools
 import sys
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def circle(folder):
         names = list(reversed(error.args[1]))
         steps = [
             f"{files[a].relative_to(folder.parent)}:{used[a][b]} imports {b}"
-            for a, b in zip(names, names[1:], strict=False)
+            for a, b in itertools.pairwise(names)
         ]
         return "\n".join(steps)
     return ""
