@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from harness.engine import sweeping, unit
+from harness.declare import location
+from harness.engine import sweeping
 from harness.stages import sampling
 
 SUITES = Path(__file__).parent / "suites"
@@ -11,7 +12,7 @@ SUITES = Path(__file__).parent / "suites"
 def workload(module: str, name: str):
     """Return a class of the suite `troubled`."""
     file = SUITES / "troubled" / f"{module}.py"
-    return getattr(unit.import_file(f"troubled.{module}", file), name)
+    return getattr(location.import_file(f"troubled.{module}", file), name)
 
 
 def sweep(workloads, results: Path, effort="1x1", **options):

@@ -233,7 +233,7 @@ def test_an_unreadable_workload_module_fails_all_its_cases_with_the_reason(tmp_p
         "    @staticmethod\n"
         "    def function(x): return x\n"
     )
-    from harness.engine.unit import import_file
+    from harness.declare.location import import_file
 
     fickle = import_file("fickle", file).Fickle
     monkeypatch.setenv("FICKLE", "1")

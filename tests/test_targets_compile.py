@@ -13,16 +13,17 @@ import pytest
 
 from harness import targets
 from harness.asv import suite
-from harness.engine import unit
+from harness.declare import location
+from harness.declare.location import Source
 from harness.engine.plan import Options, Plan, local_context
-from harness.engine.unit import Source, Unit
+from harness.engine.unit import Unit
 from harness.frame.load import frame_of
 from harness.stages import sampling
 from harness.targets import topologies
 from tests.sweeps import SUITES, sweep, workload
 
 Kinds, Updated = (
-    getattr(unit.import_file("placed.kinds", SUITES / "placed" / "kinds.py"), name)
+    getattr(location.import_file("placed.kinds", SUITES / "placed" / "kinds.py"), name)
     for name in ("Kinds", "Updated")
 )
 Scale = workload("small", "Scale")

@@ -10,9 +10,10 @@ import threading
 import msgspec
 import pytest
 
+from harness.declare.location import Source, import_file, load, locate
 from harness.declare.workload import Case, Workload, WorkloadError, make_inputs, spec
 from harness.engine import unit
-from harness.engine.unit import Source, decode_unit, encode_unit, import_file, load, locate
+from harness.engine.unit import decode_unit, encode_unit
 
 MODULE = """
 from harness import Workload, spec
@@ -70,7 +71,7 @@ def load_elsewhere(*sources):
     """Load classes in a process that knows nothing of this one; return their inputs' shapes."""
     script = (
         "import json, msgspec, sys\n"
-        "from harness.engine.unit import Source, load\n"
+        "from harness.declare.location import Source, load\n"
         "from harness.declare.workload import Case, make_inputs\n"
         "sources = msgspec.json.decode(sys.stdin.read(), type=list[Source])\n"
         "print(json.dumps([make_inputs(load(s), Case())[0].shape for s in sources]))\n"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.declare.check import check
+from harness.declare.location import import_file
 from harness.declare.workload import Workload, WorkloadError, name_of
-from harness.engine.unit import import_file
 from harness.errors import UsageError
 
 

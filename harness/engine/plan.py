@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import targets
+from harness.declare.location import Source, locate
 from harness.declare.source import METHOD_VERSION, comparison_version_of, version_of
 from harness.declare.workload import (
     SEVERAL_DEVICES,
@@ -19,7 +20,7 @@ from harness.declare.workload import (
     name_of,
     skip_reason,
 )
-from harness.engine.unit import CaseRef, Source, locate
+from harness.engine.unit import CaseRef
 from harness.records import environment
 from harness.records.comparison import Comparison
 from harness.records.schema import SCHEMA, digest

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from harness import __version__
+from harness.declare.location import Source
 from harness.declare.workload import Workload
-from harness.engine.unit import Source
 from harness.fleet import sources
 from harness.fleet.place import Place
 from harness.fleet.pool import Pool

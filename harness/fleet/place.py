@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from harness import __version__, targets
-from harness.engine.unit import Source
+from harness.declare.location import Source
 from harness.fleet import gpus, installed, sources, spool
 from harness.records import environment
 

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from harness import __version__, targets
+from harness.declare.location import Source
 from harness.engine import measuring
-from harness.engine.unit import Bye, CaseRef, Source, Unit
+from harness.engine.unit import Bye, CaseRef, Unit
 from harness.errors import HarnessError
 from harness.fleet import installed, nanny, sources, spool
 from harness.fleet.device import alone

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.declare.location import Source, locate
 from harness.declare.workload import Workload
 from harness.engine.books import Books, Name, Outcome, Progress
 from harness.engine.plan import Context, Host, Options
-from harness.engine.unit import Source, locate
 from harness.errors import FleetError
 from harness.fleet import collecting, fitting
 from harness.fleet.asking import Asking, Found

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from harness.declare.location import Source, load
 from harness.declare.source import comparison_version_of, version_of
 from harness.declare.workload import Workload, WorkloadError
-from harness.engine.unit import Source, load
 
 
 class Found(msgspec.Struct):

@@ -19,9 +19,10 @@ from typing import Any
 import msgspec
 
 from harness import targets
+from harness.declare.location import locate
 from harness.declare.workload import SEVERAL_DEVICES, Case, Workload, name_of
 from harness.engine.starting import STARTUP_TIMEOUT_S, STDERR_LINES, child_environment, kill
-from harness.engine.unit import Unit, locate
+from harness.engine.unit import Unit
 from harness.errors import HarnessError, UsageError
 from harness.program.facts import Facts
 

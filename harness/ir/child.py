@@ -70,13 +70,12 @@ def _build(wanted: Job, topology: Any, begin: Any) -> Message:
     import jax
 
     from harness.declare.workload import Case
-    from harness.engine import unit
     from harness.program import reading, text
     from harness.records.schema import plain_axes
     from harness.stages import preparing
 
     begin("import")
-    workload = _load(wanted, unit)
+    workload = _load(wanted)
     if workload.x64:  # who asks for a workload of another commit cannot know what it wants
         jax.config.update("jax_enable_x64", True)
     begin("inputs")
@@ -117,10 +116,12 @@ def _build(wanted: Job, topology: Any, begin: Any) -> Message:
     return Built(shown, text.fingerprint(compiled), facts)
 
 
-def _load(wanted: Job, unit: Any) -> Any:
+def _load(wanted: Job) -> Any:
+    from harness.declare import location
+
     source = wanted.unit.source
     try:
-        return unit.load(source)
+        return location.load(source)
     except (AttributeError, FileNotFoundError) as error:
         from harness.declare.workload import WorkloadError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.engine.unit import Source
+from harness.declare.location import Source
 from harness.errors import HarnessError, UsageError
 from harness.records.environment import commit_of
 

@@ -2,10 +2,11 @@
 
 import tempfile
 
+from harness.declare import location
+from harness.declare.location import Source
 from harness.declare.workload import enumerate_cases
-from harness.engine import unit
 from harness.engine.board import SIZE, Board
-from harness.engine.unit import CaseRef, Done, Source, Unit
+from harness.engine.unit import CaseRef, Done, Unit
 from harness.records.schema import SCHEMA
 from harness.sides import sides
 from harness.sides.session import Process, Session
@@ -16,7 +17,7 @@ from tests.sweeps import SUITES
 def compared(module, name):
     """Return a class of the suite `compared`."""
     file = SUITES / "compared" / f"{module}.py"
-    return getattr(unit.import_file(f"compared.{module}", file), name)
+    return getattr(location.import_file(f"compared.{module}", file), name)
 
 
 def base(target):

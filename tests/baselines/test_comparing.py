@@ -5,9 +5,10 @@ import json
 import pytest
 
 from harness import targets
+from harness.declare.location import Source, locate
 from harness.engine import process, starting
 from harness.engine.plan import Options, Plan, local_context
-from harness.engine.unit import CaseRef, Done, Source, Unit, locate
+from harness.engine.unit import CaseRef, Done, Unit
 from harness.sides import planning
 from harness.sides.ceilings import Ceilings
 from harness.sides.variables import variables

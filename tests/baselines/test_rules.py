@@ -54,7 +54,9 @@ def test_the_worker_verifies_before_it_loads_anything_that_reads_variables():
     assert done.stdout.strip() == "[]", done.stderr
 
 
-@pytest.mark.parametrize("module", ["plan", "process", "declaration", "baselines.worker"])
+@pytest.mark.parametrize(
+    "module", ["engine.plan", "engine.process", "declare.check", "sides.worker"]
+)
 def test_planning_a_comparison_loads_neither_jax_nor_numpy(module):
     script = f"import sys, harness.{module}\nprint({{'jax', 'numpy', 'scipy'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

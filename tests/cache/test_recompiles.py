@@ -11,8 +11,7 @@ import pytest
 from harness.cache.experiments import recompiles, subjects
 from harness.cache.experiments.children import ChildError
 from harness.cache.experiments.recompiles import Call, Signature, entry_of
-from harness.declare import discovery
-from harness.engine import unit
+from harness.declare import discovery, location
 from harness.errors import UsageError
 
 SUITES = Path(__file__).parents[1] / "suites"
@@ -148,7 +147,7 @@ def test_several_workloads_or_no_case_are_refused_with_the_names():
     scale = discovery.one_workload("Scale", SMALL)
     with pytest.raises(UsageError, match=r"No case has size=3"):
         subjects.cases_of(scale, ["size=3"])
-    several = unit.import_file("troubled.small", SMALL / "small.py").Several
+    several = location.import_file("troubled.small", SMALL / "small.py").Several
     with pytest.raises(UsageError, match=r"needs one device: transform forward, gradient, vmap"):
         subjects.cases_of(several, ["transform=sharded"])
 

@@ -13,7 +13,8 @@ import uuid
 from pathlib import Path
 
 import harness
-from harness.engine import sweeping, unit
+from harness.declare import location
+from harness.engine import sweeping
 from harness.fleet import driving
 from harness.fleet.dask_pool import DaskPool
 from harness.records.store import Store, record_files
@@ -179,7 +180,7 @@ class Fleet:
     def workload(self, module: str, name: str):
         """Return a class of the fleet's own package."""
         file = self.project / self.package / f"{module}.py"
-        return getattr(unit.import_file(f"{self.package}.{module}", file), name)
+        return getattr(location.import_file(f"{self.package}.{module}", file), name)
 
     def sweep(self, workloads, effort="1x1", only=(), results=None, **options):
         """Measure on the fleet from this process; return the outcome, notes and progress."""

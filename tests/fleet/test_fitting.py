@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from distributed.config import defaults
 
-from harness.engine.unit import locate
+from harness.declare.location import locate
 from harness.fleet import fitting, gpus, installed, nanny, place
 from harness.fleet.gpus import Gpu
 from harness.fleet.place import Question

@@ -6,9 +6,11 @@ import time
 
 import pytest
 
+from harness.declare.location import import_file, locate
+from harness.declare.workload import WorkloadError
 from harness.engine import sweeping
 from harness.engine.books import Books, Outcome
-from harness.engine.unit import WorkloadError, import_file, locate, workload_of
+from harness.engine.unit import workload_of
 from harness.errors import HarnessError
 from harness.fleet import device, sources, spool
 from harness.fleet.jobs import Job, Team

@@ -138,7 +138,7 @@ def test_what_a_commit_does_not_have_is_said_and_the_worktree_is_gone(diff, name
 
 
 def test_an_interrupted_look_at_a_commit_leaves_no_worktree(repository):
-    from harness.engine.unit import Source
+    from harness.declare.location import Source
 
     source = Source("ir_commits.waves", "Same", str(repository / "ir_commits" / "waves.py"))
 

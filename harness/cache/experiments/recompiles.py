@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.cache.experiments import children, subjects
+from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
-from harness.engine import unit
 from harness.records import environment
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def recompiles(workload: type[Workload], cases: Sequence[Case]) -> Map:
         ChildError: the process did not end well.
     """
     job = {
-        "source": msgspec.to_builtins(unit.locate(workload)),
+        "source": msgspec.to_builtins(location.locate(workload)),
         "cases": [subjects.position_of(workload, case) for case in cases],
     }
     variables = children.environment(workload, cases[0], None)

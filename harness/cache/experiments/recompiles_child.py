@@ -12,8 +12,8 @@ import jax
 import msgspec
 
 from harness.cache.experiments import steps
+from harness.declare import location
 from harness.declare.workload import enumerate_cases
-from harness.engine import unit
 from harness.program.text import fingerprint
 from harness.stages import preparing
 from harness.watch import evidence
@@ -22,7 +22,7 @@ from harness.watch import evidence
 def main() -> None:
     """Call with all cases one after the other, then again, and write what each call caused."""
     job = json.loads(Path(sys.argv[1]).read_bytes())
-    workload = unit.load(msgspec.convert(job["source"], unit.Source))
+    workload = location.load(msgspec.convert(job["source"], location.Source))
     known = list(enumerate_cases(workload))
     prepared = [preparing.prepare(workload, known[position]) for position in job["cases"]]
     # What a process pays for its first program is no case's own cost.

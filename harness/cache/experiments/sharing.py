@@ -15,8 +15,8 @@ import msgspec
 from harness.cache.experiments import children, subjects
 from harness.cache.experiments.children import Child, ChildError
 from harness.cache.ledger import Event
+from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
-from harness.engine import unit
 from harness.errors import UsageError
 from harness.records import environment
 from harness.stages import scenarios
@@ -205,7 +205,7 @@ def _round(
     variables = children.environment(workload, cases[0], directory, **flags)
     coordinator = f"127.0.0.1:{free_port()}" if arrangement.distributed else ""
     job = {
-        "source": msgspec.to_builtins(unit.locate(workload)),
+        "source": msgspec.to_builtins(location.locate(workload)),
         "cases": [subjects.position_of(workload, case) for case in cases],
         "processes": arrangement.processes,
         "coordinator": coordinator,

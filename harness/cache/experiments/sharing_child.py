@@ -14,8 +14,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from harness.cache.experiments import sharing
 from harness.cache.ledger import Ledger, LedgerError, ledger
+from harness.declare import location
 from harness.declare.workload import enumerate_cases
-from harness.engine import unit
 from harness.stages import preparing
 from harness.watch import evidence
 
@@ -31,7 +31,7 @@ def main() -> None:
     number, together = job["number"], job["coordinator"]
     if together:
         jax.distributed.initialize(together, job["processes"], number)
-    workload = unit.load(msgspec.convert(job["source"], unit.Source))
+    workload = location.load(msgspec.convert(job["source"], location.Source))
     known = list(enumerate_cases(workload))
     prepared = [preparing.prepare(workload, known[position]) for position in job["cases"]]
     abstract = [_everywhere(p.abstract) if together else p.abstract for p in prepared]

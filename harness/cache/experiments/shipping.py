@@ -20,8 +20,8 @@ import msgspec
 from harness.cache.experiments import children, subjects
 from harness.cache.experiments.children import ChildError
 from harness.cache.experiments.shipping_results import difference
+from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
-from harness.engine import unit
 from harness.errors import UsageError
 from harness.records import environment
 
@@ -151,7 +151,7 @@ class _Comparison:
         self.folder = folder
         self.announce = announce
         self.job = {
-            "source": msgspec.to_builtins(unit.locate(workload)),
+            "source": msgspec.to_builtins(location.locate(workload)),
             "case": subjects.position_of(workload, case),
             **{name: str(folder / name) for name in ("data", "export", "executable", "result")},
         }

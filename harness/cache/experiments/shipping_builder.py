@@ -14,9 +14,8 @@ import jax
 import msgspec
 
 from harness.cache.experiments.shipping_child import plain
-from harness.declare import transforms
+from harness.declare import location, transforms
 from harness.declare.workload import enumerate_cases
-from harness.engine import unit
 from harness.stages import preparing
 
 NO_FLATBUFFERS = (
@@ -28,7 +27,7 @@ NO_FLATBUFFERS = (
 def main() -> None:
     """Store the inputs, the export and the executable; say which of them could not be made."""
     job = json.loads(Path(sys.argv[1]).read_bytes())
-    workload = unit.load(msgspec.convert(job["source"], unit.Source))
+    workload = location.load(msgspec.convert(job["source"], location.Source))
     case = list(enumerate_cases(workload))[job["case"]]
     prepared = preparing.prepare(workload, case)
     data = prepared.data(None)

@@ -43,7 +43,7 @@ def main() -> None:
 
     watch.timed("backend", jax.devices)
     # What the harness needs for itself is left out of the clock, alike for every path.
-    from harness.engine import unit  # noqa: F401
+    from harness.declare import location  # noqa: F401
     from harness.watch import evidence
 
     program, static = watch.timed("program", lambda: _PROGRAMS[job["program"]](job))
@@ -73,10 +73,10 @@ def _import_jax() -> None:
 def _case(job: dict[str, Any]) -> tuple[Any, Any]:
     import msgspec
 
+    from harness.declare import location
     from harness.declare.workload import enumerate_cases
-    from harness.engine import unit
 
-    workload = unit.load(msgspec.convert(job["source"], unit.Source))
+    workload = location.load(msgspec.convert(job["source"], location.Source))
     return workload, list(enumerate_cases(workload))[job["case"]]
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.cache.experiments import children, subjects
+from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
-from harness.engine import unit
 from harness.errors import UsageError
 from harness.records import environment
 
@@ -109,7 +109,7 @@ def compare(
     chosen = cases_along(workload, cases, axis)
     order = random.Random(seed)
     job = {
-        "source": msgspec.to_builtins(unit.locate(workload)),
+        "source": msgspec.to_builtins(location.locate(workload)),
         "cases": [subjects.position_of(workload, case) for case in chosen],
         "sizes": [case.axes[axis] for case in chosen],
     }

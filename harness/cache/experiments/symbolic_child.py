@@ -18,8 +18,8 @@ from harness.cache.experiments import steps
 from harness.cache.experiments.shipping_builder import NO_FLATBUFFERS, in_a_line, jitted
 from harness.cache.experiments.shipping_child import plain
 from harness.cache.experiments.shipping_results import difference
+from harness.declare import location
 from harness.declare.workload import enumerate_cases
-from harness.engine import unit
 from harness.stages import preparing
 from harness.watch import evidence
 
@@ -35,7 +35,7 @@ class NotSymbolic(Exception):
 def main() -> None:
     """Export once with a symbol in place of the axis, then build every size from it and without."""
     job = json.loads(Path(sys.argv[1]).read_bytes())
-    workload = unit.load(msgspec.convert(job["source"], unit.Source))
+    workload = location.load(msgspec.convert(job["source"], location.Source))
     known = list(enumerate_cases(workload))
     prepared = [preparing.prepare(workload, known[position]) for position in job["cases"]]
     Path(sys.argv[2]).write_text(json.dumps(_measure(prepared, job["sizes"], job["seed"])))

@@ -1,0 +1,107 @@
+"""Where a workload is found by another process: its module and file, or a pickle of the class."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from harness.declare.workload import Workload, WorkloadError, where
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a workload class is to be found by another process."""
+
+    module: str
+    qualname: str
+    file: str = ""
+    pickled: str = ""
+
+
+def locate(workload: type[Workload]) -> Source:
+    """Describe where another process finds `workload`."""
+    module = workload.__module__
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None) if module != "__main__" else None
+    if file and "<locals>" not in workload.__qualname__:
+        return Source(module, workload.__qualname__, str(Path(file).resolve()))
+    import cloudpickle
+
+    try:
+        pickled = base64.b64encode(cloudpickle.dumps(workload)).decode()
+    except Exception as error:  # whatever a user's class holds may refuse
+        raise WorkloadError(
+            f"{where(workload)} cannot be sent to the process that measures: {error}. Define it at "
+            "the top of a module, or keep what cannot be pickled out of it."
+        ) from error
+    return Source(module, workload.__qualname__, "", pickled)
+
+
+def load(source: Source) -> type[Workload]:
+    """Return the class that :func:`locate` described."""
+    if source.pickled:
+        import cloudpickle
+
+        return cloudpickle.loads(base64.b64decode(source.pickled))  # type: ignore[no-any-return]
+    found: Any = import_file(source.module, Path(source.file))
+    for part in source.qualname.split("."):
+        found = getattr(found, part)
+    return found  # type: ignore[no-any-return]
+
+
+def import_file(module: str, file: Path) -> ModuleType:
+    """Import `module` from `file`, whatever is on the path.
+
+    Only the top package is looked for by its file, so that a folder called `benchmarks` is the
+    user's and not another distribution's; the folder above it is not put before installed packages.
+    """
+    parts = module.split(".")
+    is_package = file.name == "__init__.py"
+    depth = len(parts) - (0 if is_package else 1)
+    top = file.parents[depth - 1] if depth else None
+    _load_top(parts[0], file if top is None else top / "__init__.py", top)
+    return importlib.import_module(module)
+
+
+def _check_is_ours(loaded: ModuleType, file: Path, folder: Path | None) -> None:
+    if folder is None:
+        places = [getattr(loaded, "__file__", None) or ""]
+        ours = file
+    else:
+        places = list(getattr(loaded, "__path__", ()))
+        ours = folder
+    if ours.resolve() not in [Path(place).resolve() for place in places if place]:
+        name = loaded.__name__
+        there = getattr(loaded, "__file__", None) or ", ".join(places) or "Python itself"
+        raise WorkloadError(
+            f"{ours} cannot be imported as {name!r}: a module of that name is loaded already, from "
+            f"{there}. Rename yours."
+        )
+
+
+def _load_top(name: str, file: Path, folder: Path | None) -> None:
+    if name in sys.modules:
+        _check_is_ours(sys.modules[name], file, folder)
+        return
+    locations = [str(folder)] if folder is not None else None
+    if folder is not None and not file.exists():
+        package = ModuleType(name)  # a folder without __init__.py
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+        return
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=locations)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} cannot be imported as {name}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:  # Ctrl-C included: half a module must not be found by the next import
+        del sys.modules[name]
+        raise
