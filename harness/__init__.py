@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from harness.frame.phases import phases as phases
     from harness.frame.program_facts import program_facts as program_facts
     from harness.frame.recompile_map import recompile_map as recompile_map
-    from harness.frame.releases import releases as releases
     from harness.frame.scaling import scaling as scaling
     from harness.frame.static_costs import static_costs as static_costs
     from harness.profiles.budgets.guard import BudgetExceeded as BudgetExceeded
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from harness.profiles.profile import profile as profile
     from harness.verdicts.compare import compare as compare
     from harness.verdicts.history import history as history
+    from harness.verdicts.releases import releases as releases
 
 _HOMES = {
     "BudgetExceeded": "harness.profiles.budgets.guard",
@@ -57,7 +57,7 @@ _HOMES = {
     "profile": "harness.profiles.profile",
     "program_facts": "harness.frame.program_facts",
     "recompile_map": "harness.frame.recompile_map",
-    "releases": "harness.frame.releases",
+    "releases": "harness.verdicts.releases",
     "scaling": "harness.frame.scaling",
     "spec": "harness.declare.workload",
     "static_costs": "harness.frame.static_costs",

@@ -106,7 +106,7 @@ def history(
         raise typer.Exit(NOTHING_COMPARABLE)
     _print(found, format_, output, since)
     if figure is not None:
-        from harness.verdicts.history import figure as drawing
+        from harness.report import history_figure as drawing
 
         drawn, there_are = drawing.chart(points, found)
         figures.save(drawn, figure)

@@ -11,15 +11,13 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import HarnessWarning
 from harness.frame.environment_difference import ARROW
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from harness.verdicts.rows import Row
 
 MEMORY = 0.05
 """Share by which the memory of alike machines may differ: kernels keep more or less of it."""
@@ -85,7 +83,7 @@ def difference(a: Hardware, b: Hardware) -> str:
     return ", ".join(parts)
 
 
-def row_difference(a: Row, b: Row) -> str:
+def row_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     """Return how the machines of two rows differ; "" for one machine, or alike ones of one name.
 
     Targets that differ have other devices by intention, so these count only where targets agree.

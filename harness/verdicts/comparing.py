@@ -14,6 +14,7 @@ from harness.frame.environment_difference import ARROW, environment_difference
 from harness.frame.facts_difference import facts_difference
 from harness.frame.frame import axis_column, axis_columns, objects
 from harness.frame.machines import row_difference
+from harness.frame.ratios import estimate
 from harness.program.facts import TOTALS
 from harness.verdicts import effects, pairing, rules, statistics
 from harness.verdicts.error_rates import ErrorRates
@@ -193,7 +194,7 @@ class _Comparison:
             if min(n_a, n_b) < rules.LEAST_PROCESSES:
                 numbers["ratio"][members] = np.median(b, axis=1) / np.median(a, axis=1)
                 continue
-            estimates = statistics.estimate(a, b)
+            estimates = estimate(b, a)
             for name in ("ratio", "low", "high", "p"):
                 numbers[name][members] = getattr(estimates, name)
             self._low[members] = estimates.equivalence_low

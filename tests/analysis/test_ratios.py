@@ -2,8 +2,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from harness.frame.ratios import ratio_of
+from harness.frame.ratios import estimate, ratio_of
 
 
 def test_the_ratio_is_that_of_the_medians_and_lies_in_its_interval():
@@ -43,3 +44,26 @@ def test_equal_sides_are_called_different_in_about_five_percent(processes):
         found = ratio_of(over.tolist(), under.tolist())
         wrong += not found.low <= 1 <= found.high
     assert 0.015 < wrong / trials < 0.07
+
+
+def test_neither_equal_spread_nor_equal_numbers_are_assumed():
+    """Welch's p and intervals, by his formula; Student's are others."""
+    under, over = np.log([[1.0, 1.01, 0.99, 1.0]]), np.log([[1.1, 1.6, 0.9, 1.4, 1.3, 1.2, 1.5]])
+    (a, b), (n, m) = (under, over), (4, 7)
+    shares = a.var(ddof=1) / n, b.var(ddof=1) / m
+    t = (b.mean() - a.mean()) / math.sqrt(sum(shares))
+    freedom = sum(shares) ** 2 / (shares[0] ** 2 / (n - 1) + shares[1] ** 2 / (m - 1))
+    found = estimate(np.exp(over), np.exp(under))
+    assert found.p[0] == pytest.approx(2 * stats.t.sf(t, freedom))
+    half = stats.t.ppf([0.95, 0.975], freedom) * math.sqrt(sum(shares))
+    difference = b.mean() - a.mean()
+    assert math.log(found.equivalence_high[0]) == pytest.approx(difference + half[0])
+    assert math.log(found.low[0]) == pytest.approx(difference - half[1])
+    student = stats.ttest_ind(over, under, axis=1).pvalue[0]
+    assert abs(found.p[0] - student) > 0.001
+
+
+def test_values_without_spread_are_equal_or_surely_differ():
+    found = estimate(np.array([[2.0] * 3, [1.0] * 3]), np.ones((2, 3)))
+    assert found.p.tolist() == [0.0, 1.0]
+    assert found.ratio.tolist() == found.low.tolist() == found.high.tolist()

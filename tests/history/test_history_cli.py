@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.frame.load import frame_of
-from harness.verdicts.history import figure, history, series, texts
+from harness.report import history_figure as figure
+from harness.verdicts.history import history, series, texts
 from tests.analysis.trees import write
 from tests.history.trees import night_name, nights, noisy
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+import pandas as pd
+from packaging.version import InvalidVersion, Version
 
 from harness.frame.cases import check
 from harness.frame.choose import INSTRUMENTS, ordinary
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-
-    from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.comparing import compare_arms
+from harness.verdicts.error_rates import ErrorRates
 
 
 def releases(
@@ -35,10 +33,6 @@ def releases(
     Raises:
         UsageError: this is no frame of results.
     """
-    import pandas as pd
-
-    from harness.verdicts.comparing import compare_arms
-
     check(frame, "harness.releases")
     rows = ordinary(frame)
     rows = rows[~rows["workload"].isin(INSTRUMENTS) & (rows["jax"] != "")]
@@ -64,8 +58,6 @@ def _named(compared: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
 
 def _order(release: str) -> tuple[int, object]:
     """Return what to sort releases by; what is no version stands first."""
-    from packaging.version import InvalidVersion, Version
-
     try:
         return (1, Version(release))
     except InvalidVersion:
