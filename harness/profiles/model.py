@@ -234,7 +234,7 @@ class Profile:
             UsageError: a package that reports need is not installed.
             StoreError: the file cannot be written.
         """
-        from harness.profiles.report.assembling import write
+        from harness.report.profile.assembling import write
 
         return write(self, Path(path))
 

@@ -40,8 +40,8 @@ def report(
     """Write the report; :data:`HELP` is what the command says of itself."""
     from harness.errors import UsageError
     from harness.profiles.model import read
-    from harness.profiles.report.assembling import assemble
     from harness.report import writing
+    from harness.report.profile.assembling import assemble
 
     writing.check()
     if png and figures is None:

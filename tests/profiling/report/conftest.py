@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.profiles.report.assembling import assemble
 from harness.report.page import render
+from harness.report.profile.assembling import assemble
 from tests.profiling import synthetic
 from tests.report.conftest import chromium as chromium
 

@@ -11,10 +11,10 @@ import pytest
 
 from harness.errors import StoreError
 from harness.profiles.model import Profile
-from harness.profiles.report import bars, frames, tree
-from harness.profiles.report.assembling import assemble
 from harness.report import images
 from harness.report.page import render
+from harness.report.profile import bars, frames, tree
+from harness.report.profile.assembling import assemble
 from tests.profiling import synthetic
 from tests.profiling.synthetic import HOSTILE
 
@@ -118,7 +118,7 @@ def test_what_can_be_mended_stands_in_front_with_what_it_saves():
     shape = ["shape", 5, 2.0, "f was built again", "Pad x."]
     rows = [["first", 1, 9.0, "", ""], ["unexplained", 1, 8.0, "", ""], shape]
     names = ["cause", "builds", "build_s", "sentence", "remedy"]
-    from harness.profiles.report.sections import causes
+    from harness.report.profile.sections import causes
 
     frame = pd.DataFrame(rows, columns=names).assign(function="f", argument="", origin="program")
     made = causes.section(frame)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from harness.frame.figures import GREY, ORANGE, VERMILLION
 from harness.profiles.answer.grouping import FIRST
-from harness.profiles.report import frames
 from harness.profiles.texts import duration_text
 from harness.report import charts
 from harness.report.content import Figure, Section
+from harness.report.profile import frames
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.profiles.model import Profile
-from harness.profiles.report import tree
 from harness.report.content import Section
+from harness.report.profile import tree
 
 
 def section(profile: Profile) -> Section:

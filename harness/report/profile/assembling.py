@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from harness.profiles.answer.findings import findings
 from harness.profiles.comparing.surroundings import command
 from harness.profiles.model import Profile
-from harness.profiles.report import bars, frames
-from harness.profiles.report.sections import builds, causes, limits, sites, time, timeline
 from harness.profiles.texts import counted, duration_text
 from harness.profiles.trace.tracks import Clock, process_names, thread_names
 from harness.report.content import Filters, Report
+from harness.report.profile import bars, frames
+from harness.report.profile.sections import builds, causes, limits, sites, time, timeline
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.profiles.report.bars import Timeline
 from harness.profiles.texts import counted, duration_text
 from harness.report import charts
 from harness.report.content import COUNT, SECONDS, Column, Figure, Section, Table
+from harness.report.profile.bars import Timeline
 
 STAGES = {
     "import": "#B8A100",

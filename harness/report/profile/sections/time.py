@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from harness.profiles.report import frames
-from harness.profiles.report.sections.timeline import STAGES
 from harness.profiles.texts import duration_text, share_text
 from harness.report import charts
 from harness.report.content import Figure, Section
+from harness.report.profile import frames
+from harness.report.profile.sections.timeline import STAGES
 
 if TYPE_CHECKING:
     import pandas as pd
