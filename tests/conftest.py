@@ -29,7 +29,7 @@ hypothesis.settings.load_profile("harness")
 @pytest.fixture
 def proof():
     """JAX's events, listened to for as long as the test takes, with the persistent cache off."""
-    from harness.stages.scenarios import switched_off
+    from harness.stages.scenarios.cache_state import switched_off
     from harness.watch.evidence import Evidence
 
     listening = Evidence()

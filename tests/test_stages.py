@@ -15,9 +15,9 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from harness.declare import transforms
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, spec
-from harness.records.schema import STAGES
 from harness.stages import cold_pass as stages
 from harness.stages import preparing, sampling
+from harness.stages.registry import CASE_STAGES
 from harness.watch import evidence
 
 SHORT_S = 0.0005
@@ -110,9 +110,9 @@ def test_a_pass_has_every_stage_proven_twice_in_a_row(workload, case, proof):
     for _ in range(2):
         taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
         assert taken.refused == {}
-        assert tuple(taken.samples_ns) == STAGES
+        assert tuple(taken.samples_ns) == CASE_STAGES
         assert all(ns > 0 for samples in taken.samples_ns.values() for ns in samples)
-        assert taken.timed_ns >= sum(taken.samples_ns[stage][0] for stage in STAGES[:3])
+        assert taken.timed_ns >= sum(taken.samples_ns[stage][0] for stage in CASE_STAGES[:3])
 
 
 def jitted_inside(x):
@@ -154,7 +154,7 @@ def test_no_kind_of_function_is_refused_for_what_jax_does_inside(kind, proof):
 
     taken = take(Kind, proof)
     assert taken.refused == {}
-    assert tuple(taken.samples_ns) == STAGES
+    assert tuple(taken.samples_ns) == CASE_STAGES
 
 
 def test_stages_are_announced_in_order_and_before_they_begin(proof):
@@ -286,7 +286,7 @@ def test_a_trace_that_compiles_something_is_refused(proof):
     text = taken.refused["trace"]
     assert text.startswith("events show 1 compile, 1 lower")
     assert text.endswith("trace; the label needs 1 trace")
-    assert tuple(taken.samples_ns) == STAGES[1:]
+    assert tuple(taken.samples_ns) == CASE_STAGES[1:]
 
 
 @pytest.fixture
@@ -331,7 +331,7 @@ def test_a_call_that_compiles_again_is_refused(proof):
             return x + 1
 
     taken = take(Weak, proof)
-    assert tuple(taken.samples_ns) == STAGES[:3]
+    assert tuple(taken.samples_ns) == CASE_STAGES[:3]
     assert set(taken.refused) == {"dispatch", "execute"}
     assert taken.refused["execute"].startswith(
         "the call did not run the program that was compiled: events show 1 compile"
@@ -468,7 +468,7 @@ def several():
 def test_sharded_has_every_stage(several, case):
     assert several["devices"] == 2
     assert several[case]["refused"] == [{}, {}]
-    assert several[case]["stages"] == [list(STAGES)] * 2
+    assert several[case]["stages"] == [list(CASE_STAGES)] * 2
 
 
 def test_sharded_inputs_lie_on_all_devices_along_their_leading_axis(several):
@@ -489,7 +489,7 @@ def test_sharded_does_not_apply_where_devices_cannot_share_evenly(several):
 
 def test_pmap_has_every_stage_but_trace(several):
     assert several["Both pmap"]["refused"] == [{}, {}]
-    assert several["Both pmap"]["stages"] == [list(STAGES[1:])] * 2
+    assert several["Both pmap"]["stages"] == [list(CASE_STAGES[1:])] * 2
     assert evidence.PMAP["lower"] == {"trace": 1, "lower": 1}
 
 

@@ -8,9 +8,10 @@ import time
 import pytest
 
 from harness.errors import StoreError
-from harness.records.schema import CALIBRATED_BY, PROCESS_STAGES, STAGES, Problems, values_ns
+from harness.records.schema import Problems
 from harness.records.store import Store
 from harness.stages import sampling
+from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, STAGES, values_ns
 from tests.sweeps import by_axis, sweep, workload
 
 Scale = workload("small", "Scale")
@@ -39,8 +40,8 @@ def test_every_process_measures_every_case_in_every_stage(twice):
     ]
     for record in cases:
         assert record.status == "ok"
-        assert list(record.stages) == list(STAGES)
-        assert [len(record.stages[stage].samples_ns) for stage in STAGES[:3]] == [2, 2, 2]
+        assert list(record.stages) == list(CASE_STAGES)
+        assert [len(record.stages[stage].samples_ns) for stage in CASE_STAGES[:3]] == [2, 2, 2]
         assert len(record.stages["execute"].samples_ns) == 2 * sampling.BLOCKS
         assert min(values_ns(record.stages).values()) > 0
 
@@ -51,7 +52,7 @@ def test_every_process_also_measures_itself_and_the_reference(twice):
     assert [sorted(record.stages) for record in processes] == [sorted(PROCESS_STAGES)] * 2
     assert len(records(outcome, "reference")) == 2
     for record in outcome.records:
-        assert set(CALIBRATED_BY.values()) <= set(record.reference_ns)
+        assert {stage.calibrated_by for stage in STAGES.values()} <= set(record.reference_ns)
 
 
 def test_records_say_where_and_of_what_they_are(twice):

@@ -6,7 +6,8 @@ from typing import Any
 
 from harness.asv.metrics import FACT_METRICS
 from harness.declare.workload import Workload, name_of
-from harness.records.schema import PROCESS_STAGES, STAGES, Record, StageSamples, case_of, values_ns
+from harness.records.schema import Record, StageSamples, case_of
+from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, values_ns
 
 Answer = dict[str, Any]
 
@@ -26,7 +27,7 @@ def answers(workload: type[Workload], records: list[Record]) -> Answer:
     return {
         "cases": {
             case: {
-                **_by_stage(found.get("off", []), STAGES),
+                **_by_stage(found.get("off", []), CASE_STAGES),
                 **_by_fact(found.get("off") or found.get("cold", [])),
                 **_cache_answers(found.get("cold", []), found.get("warm", [])),
             }

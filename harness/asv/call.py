@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from harness.asv.metrics import CACHE_METRICS, FACT_METRICS
 from harness.declare.workload import Case, Workload, name_of
-from harness.records.schema import PROCESS_STAGES, STAGES
+from harness.stages.registry import CASE_STAGES, PROCESS_STAGES
 
 if TYPE_CHECKING:
     import psutil
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def case_metrics(workload: type[Workload]) -> tuple[str, ...]:
     """Return what asv shows of every case of a workload."""
     cached = {"cold", "warm"} <= set(workload.scenarios)
-    return (*STAGES, *FACT_METRICS, *(CACHE_METRICS if cached else ()))
+    return (*CASE_STAGES, *FACT_METRICS, *(CACHE_METRICS if cached else ()))
 
 
 def process_metrics(workload: type[Workload]) -> tuple[str, ...]:

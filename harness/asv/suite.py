@@ -33,8 +33,8 @@ from harness.declare.workload import (
 )
 from harness.records import environment
 from harness.records.environment import Commit, commit_of, env_name, machine_name
-from harness.records.schema import PROCESS_STAGES
 from harness.stages import sampling
+from harness.stages.registry import PROCESS_STAGES
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""

@@ -116,7 +116,8 @@ def run(
     from harness.declare import selection
     from harness.engine import sweeping
     from harness.records import environment
-    from harness.stages import sampling, scenarios
+    from harness.stages import sampling
+    from harness.stages.scenarios import registry as scenarios
 
     _check_on(on, each_machine, wait_for_workers, keep_programs, machine)
     level = sampling.effort(effort)
@@ -128,7 +129,7 @@ def run(
         level,
         targets=tuple(target) if target else None,
         keep=selection.case_filter(case or []),
-        scenarios=tuple(map(scenarios.find, scenario)) if scenario else None,
+        scenarios=tuple(scenarios.find(one).name for one in scenario) if scenario else None,
         with_baselines=with_baselines,
         fresh=fresh,
         keep_programs=keep_programs,

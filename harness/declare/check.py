@@ -18,7 +18,7 @@ from harness.declare.workload import (
 )
 from harness.program.facts import TOTALS
 from harness.sides.declared import check_hooks
-from harness.stages.scenarios import SCENARIOS
+from harness.stages.scenarios.registry import SCENARIOS
 from harness.targets import TARGETS
 from harness.targets.compile_only import is_file
 

@@ -13,8 +13,9 @@ from harness.engine.order import Order, Writer
 from harness.engine.plan import Context, Options, Plan, Share
 from harness.engine.unit import Bye, CaseRef
 from harness.program import kept
-from harness.records.schema import Problems, Record, to_raw, values_ns
+from harness.records.schema import Problems, Record, to_raw
 from harness.stages import sampling
+from harness.stages.registry import values_ns
 
 MAX_FAILURES = 2
 """A case that failed in this many processes is left alone: it is a defect, not an accident."""

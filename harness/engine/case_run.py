@@ -15,10 +15,13 @@ from harness.program import kept, reading
 from harness.program.facts import Facts
 from harness.program.text import fingerprint
 from harness.records.failure import failure
-from harness.records.schema import STAGES, StageSamples, values_ns
+from harness.records.schema import StageSamples
 from harness.stages import cached_pass as scenario_pass
 from harness.stages import cold_pass as stages
-from harness.stages import injection, preparing, reference, scenarios
+from harness.stages import injection, preparing, reference
+from harness.stages.registry import values_ns
+from harness.stages.scenarios import registry as scenarios
+from harness.stages.scenarios.cache_state import switched_off
 
 
 class CaseRun:
@@ -64,7 +67,7 @@ class CaseRun:
             session.board.write(Visit(index, pass_, stage))
 
         if self.scenario == "off":
-            with scenarios.switched_off():  # the reference, in a process that has a cache
+            with switched_off():  # the reference, in a process that has a cache
                 taken = stages.cold_pass(self.prepared, session.proof, announce)
         else:
             taken = scenario_pass.cached_pass(
@@ -100,7 +103,7 @@ class CaseRun:
 
     def _stages(self) -> dict[str, Any]:
         found = {}
-        for stage in scenarios.STAGES.get(self.scenario, STAGES):
+        for stage in scenarios.stages_of(self.scenario):
             samples = StageSamples()
             for taken in self.passes:
                 samples.samples_ns += [round(ns, 1) for ns in taken.samples_ns.get(stage, ())]
@@ -111,8 +114,8 @@ class CaseRun:
                     samples.refused[reason] = samples.refused.get(reason, 0) + 1
             if stage == "trace" and self.case.transform == "pmap":
                 samples.reason = stages.NO_PMAP_TRACE
-            if self.scenario == "default" and not samples.samples_ns and not samples.refused:
-                samples.reason = scenarios.MISSING_BY_DEFAULT.get(stage, "")
+            if not samples.samples_ns and not samples.refused and not samples.reason:
+                samples.reason = scenarios.SCENARIOS[self.scenario].missing.get(stage, "")
             found[stage] = samples
         return found
 

@@ -27,8 +27,9 @@ from harness.records.schema import SCHEMA, digest
 from harness.records.store import Store, store_path
 from harness.sides import planning
 from harness.sides.ceilings import Ceilings
-from harness.stages import sampling, scenarios
+from harness.stages import sampling
 from harness.stages.injection import Injected
+from harness.stages.scenarios import registry as scenarios
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import subprocess
 
 from harness.engine.unit import Unit
 from harness.sides.variables import owned
-from harness.stages import scenarios
+from harness.stages.scenarios.cache_state import forgotten
+from harness.stages.scenarios.registry import SCENARIOS
 
 STARTUP_TIMEOUT_S = 300.0
 """How long a process may take to import JAX and the workload and to wake its backend."""
@@ -20,12 +21,12 @@ STDERR_LINES = 20
 
 def child_environment(unit: Unit) -> dict[str, str]:
     """Return the environment of a process for `unit`: the caller's, in the unit's scenario."""
-    environment = scenarios.forgotten(os.environ)
+    environment = forgotten(os.environ)
     if unit.backend:  # its scenario is of CuPy's cache: JAX has none
         environment = {name: value for name, value in environment.items() if not owned(name)}
-        environment |= scenarios.environment("off", "")
+        environment |= SCENARIOS["off"].environment("")
     else:
-        environment |= scenarios.environment(unit.scenario, unit.cache_folder)
+        environment |= SCENARIOS[unit.scenario].environment(unit.cache_folder)
     environment["JAX_PLATFORMS"] = unit.platforms
     environment |= unit.environment
     if unit.cpu_devices:

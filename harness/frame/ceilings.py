@@ -14,7 +14,8 @@ from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from harness.frame.compared_side import RESIDENT
-from harness.records.schema import Record, values_ns
+from harness.records.schema import Record
+from harness.stages.registry import values_ns
 
 
 class Place(NamedTuple):

@@ -10,7 +10,8 @@ from typing import Any
 
 from harness.program.facts import Facts
 from harness.records.comparison import Comparison
-from harness.records.schema import Record, values_ns
+from harness.records.schema import Record
+from harness.stages.registry import values_ns
 
 RESIDENT = "cache-resident"
 """The label of a case whose working set stays in a cache: its bytes never reach memory."""

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harness.program.facts import TOTALS
-from harness.records.schema import PROCESS_STAGES, STAGES
+from harness.stages.registry import STAGES
 
 TEXT = "text"
 MOMENT = "moment"
@@ -60,10 +60,7 @@ COLUMNS = {
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""
 
-STAGE_ORDER = (
-    *(*PROCESS_STAGES, *STAGES),
-    *("load", "first_call", "start", "loop", "latency", "slope"),
-)
+STAGE_ORDER = tuple(STAGES)
 """The order in which the stages of a case stand; any others follow them."""
 
 NO_MOMENT = np.iinfo(np.int64).min

@@ -14,7 +14,7 @@ from harness.engine import sweeping
 from harness.engine.sweeping import Progress
 from harness.errors import HarnessWarning, UsageError
 from harness.stages import sampling
-from harness.stages.scenarios import find as find_scenario
+from harness.stages.scenarios.registry import find as find_scenario
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -87,7 +87,9 @@ def sweep(
     options = sweeping.Options(
         sampling.effort(effort),
         targets=tuple(targets) if targets is not None else None,
-        scenarios=tuple(map(find_scenario, scenarios)) if scenarios is not None else None,
+        scenarios=tuple(find_scenario(name).name for name in scenarios)
+        if scenarios is not None
+        else None,
         with_baselines=with_baselines,
         fresh=fresh,
         timeout_s=timeout_s,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.frame.cases import by_stage, case_columns, check, free_names, keys, measured
 from harness.frame.choose import ORIGIN, ordinary
 from harness.frame.frame import axis_columns
-from harness.records.schema import PROCESS_STAGES
+from harness.stages.registry import PROCESS_STAGES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -29,7 +29,8 @@ from harness.frame.row_statistics import (
     Tally,
 )
 from harness.records.comparison import Comparison
-from harness.records.schema import CALIBRATED_BY, STAGES, Record, plain_axes, value_ns
+from harness.records.schema import Record, plain_axes
+from harness.stages.registry import CASE_STAGES, calibrated_by, value_ns
 
 _CASE_COLUMNS = (
     *("machine", "commit", "env", "python", "jax", "jaxlib"),
@@ -155,7 +156,7 @@ class Collector:
                 code = stages[stage] = len(stages)
             samples = found.samples_ns
             if samples:
-                by = reference.get(CALIBRATED_BY.get(stage, ""))
+                by = reference.get(calibrated_by(stage))
                 extend((number, code, value_ns(stage, samples), by or nan))
             if found.refused or not samples:
                 self._remarks.append((number, code, found.refused or {}, found.reason))
@@ -186,7 +187,7 @@ class Collector:
         remarks = self._remarks_by_row(kept, cases, ranks)
         ids = np.union1d(groups.ids, np.fromiter(remarks, np.int64, len(remarks)))
         bare = np.setdiff1d(np.arange(len(order)), ids // width)
-        stages = np.sort(ranks[[self._stages[stage] for stage in STAGES]])
+        stages = np.sort(ranks[[self._stages[stage] for stage in CASE_STAGES]])
         ids = np.union1d(ids, (bare[:, None] * width + stages).ravel())
 
         names = np.empty(width, object)

@@ -10,7 +10,7 @@ import pandas as pd
 from harness.asv.metrics import FACT_METRICS, fact_unit
 from harness.frame.choose import INSTRUMENTS, ordinary
 from harness.frame.frame import axis_columns
-from harness.records.schema import PROCESS_STAGES, STAGES
+from harness.stages.registry import CASE_STAGES, PROCESS_STAGES
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
@@ -45,7 +45,7 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
         table[key][row["stage"]] = cell_text(
             row["status"], row["value"], row["low"], row["high"], row["unit"]
         )
-    stages = [*STAGES, *sorted(set(shown["stage"]) - set(STAGES))]
+    stages = [*CASE_STAGES, *sorted(set(shown["stage"]) - set(CASE_STAGES))]
     columns = ["workload", "axes", *stages]
     rows = [[row.get(column, "") for column in columns] for row in table.values()]
     return pd.DataFrame(rows, columns=columns, dtype="str")

@@ -9,9 +9,8 @@ with the same identity replaces an earlier one when the store (`store`) is read.
 from __future__ import annotations
 
 import hashlib
-import statistics
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -136,58 +135,6 @@ class Problems(msgspec.Struct):
         ]
         said = "; ".join(f"{count} {text}" for count, text in kinds if count)
         return f"left out: {said}" if said else ""
-
-
-STAGES = ("trace", "lower", "compile", "dispatch", "execute")
-"""The stages of a case, in the order in which a program goes through them."""
-
-PROCESS_STAGES = ("import", "backend", "first_lower", "first_compile", "ready")
-"""What a process pays once; records of the workload `process` hold them."""
-
-LOW_STAGES = frozenset({"execute", "dispatch", "loop", "latency"})
-"""Stages whose value is a low one: their tail comes from handing work between threads, which says
-more about the machine's other guests than about the program."""
-
-
-CALIBRATED_BY = {
-    "trace": "trace",
-    "lower": "lower",
-    "compile": "compile",
-    "execute": "loop",
-    "dispatch": "loop",
-    "import": "loop",
-    "backend": "loop",
-    "first_lower": "lower",
-    "first_compile": "compile",
-    "ready": "loop",
-    "load": "compile",
-    "first_call": "compile",
-    "start": "loop",
-    "latency": "loop",
-    "slope": "loop",
-}
-"""Which stage of the reference a stage is divided by.
-
-What runs is divided by the plain Python loop: dividing `execute` by the reference program's own
-`execute` makes it noisier, because its tail comes from handing work between threads.
-"""
-
-
-def value_ns(stage: str, samples_ns: Sequence[float]) -> float:
-    """Return the one value that a process stands for in the statistics of a stage, in nanoseconds.
-
-    The least of all samples for what runs (:data:`LOW_STAGES`), else the median.
-    """
-    return min(samples_ns) if stage in LOW_STAGES else statistics.median(samples_ns)
-
-
-def values_ns(stages: Mapping[str, StageSamples]) -> dict[str, float]:
-    """Return :func:`value_ns` of each stage that has samples."""
-    return {
-        stage: value_ns(stage, samples.samples_ns)
-        for stage, samples in stages.items()
-        if samples.samples_ns
-    }
 
 
 def plain_axes(axes: Mapping[str, Any]) -> dict[str, Any]:

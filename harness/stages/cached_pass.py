@@ -11,12 +11,14 @@ from typing import Any
 
 import jax
 
-from harness.stages import scenarios
 from harness.stages.cold_pass import Pass, gc_off
 from harness.stages.preparing import Prepared, supply, wrap
+from harness.stages.scenarios import cache_state
+from harness.stages.scenarios.registry import SCENARIOS
 from harness.watch import evidence
 
 _clock = time.perf_counter_ns
+_TRACED = {"trace": 1, "lower": 1}
 
 
 def cached_pass(
@@ -46,7 +48,7 @@ def cached_pass(
         ahead_of_time(taken, prepared, proof, scenario, compiled_in, announce)
         _first_call(taken, prepared, proof, scenario, called_in, ready_ns, announce)
         if scenario != "warm":
-            scenarios.use(folder)  # not a directory that is gone in a moment
+            cache_state.use(folder)  # not a directory that is gone in a moment
     return taken
 
 
@@ -59,7 +61,7 @@ def ahead_of_time(
     announce: Callable[[str], None] = lambda stage: None,
 ) -> None:
     """Trace, lower and compile (or load) once, with `folder` as the persistent cache."""
-    scenarios.use(folder)
+    cache_state.use(folder)
     jax.clear_caches()
     jitted = wrap(prepared)
     keywords = {} if prepared.is_pmap else prepared.static
@@ -88,11 +90,11 @@ def ahead_of_time(
     taken.lowered = lowered
 
     announce("compile")
-    before = scenarios.entries(folder)
+    before = cache_state.entries(folder)
     taken.compiled, spent = timed(lowered.compile)
-    after = scenarios.entries(folder)
+    after = cache_state.entries(folder)
     seen = _with_entries(proof.take(), before, after)
-    possible = scenarios.outcomes(scenario)
+    possible = SCENARIOS[scenario].outcomes
     for stage, expected in possible:
         if evidence.contradiction(seen, expected) is None:
             taken.judge(stage, [spent], 1, seen, expected)
@@ -116,19 +118,19 @@ def _first_call(
     announce("first_call")
     # Fresh donated buffers are copies, which JAX compiles: before the directory is looked at.
     arguments = next(supply(prepared, taken.compiled))
-    scenarios.use(folder)
+    cache_state.use(folder)
     jax.clear_caches()
     jitted = wrap(prepared)
     call = jitted if prepared.is_pmap else functools.partial(jitted, **prepared.static)
-    before = scenarios.entries(folder)
+    before = cache_state.entries(folder)
     proof.take()
     with gc_off():
         begin = _clock()
         jax.block_until_ready(call(*arguments))
         spent = _clock() - begin
     taken.timed_ns += spent
-    seen = _with_entries(proof.take(), before, scenarios.entries(folder))
-    proofs = scenarios.first_call_proofs(scenario)
+    seen = _with_entries(proof.take(), before, cache_state.entries(folder))
+    proofs = [{**_TRACED, **proof} for _, proof in SCENARIOS[scenario].outcomes]
     matching = [p for p in proofs if evidence.contradiction(seen, p) is None]
     expected = matching[0] if matching else proofs[0]
     taken.judge("first_call", [spent], 1, seen, expected)

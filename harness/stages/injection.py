@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from harness.records.schema import STAGES, digest
+from harness.records.schema import digest
+from harness.stages.registry import CASE_STAGES
 
 _TURNS = 20_000
 _ROUNDS = 15
@@ -34,8 +35,10 @@ class Injected(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         for stage, effect in self.effects.items():
-            if stage not in STAGES or not effect > 0:
-                raise ValueError(f"{stage}: {effect}: expected one of {STAGES}, and an effect > 0")
+            if stage not in CASE_STAGES or not effect > 0:
+                raise ValueError(
+                    f"{stage}: {effect}: expected one of {CASE_STAGES}, and an effect > 0"
+                )
 
     @property
     def mark(self) -> str:

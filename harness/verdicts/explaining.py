@@ -13,7 +13,8 @@ from harness.frame.facts_difference import facts_difference
 from harness.frame.frame import axis_column
 from harness.frame.load import record_files_of
 from harness.frame.tables import seconds_text
-from harness.records.schema import CALIBRATED_BY, Problems, Record, plain_axes, read_file, value_ns
+from harness.records.schema import Problems, Record, plain_axes, read_file
+from harness.stages.registry import calibrated_by, value_ns
 from harness.verdicts import effects, rules
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison
@@ -116,7 +117,7 @@ def _divisor(row: dict[str, Any], pair: tuple[Row | None, Row | None]) -> str:
     a, b = pair
     if row["basis"] != CALIBRATED or a is None or b is None:
         return ""
-    return "loop" if yardstick(a, b) == LOOP else CALIBRATED_BY.get(row["stage"], "")
+    return "loop" if yardstick(a, b) == LOOP else calibrated_by(row["stage"])
 
 
 def _said(row: dict[str, Any], pair: tuple[Row | None, Row | None], by: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from harness.records.schema import CALIBRATED_BY
+from harness.stages.registry import calibrated_by
 from harness.verdicts.pairing import axis_text
 from harness.verdicts.rows import Row
 
@@ -32,7 +32,7 @@ def yardstick(a: Row, b: Row, across: bool = False) -> str:
     """
     if (a["machine"] != b["machine"] and not across) or a["python"] != b["python"]:
         return NONE
-    if CALIBRATED_BY.get(a["stage"]) == "loop":
+    if calibrated_by(a["stage"]) == "loop":
         return REFERENCE
     same = all(a[name] == b[name] for name in ("jax", "jaxlib", "target", "scenario"))
     return REFERENCE if same and _same_flags(a["environment"], b["environment"]) else LOOP
@@ -67,7 +67,7 @@ class Loops:
         self._axes = axes
         self._found: dict[tuple[Any, ...], list[float]] = {}
         for row in rows:
-            if row is None or CALIBRATED_BY.get(row["stage"]) != "loop":
+            if row is None or calibrated_by(row["stage"]) != "loop":
                 continue
             seconds, calibrated = row["samples"], row["calibrated_samples"]
             if len(seconds) == len(calibrated) and all(one > 0 for one in calibrated):

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.records.schema import Problems, Record, read_file, values_ns
+from harness.records.schema import Problems, Record, read_file
 from harness.records.store import record_files
+from harness.stages.registry import values_ns
 
 MACHINE = "tested"
 PYTHON = ".".join(map(str, sys.version_info[:2]))

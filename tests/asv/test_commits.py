@@ -6,10 +6,10 @@ import re
 import pytest
 
 from harness.asv.metrics import FACT_METRICS
-from harness.records.schema import STAGES
+from harness.stages.registry import CASE_STAGES
 from tests.asv.project import MACHINE, Project
 
-READERS = len(STAGES) + len(FACT_METRICS)
+READERS = len(CASE_STAGES) + len(FACT_METRICS)
 
 TWO = """
 from harness import Workload, spec

@@ -8,7 +8,7 @@ import pytest
 from harness import sweep as measure
 from harness.errors import UsageError
 from harness.frame.effectiveness import cache_effectiveness
-from harness.stages import scenarios
+from harness.stages.scenarios import registry as scenarios
 from tests.sweeps import sweep, workload
 
 Scale = workload("small", "Scale")
@@ -31,7 +31,7 @@ def test_every_scenario_has_its_stages_in_every_process(outcome, scenario):
     assert len(records) == 4
     for record in records:
         assert record.status == "ok"
-        assert list(record.stages) == list(scenarios.STAGES[scenario])
+        assert list(record.stages) == list(scenarios.stages_of(scenario))
         assert [s.refused for s in record.stages.values()] == [{}] * len(record.stages)
         assert len(record.stages["first_call"].samples_ns) == 2
 

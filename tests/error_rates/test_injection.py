@@ -6,10 +6,10 @@ import jax
 import pytest
 
 from harness.declare.workload import Case, Workload, enumerate_cases, name_of, spec
-from harness.records.schema import values_ns
 from harness.stages import cold_pass as stages
 from harness.stages import injection, preparing, sampling
 from harness.stages.injection import Injected, Work, lengthened, measure_work
+from harness.stages.registry import values_ns
 from tests.sweeps import sweep, workload
 
 STAGES = ("trace", "lower", "compile", "dispatch", "execute")

@@ -8,8 +8,8 @@ import pytest
 
 from harness.errors import FleetError
 from harness.fleet import nanny
-from harness.records.schema import STAGES
 from harness.stages import sampling
+from harness.stages.registry import CASE_STAGES
 from tests.fleet.processes import git
 
 
@@ -38,7 +38,7 @@ def test_records_say_which_machine_and_environment_took_them(fleet, once):
     assert {r.machine for r in outcome.records} == {"alpha", "beta"}
     for record in cases(outcome):
         assert record.status == "ok"
-        assert list(record.stages) == list(STAGES)
+        assert list(record.stages) == list(CASE_STAGES)
         assert record.seed == 3
         assert record.retries == []
         assert len(json.loads(bytes(record.environment))["host"]["cpu"]) > 3

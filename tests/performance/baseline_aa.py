@@ -19,8 +19,9 @@ import jax.numpy as jnp
 
 from harness import Workload, spec
 from harness.engine import sweeping
-from harness.records.schema import Record, value_ns
+from harness.records.schema import Record
 from harness.stages import sampling
+from harness.stages.registry import value_ns
 
 TARGET = 0.03
 STAGES = ("slope", "latency")

@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 
 from harness.program.facts import TOTALS, Facts
-from harness.records.schema import SCHEMA, STAGES, Record, StageSamples, digest, to_raw
+from harness.records.schema import SCHEMA, Record, StageSamples, digest, to_raw
 from harness.records.store import Store, store_path
+from harness.stages.registry import CASE_STAGES
 
 FILES = 1_000
 MACHINES = 4
@@ -156,9 +157,9 @@ def record(
         environment=environment,  # type: ignore[arg-type]
         stages={
             stage: StageSamples([round(rng.uniform(1e4, 5e7), 1) for _ in range(SAMPLES[stage])])
-            for stage in STAGES
+            for stage in CASE_STAGES
         },
-        reference_ns={stage: round(rng.uniform(1e4, 5e7), 1) for stage in (*STAGES, "loop")},
+        reference_ns={stage: round(rng.uniform(1e4, 5e7), 1) for stage in (*CASE_STAGES, "loop")},
         fingerprint=digest(workload, case),
         facts=Facts(
             **{fact: 100 * case + number for number, fact in enumerate(TOTALS)},  # type: ignore[arg-type]

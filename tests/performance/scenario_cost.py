@@ -18,8 +18,8 @@ from pathlib import Path
 
 from harness.declare import discovery
 from harness.engine import measuring, sweeping
-from harness.records.schema import values_ns
 from harness.stages import sampling
+from harness.stages.registry import values_ns
 
 ONCE = ("import", "backend", "first_lower", "first_compile")
 

@@ -21,7 +21,8 @@ from typing import Any
 from harness import targets
 from harness.declare.workload import Case, Workload
 from harness.errors import HarnessError
-from harness.stages import scenarios
+from harness.stages.scenarios.cache_state import forgotten
+from harness.stages.scenarios.registry import SCENARIOS
 
 SPAWNED = "HARNESS_SPAWNED_NS"
 """`time.monotonic_ns()` of the parent just before it starts the child. On Linux and macOS that
@@ -47,14 +48,14 @@ def environment(
         cache: the directory of the persistent cache; None switches it off.
         **flags: further variables.
     """
-    variables = scenarios.forgotten(os.environ)
+    variables = forgotten(os.environ)
     # A number of devices asked for elsewhere would change what is compiled here.
     variables.pop("JAX_NUM_CPU_DEVICES", None)
     variables["JAX_PLATFORMS"] = targets.find(case.target).platforms
     if workload.x64:
         variables["JAX_ENABLE_X64"] = "1"
     # As in a cold and a warm scenario everything is stored, whatever it cost.
-    variables |= scenarios.environment("off" if cache is None else "warm", str(cache or ""))
+    variables |= SCENARIOS["off" if cache is None else "warm"].environment(str(cache or ""))
     return {**variables, **flags}
 
 

@@ -19,7 +19,7 @@ from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
 from harness.errors import UsageError
 from harness.records import environment
-from harness.stages import scenarios
+from harness.stages.scenarios import cache_state
 from harness.watch.ledger import events
 
 CHILD = "harness.cache.experiments.sharing_child"
@@ -212,7 +212,7 @@ def _round(
         "meeting": str(meeting),
     }
     jobs = [(CHILD, {**job, "number": n}, variables) for n in range(arrangement.processes)]
-    before = len(scenarios.entries(directory))
+    before = len(cache_state.entries(directory))
     timeout_s = workload.timeout_s * len(cases)
 
     def start(running: Sequence[Child]) -> None:
@@ -228,12 +228,12 @@ def _round(
             arrangement.name,
             scenario,
             before,
-            len(scenarios.entries(directory)),
+            len(cache_state.entries(directory)),
             [],
             reason_of(error),
         )
     found = [msgspec.convert(answer, Process) for answer in answers]
-    return Round(arrangement.name, scenario, before, len(scenarios.entries(directory)), found)
+    return Round(arrangement.name, scenario, before, len(cache_state.entries(directory)), found)
 
 
 def reason_of(error: ChildError) -> str:

@@ -17,8 +17,9 @@ from harness.declare.workload import Case, Workload
 from harness.engine.sweeping import Context, Options, Outcome, Progress, sweep
 from harness.errors import UsageError
 from harness.frame.choose import INSTRUMENTS
-from harness.records.schema import Record, digest, plain_axes, values_ns
+from harness.records.schema import Record, digest, plain_axes
 from harness.stages.injection import Injected, name
+from harness.stages.registry import values_ns
 from harness.verdicts.aa.effects import Effects
 
 SCENARIO = "off"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.errors import UsageError
-from harness.records.schema import STAGES
+from harness.stages.registry import CASE_STAGES
 
 Effects = dict[str, float]
 """Stage to slow-down: 0.2 for a fifth more time."""
@@ -42,9 +42,9 @@ def _read(text: str) -> tuple[str, float]:
         effect = float(value)
     except ValueError:
         effect = 0.0
-    if stage not in STAGES or not 0 < effect <= 100:
+    if stage not in CASE_STAGES or not 0 < effect <= 100:
         raise UsageError(
             f"--effect {text!r}: expected STAGE=EFFECT, such as compile=0.2 for a fifth more time; "
-            f"the stages are {', '.join(STAGES)}."
+            f"the stages are {', '.join(CASE_STAGES)}."
         )
     return stage, effect

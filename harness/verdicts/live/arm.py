@@ -14,7 +14,7 @@ import harness
 from harness import targets
 from harness.errors import HarnessError, UsageError
 from harness.records.worktree import top_of, worktree
-from harness.stages import scenarios
+from harness.stages.scenarios import registry as scenarios
 
 PARTS = """. for the working tree as it is, a commit or tag, python=PATH, set:NAME=VALUE, \
 target=NAME, scenario=NAME, or several joined by commas, such as v1.0,set:XLA_FLAGS=--xla_flag=1"""

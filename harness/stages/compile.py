@@ -1,0 +1,19 @@
+"""`compile`."""
+
+from __future__ import annotations
+
+from harness.stages.stage import Stage, median
+
+STAGE = Stage(
+    name="compile",
+    title="XLA makes a program of it.",
+    order=80,
+    step="compile",
+    statistic=median,
+    calibrated_by="compile",
+    effect=0.05,
+    colour="#D55E00",
+    stacked=True,
+    asv={"off": "compile"},
+    power={"default": 0.2, "thorough": 0.1},
+)

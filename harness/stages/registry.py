@@ -1,0 +1,116 @@
+"""All stages, and what is asked of them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harness.errors import UsageError
+from harness.records.schema import StageSamples
+from harness.stages import (
+    backend,
+    compile,
+    dispatch,
+    execute,
+    first_call,
+    first_compile,
+    first_lower,
+    import_,
+    latency,
+    load,
+    loop,
+    lower,
+    ready,
+    slope,
+    start,
+    trace,
+)
+from harness.stages.stage import Stage, Step, median
+
+STAGES: dict[str, Stage] = {
+    stage.name: stage
+    for stage in sorted(
+        (
+            import_.STAGE,
+            backend.STAGE,
+            first_lower.STAGE,
+            first_compile.STAGE,
+            ready.STAGE,
+            trace.STAGE,
+            lower.STAGE,
+            compile.STAGE,
+            dispatch.STAGE,
+            execute.STAGE,
+            load.STAGE,
+            first_call.STAGE,
+            start.STAGE,
+            loop.STAGE,
+            latency.STAGE,
+            slope.STAGE,
+        ),
+        key=lambda stage: stage.order,
+    )
+}
+"""Every stage by name, in the order in which a program goes through them."""
+
+OTHER_EFFECT = 0.10
+"""The smallest change that counts of a benchmark that is no stage of ours."""
+
+
+CASE: tuple[Step, ...] = ("build", "compile", "run")
+"""The steps of a case without a persistent cache."""
+
+
+def find(name: str) -> Stage:
+    """Return the stage of that name.
+
+    Raises:
+        UsageError: there is none; the known ones are named.
+    """
+    if name not in STAGES:
+        raise UsageError(f"No stage is called {name!r}; known are {', '.join(STAGES)}.")
+    return STAGES[name]
+
+
+def names(*steps: Step, where: Callable[[Stage], bool] = lambda stage: True) -> tuple[str, ...]:
+    """Return the names of the stages that the given steps take (all where none is given)."""
+    return tuple(s.name for s in STAGES.values() if (not steps or s.step in steps) and where(s))
+
+
+def effect(name: str) -> float:
+    """Return the smallest change of a stage that counts."""
+    return STAGES[name].effect if name in STAGES else OTHER_EFFECT
+
+
+def calibrated_by(name: str) -> str:
+    """Return the stage of the reference that a stage is divided by, "" where it is no stage."""
+    return STAGES[name].calibrated_by if name in STAGES else ""
+
+
+def value_ns(name: str, samples_ns: Sequence[float]) -> float:
+    """Return the one value that a process stands for in the statistics of a stage."""
+    return (STAGES[name].statistic if name in STAGES else median)(samples_ns)
+
+
+def values_ns(stages: Mapping[str, StageSamples]) -> dict[str, float]:
+    """Return :func:`value_ns` of each stage of a record that has samples."""
+    return {
+        stage: value_ns(stage, samples.samples_ns)
+        for stage, samples in stages.items()
+        if samples.samples_ns
+    }
+
+
+def asv_metrics() -> Mapping[str, tuple[str, str]]:
+    """Return the scenario and stage of every metric that asv shows, in order."""
+    return {
+        metric: (scenario, stage.name)
+        for stage in STAGES.values()
+        for scenario, metric in stage.asv.items()
+    }
+
+
+CASE_STAGES = names(*CASE)
+"""The stages of a case without a persistent cache, in order."""
+
+PROCESS_STAGES = names("process")
+"""What a process pays once; records of the workload `process` hold them."""

@@ -1,0 +1,51 @@
+"""The persistent cache of the running process: its directory changed, switched off, looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_VARIABLES = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_ENABLE_COMPILATION_CACHE")
+
+
+def forgotten(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what it says of the persistent cache."""
+    return {name: text for name, text in inherited.items() if not name.startswith(_VARIABLES)}
+
+
+def entries(folder: Path) -> dict[str, int]:
+    """Return the size in bytes of each entry in a cache directory, by file name."""
+    return {file.name: file.stat().st_size for file in folder.glob("*-cache")}
+
+
+def use(folder: Path) -> None:
+    """Make the running process use another cache directory from now on.
+
+    `jax.config.update` alone is ignored once JAX has looked (jax 0.8 to 0.12).
+    """
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    compilation_cache.reset_cache()
+
+
+@contextmanager
+def switched_off() -> Iterator[None]:
+    """Keep the persistent cache out of what is measured inside: the reference program."""
+    import jax
+    from jax.experimental.compilation_cache import compilation_cache
+
+    was: Any = jax.config.values["jax_enable_compilation_cache"]
+    if not was:
+        yield
+        return
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_compilation_cache", was)
+        compilation_cache.reset_cache()

@@ -1,0 +1,12 @@
+"""`off`."""
+
+from __future__ import annotations
+
+from harness.stages.scenarios.scenario import Scenario
+
+SCENARIO = Scenario(
+    name="off",
+    description="no persistent cache: what every other number of the harness is taken in",
+    steps=("build", "compile", "run"),
+    directory="none",
+)

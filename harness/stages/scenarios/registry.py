@@ -1,0 +1,46 @@
+"""All scenarios, and what is asked of them by name."""
+
+from __future__ import annotations
+
+from harness.errors import UsageError
+from harness.stages import registry as stages
+from harness.stages.scenarios import cold, default, off, warm
+from harness.stages.scenarios.scenario import Scenario
+from harness.targets import Target
+
+SCENARIOS: dict[str, Scenario] = {
+    scenario.name: scenario
+    for scenario in (
+        off.SCENARIO,
+        cold.SCENARIO,
+        warm.SCENARIO,
+        default.SCENARIO,
+    )
+}
+
+
+def find(name: str) -> Scenario:
+    """Return the scenario of that name.
+
+    Raises:
+        UsageError: there is none; the known ones are named.
+    """
+    if name not in SCENARIOS:
+        raise UsageError(f"No scenario is called {name!r}; known are {', '.join(SCENARIOS)}.")
+    return SCENARIOS[name]
+
+
+def stages_of(name: str) -> tuple[str, ...]:
+    """Return the names of the stages of a case in a scenario, in order."""
+    return stages.names(*SCENARIOS[name].steps)
+
+
+def inapplicable(name: str, target: Target) -> str | None:
+    """Return why a target cannot be measured in a scenario, or None if it can."""
+    if SCENARIOS[name].directory == "none" or not target.compile_only:
+        return None
+    # Reading it, jax 0.10 to 0.12 say: "PjRtCompiler must be constructed with a Client".
+    return (
+        f"{target.name} is compiled for without a device, and what JAX's persistent cache then "
+        "writes it cannot read back: only the scenario 'off' can be measured"
+    )

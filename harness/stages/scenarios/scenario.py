@@ -1,0 +1,67 @@
+"""What a scenario is: a state of JAX's persistent cache in which a case is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from harness.stages.stage import Step
+
+REQUEST = {"compile": 1, "request": 1}
+# JAX's compile event fires on hits as well (jax 0.8 to 0.12), so a load shows both.
+HIT = {**REQUEST, "hit": 1}
+WRITTEN = {**REQUEST, "write": 1, "entry": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One state of the persistent cache. Whatever lists scenarios asks the package's registry.
+
+    Raises:
+        TypeError: something is missing; the scenario and the field are named.
+    """
+
+    name: str
+    description: str
+    """One line, for `--help` and the docs."""
+    steps: tuple[Step, ...]
+    """The steps of a visit: which stages there are."""
+    directory: Literal["none", "empty", "filled"]
+    """What the cache directory of a measuring process holds when it starts."""
+    filled_in: str = ""
+    """The scenario in which another process fills the directory."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of a measuring process, besides those that name the directory."""
+    outcomes: tuple[tuple[str, dict[str, int]], ...] = ()
+    """What a compile request may come to: the stage it then is, and the events that prove it."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Why a stage may have no samples, which is no fault."""
+
+    def __post_init__(self) -> None:
+        wrong = {
+            "name": not self.name.isidentifier(),
+            "description": not self.description,
+            "steps": not self.steps,
+            "filled_in": (self.directory == "filled") != bool(self.filled_in),
+            "outcomes": (self.directory != "none") != bool(self.outcomes),
+        }
+        for lacking in (name for name, is_wrong in wrong.items() if is_wrong):
+            given = getattr(self, lacking)
+            raise TypeError(f"scenario {self.name!r}: {lacking} is {given!r}, which cannot be")
+
+    def environment(self, folder: str) -> dict[str, str]:
+        """Return the environment variables that put a process into the scenario."""
+        if self.directory == "none":
+            # With the cache on, even without a folder, JAX hashes every module inside the compile
+            # stage (jax 0.8 to 0.12).
+            return {"JAX_ENABLE_COMPILATION_CACHE": "0"}
+        where = {"JAX_ENABLE_COMPILATION_CACHE": "1", "JAX_COMPILATION_CACHE_DIR": folder}
+        return {**where, **self.settings}
+
+
+WRITE_ALL = {
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+"""Settings under which JAX writes every program, whatever it cost."""

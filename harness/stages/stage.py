@@ -1,0 +1,73 @@
+"""What a stage is: one step of a program's life, and everything that is known of it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+LOOP = "loop"
+"""The plain Python loop: what stages are divided by that JAX has no part in."""
+
+Step = Literal[
+    "process", "build", "compile", "run", "load", "first_call", "reference", "comparison"
+]
+"""The part of a visit that takes a stage. A scenario names the steps that its visits have;
+`process` is paid once a process, `reference` is the reference program's alone, and `comparison` is
+what only a side of a comparison takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One stage. Whatever lists stages asks :mod:`harness.stages.registry`.
+
+    Raises:
+        TypeError: something is missing, or is not what it should be; the stage and the field are
+            named.
+    """
+
+    name: str
+    title: str
+    """What it measures, in one short sentence: for tables, legends and the docs."""
+    order: int
+    """Where it stands among all stages; a program goes through them in this order."""
+    step: Step
+    statistic: Callable[[Sequence[float]], float]
+    """The one value that a process stands for, of its samples: `min` where the tail comes from
+    handing work between threads and says more about the machine's other guests, else the median."""
+    calibrated_by: str
+    """The stage of the reference program that it is divided by, or :data:`LOOP`."""
+    effect: float
+    """The smallest change that counts: 0.05 is 5 % more time. About what 95 % of the ratios of
+    identical arms, calibrated, stayed within on two shared cores."""
+    colour: str
+    """Of Okabe and Ito's palette where it has one: told apart with any colour vision."""
+    runs_program: bool = False
+    """A finished program runs or is read: with an equal program, a changed time is the
+    environment's doing. Not so where JAX or XLA work, which may change for an equal program."""
+    stacked: bool = False
+    """It follows the other stacked ones, and together they are the time to the first result."""
+    asv: Mapping[str, str] = field(default_factory=dict)
+    """The metric that asv shows of it, by scenario; none where it is not shown."""
+    power: Mapping[str, float] = field(default_factory=dict)
+    """The slow-down that `harness aa --power` puts in, by effort: 0.2 for a fifth more time."""
+
+    def __post_init__(self) -> None:
+        wrong = {
+            "name": not self.name.isidentifier(),
+            "title": not self.title,
+            "step": self.step not in get_args(Step),
+            "statistic": not callable(self.statistic),
+            "calibrated_by": not self.calibrated_by,
+            "effect": not self.effect > 0,
+            "colour": not self.colour.startswith("#"),
+        }
+        for lacking in (name for name, is_wrong in wrong.items() if is_wrong):
+            given = getattr(self, lacking)
+            raise TypeError(f"stage {self.name!r}: {lacking} is {given!r}, which cannot be")
+
+
+def median(samples: Sequence[float]) -> float:
+    """Return the median of a process's samples."""
+    return statistics.median(samples)

@@ -1,0 +1,54 @@
+"""What a stage or a scenario lacks is told when it is made, with its name and the field."""
+
+import pytest
+
+from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, STAGES
+from harness.stages.scenarios.registry import SCENARIOS, stages_of
+from harness.stages.scenarios.scenario import Scenario
+from harness.stages.stage import Stage
+
+WHOLE = {
+    "name": "serialize",
+    "title": "The program becomes bytes.",
+    "order": 95,
+    "step": "compile",
+    "statistic": min,
+    "calibrated_by": "compile",
+    "effect": 0.1,
+    "colour": "#000000",
+}
+
+
+@pytest.mark.parametrize("field", WHOLE)
+def test_a_stage_that_lacks_something_fails_where_it_is_made_and_says_what(field):
+    with pytest.raises(TypeError, match=field):
+        Stage(**{name: value for name, value in WHOLE.items() if name != field})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("step", "thinking"), ("effect", 0), ("colour", "red"), ("statistic", "")]
+)
+def test_a_stage_with_what_cannot_be_is_named_with_the_field(field, value):
+    with pytest.raises(TypeError, match=f"stage 'serialize': {field} is {value!r}"):
+        Stage(**{**WHOLE, field: value})
+
+
+def test_a_scenario_with_a_directory_says_what_proves_its_outcomes():
+    with pytest.raises(TypeError, match="scenario 'odd': outcomes is"):
+        Scenario(name="odd", description="a test", steps=("build",), directory="empty")
+
+
+def test_stages_stand_in_the_order_of_a_program_and_are_calibrated_by_stages_that_exist():
+    assert CASE_STAGES == ("trace", "lower", "compile", "dispatch", "execute")
+    assert PROCESS_STAGES == ("import", "backend", "first_lower", "first_compile", "ready")
+    assert {stage.calibrated_by for stage in STAGES.values()} <= set(STAGES)
+    assert len({stage.order for stage in STAGES.values()}) == len(STAGES)
+
+
+def test_a_scenario_has_the_stages_of_its_steps():
+    assert {name: stages_of(name) for name in SCENARIOS} == {
+        "off": CASE_STAGES,
+        "cold": ("trace", "lower", "compile", "first_call", "start"),
+        "warm": ("trace", "lower", "load", "first_call", "start"),
+        "default": ("trace", "lower", "compile", "load", "first_call", "start"),
+    }
