@@ -61,13 +61,13 @@ def baselines(
     ] = None,
 ) -> None:
     """Print XLA beside the baselines; :data:`HELP` is what the command says of itself."""
-    from harness.frame import figures
     from harness.frame.against import against_baseline
     from harness.frame.against_tables import without_empty_axes
     from harness.frame.choose import narrow
+    from harness.report import charts
 
     if figure is not None:
-        figures.check(figure)
+        charts.check(figure)
     with warnings_said():
         frame = against_baseline(path)
     if frame.empty:
@@ -76,9 +76,9 @@ def baselines(
     frame = without_empty_axes(narrow(frame, select or [], latest=False))
     _print(frame, format_)
     if figure is not None:
-        from harness.frame.against_figure import chart
+        from harness.report.figures.against import chart
 
-        figures.save(chart(frame), figure)
+        charts.save(chart(frame), figure)
         say(f"{figure} drawn")
 
 

@@ -82,15 +82,15 @@ def history(
     ] = None,
 ) -> None:
     """Print change points; :data:`HELP` is what the command says of itself."""
-    from harness.frame import figures
     from harness.frame.choose import narrow
     from harness.frame.load import load
     from harness.records import environment
+    from harness.report import charts
     from harness.verdicts.history import history as change_points
     from harness.verdicts.history import series, texts
 
     if figure is not None:
-        figures.check(figure)
+        charts.check(figure)
     since = environment.night(since)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -106,10 +106,10 @@ def history(
         raise typer.Exit(NOTHING_COMPARABLE)
     _print(found, format_, output, since)
     if figure is not None:
-        from harness.report import history_figure as drawing
+        from harness.report.figures import history as drawing
 
         drawn, there_are = drawing.chart(points, found)
-        figures.save(drawn, figure)
+        charts.save(drawn, figure)
         more = f", the first {drawing.PANELS} of {there_are} series; choose with --select"
         _say(f"{figure} drawn{more if there_are > drawing.PANELS else ''}")
 

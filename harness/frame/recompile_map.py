@@ -76,8 +76,6 @@ def recompile_map(frame: pd.DataFrame, by: Literal["case", "axis"] = "case") -> 
 
 def _by_case(part: pd.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Yield index, text, newness, twin and reason of each case of one sweep."""
-    from harness.cache.experiments.recompiles import FIRST
-
     told = ["transform", "precision", *axes]
     first: dict[str, str] = {}
     before: list[dict[str, Any]] = []
@@ -89,7 +87,7 @@ def _by_case(part: pd.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Any, ...
         first.setdefault(row["fingerprint"], label)
         now = {name: row[name] for name in told}
         differences = [_difference(old, now) for old in before]
-        nearest: list[str] = min(differences, key=len) if differences else [FIRST]
+        nearest: list[str] = min(differences, key=len) if differences else ["first call"]
         reason = "; ".join(nearest)
         before.append(now)
         yield at, label, not twin, twin, "" if twin else reason

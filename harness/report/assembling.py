@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.frame.machines import shared_names
 from harness.frame.tables import seconds_text
-from harness.report.content import Report, Section
+from harness.report.content import Part, Report
 from harness.report.rows import newest, with_cases
 from harness.report.sections import (
     against,
@@ -140,7 +140,7 @@ def _longest(last: pd.DataFrame, most: int = 3) -> tuple[str, ...]:
     ) or ("Nothing was measured with success.",)
 
 
-def _changed(changed: pd.DataFrame, compared: Sequence[str], past: Section) -> tuple[str, ...]:
+def _changed(changed: pd.DataFrame, compared: Sequence[str], past: Part) -> tuple[str, ...]:
     if changed.empty:
         return ("Nothing to compare with yet.",)
     worse = changed[changed["verdict"] == "slower"].head(2)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
+"""What a report is about: results, or a profile."""
 
 TEXT, COUNT, SECONDS, BYTES, NUMBER, RATIO, SHARE, LIST = (
     *("text", "count", "seconds", "bytes", "number", "ratio", "share"),
@@ -79,8 +83,23 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Section:
-    """One part of the page."""
+class Content:
+    """What a section shows of what a report is about."""
+
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    shown: tuple[str, ...] = ()
+    """The names of the tables that are shown for themselves."""
+    notes: tuple[str, ...] = ()
+    tree: tuple[Node, ...] = ()
+    """Lines that hold others, the most important first."""
+    intro: str = ""
+    """Said in place of the section's own."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the page: a section, and what there is to show."""
 
     name: str
     title: str
@@ -88,13 +107,56 @@ class Section:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     shown: tuple[str, ...] = ()
-    """The names of the tables that are shown for themselves."""
     missing: str = ""
     """Where there is nothing to show: what would fill the section, and the command."""
     command: str = ""
     notes: tuple[str, ...] = ()
     tree: tuple[Node, ...] = ()
-    """Lines that hold others, the most important first."""
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What a section says at the top of the page."""
+
+    question: str
+    lines: Callable[[T], tuple[str, ...]]
+    place: int
+    """Where it stands among the answers."""
+
+
+@dataclass(frozen=True)
+class Section(Generic[T]):
+    """One section of a report: what it asks, how it is filled, and what is said without data."""
+
+    name: str
+    title: str
+    intro: str
+    """The question that it answers, and how to read the answer."""
+    content: Callable[[T], Content | None]
+    """Fills it; None where there is nothing to show."""
+    missing: str = ""
+    """What is said where there is nothing to show; without it the section is then left out."""
+    command: str = ""
+    """What would fill it."""
+    answer: Answer[T] | None = None
+
+    def __post_init__(self) -> None:
+        lacking = [name for name in ("name", "title", "intro") if not getattr(self, name)]
+        if self.missing and not self.command:
+            lacking.append("command")
+        if lacking:
+            raise TypeError(f"The section {self.name!r} lacks {', '.join(lacking)}.")
+
+    def part(self, subject: T) -> Part | None:
+        """Return what the page shows of it, None where it is left out."""
+        content = self.content(subject)
+        if content is not None:
+            about = (self.name, self.title, content.intro or self.intro)
+            drawn = (content.figures, content.tables, content.shown)
+            return Part(*about, *drawn, notes=content.notes, tree=content.tree)
+        if not self.missing:
+            return None
+        return Part(self.name, self.title, self.intro, missing=self.missing, command=self.command)
 
 
 @dataclass(frozen=True)
@@ -120,7 +182,7 @@ class Report:
     title: str
     answers: tuple[tuple[str, tuple[str, ...], str], ...]
     """What the top of the page answers: a question, the answer in lines, the section behind it."""
-    sections: tuple[Section, ...]
+    sections: tuple[Part, ...]
     links: tuple[tuple[str, str], ...] = field(default=())
     """Text and address of links to other pages."""
     filters: Filters = field(default=Filters())

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StoreError
-from harness.frame.figures import FONT
-from harness.report.charts import CONFIG
+from harness.report.charts import CONFIG, FONT
 from harness.report.content import LIST, Figure, Report, Table
 from harness.report.encoding import rounded
 from harness.report.page import specification

@@ -10,9 +10,9 @@ from harness.asv.call import AsvCall
 from harness.asv.metrics import FACT_METRICS
 from harness.declare.workload import Case, enumerate_cases, name_of
 from harness.program.facts import Facts
-from tests.analysis.comparisons import xla
-from tests.analysis.trees import failed, record
 from tests.asv.project import Project
+from tests.frame.comparisons import xla
+from tests.frame.trees import failed, record
 
 PRECISE = """
 from harness import Workload, spec

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 
-from tests.analysis.trees import ASV_COLUMNS
 from tests.asv.project import Project
+from tests.frame.trees import ASV_COLUMNS
 
 NAME = "family.Work.track_trace"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.analysis import trees
 from tests.docs import session
 from tests.docs.pages import ROOT, Block, blocks
 from tests.docs.settings import BEFORE, COMMANDS, FILES
+from tests.frame import trees
 from tests.scaffold.package import Package
 
 NOT_EXECUTED = "not executed"

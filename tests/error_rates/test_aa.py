@@ -18,7 +18,7 @@ from harness.stages.injection import name
 from harness.verdicts.aa import effects, judging, power
 from harness.verdicts.aa.arms import medians_ns, name_of_run
 from harness.verdicts.error_rates import ErrorRates
-from tests.analysis.trees import record
+from tests.frame.trees import record
 from tests.sweeps import SUITES
 
 EFFECTS = {"compile": 0.2}

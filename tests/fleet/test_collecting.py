@@ -5,7 +5,7 @@ import pytest
 from harness.fleet import collecting
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
-from tests.analysis.trees import COMMIT, ENV, record
+from tests.frame.trees import COMMIT, ENV, record
 
 
 class Keeping:

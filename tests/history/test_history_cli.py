@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from harness.cli import app
 from harness.frame.load import frame_of
-from harness.report import history_figure as figure
+from harness.report.figures import history as figure
 from harness.verdicts.history import history, series, texts
-from tests.analysis.trees import write
+from tests.frame.trees import write
 from tests.history.trees import night_name, nights, noisy
 
 HOSTILE = "<script>alert(1)</script>|حزمة"

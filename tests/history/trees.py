@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harness.records.schema import Record, digest, to_raw
-from tests.analysis.trees import record
+from tests.frame.trees import record
 
 DAY_MS = 86_400_000
 FIRST_MS = 1_780_000_000_000

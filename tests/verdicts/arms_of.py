@@ -11,7 +11,7 @@ import pandas as pd
 from harness.frame.load import frame_of
 from harness.records.schema import Record, digest, to_raw
 from harness.records.store import Store, store_path
-from tests.analysis.trees import COMMIT, record
+from tests.frame.trees import COMMIT, record
 
 OTHER = "f" * 40
 

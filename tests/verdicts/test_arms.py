@@ -10,7 +10,7 @@ import pytest
 import harness
 from harness.errors import UsageError
 from harness.verdicts.arms import differing, resolve
-from tests.analysis.trees import COMMIT
+from tests.frame.trees import COMMIT
 from tests.verdicts.arms_of import OTHER, arm, tree
 
 

@@ -19,7 +19,7 @@ from harness.records.schema import encode
 from harness.records.store import Store, store_path
 from harness.verdicts import by_stage, markdown, stored_rates
 from harness.verdicts.error_rates import Power, Rate
-from tests.analysis.trees import COMMIT
+from tests.frame.trees import COMMIT
 from tests.verdicts.arms_of import OTHER, records, tree
 from tests.verdicts.test_rules import rates_of
 

@@ -4,7 +4,7 @@ import pytest
 
 import harness
 from harness.errors import UsageError
-from tests.analysis.cases import HOSTILE, case, frame
+from tests.frame.cases import HOSTILE, case, frame
 
 RELEASES = ("0.9.2", "0.10.2", "0.12.0.1")
 

@@ -14,7 +14,7 @@ from harness.program.facts import Facts
 from harness.verdicts import compare_arms
 from harness.verdicts.comparing import COLUMNS, NUMBERS
 from harness.verdicts.error_rates import SCHEMA, ErrorRates, Noise, Rate
-from tests.analysis.trees import failed, record
+from tests.frame.trees import failed, record
 from tests.verdicts.arms_of import arm, records
 
 

@@ -51,11 +51,11 @@ def ship(
 ) -> None:
     """Which way should I ship this? The time to the first result, and the bytes, by every way."""
     from harness.cache.experiments import shipping as library
-    from harness.cache.experiments import shipping_figure as figures
     from harness.cache.experiments import subjects
     from harness.cache.experiments import symbolic as sizes
     from harness.declare import discovery
-    from harness.frame.figures import check
+    from harness.report.charts import check
+    from harness.report.figures import shipping as figures
 
     if figure is not None:  # before minutes of measuring
         if symbolic is not None:

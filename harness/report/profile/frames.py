@@ -14,7 +14,7 @@ from harness.report.content import (
     SHARE,
     TEXT,
     Column,
-    Section,
+    Part,
     Table,
 )
 
@@ -99,10 +99,10 @@ def table(
 
 def section(
     name: str, title: str, intro: str, caption: str, frame: pd.DataFrame, empty: str
-) -> Section:
+) -> Part:
     """Return a section that is one table; `empty` is what it says without rows."""
     if frame.empty:
-        return Section(name, title, intro, notes=(empty,))
+        return Part(name, title, intro, notes=(empty,))
     notes: tuple[str, ...] = ()
     if len(frame) > MOST:
         notes = (
@@ -110,4 +110,4 @@ def section(
             "--format csv` has all of them.",
         )
     made = table(name, caption, frame, ("function", "call_site", "process", "thread"))
-    return Section(name, title, intro, tables=(made,), shown=(name,), notes=notes)
+    return Part(name, title, intro, tables=(made,), shown=(name,), notes=notes)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from harness.frame.against_figure import corners
 from harness.frame.against_tables import axis_columns, row_text, rows_of
-from harness.frame.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
 from harness.records.comparison import BACKENDS
 from harness.report import charts
+from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION
 from harness.report.content import (
     COUNT,
     NUMBER,
@@ -18,9 +17,10 @@ from harness.report.content import (
     SHARE,
     Column,
     Figure,
-    Section,
+    Part,
     Table,
 )
+from harness.report.figures.against import corners
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ _VERDICTS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
 _SIDES = dict(zip(BACKENDS, (GREEN, ORANGE, VERMILLION, ORANGE, VERMILLION, SKY), strict=True))
 
 
-def section(comparisons: pd.DataFrame) -> Section:
+def section(comparisons: pd.DataFrame) -> Part:
     """Return the section; `comparisons` is of :func:`harness.against_baseline`."""
     about: dict[str, Any] = {
         "name": "against",
@@ -44,7 +44,7 @@ def section(comparisons: pd.DataFrame) -> Section:
         "timed by one rule. Losses stand beside wins.",
     }
     if comparisons.empty:
-        return Section(
+        return Part(
             **about,
             missing="Nothing was compared with a baseline.",
             command="harness run --with-baselines",
@@ -56,7 +56,7 @@ def section(comparisons: pd.DataFrame) -> Section:
     if not points.empty:
         figures.append(_roofline_figure(points))
         tables += _roofline_tables(points, roofs)
-    return Section(
+    return Part(
         **about,
         figures=tuple(figures),
         tables=tuple(tables),

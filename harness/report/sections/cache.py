@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harness.frame.effectiveness import cache_effectiveness
-from harness.frame.figures import GREEN, VERMILLION
 from harness.frame.tables import case_texts
 from harness.report import charts
-from harness.report.content import BYTES, RATIO, SECONDS, Column, Figure, Section, Table
+from harness.report.charts import GREEN, VERMILLION
+from harness.report.content import BYTES, RATIO, SECONDS, Column, Figure, Part, Table
 from harness.report.rows import axes_of, machine_picks
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _TIMES = {
 }
 
 
-def section(newest: pd.DataFrame) -> Section:
+def section(newest: pd.DataFrame) -> Part:
     """Return the section; `newest` is of :func:`harness.report.rows.newest`."""
     about: dict[str, Any] = {
         "name": "cache",
@@ -35,14 +35,14 @@ def section(newest: pd.DataFrame) -> Section:
     }
     data = cache_effectiveness(newest.drop(columns=["case", "case_number"]))
     if data.empty:
-        return Section(
+        return Part(
             **about,
             missing="No case was measured with both an empty and a filled persistent cache.",
             command="harness run --scenario cold --scenario warm",
         )
     axes = [axis for axis in axes_of(newest) if axis in data]
     data = data.assign(case=case_texts(data[["precision", "transform", "target", *axes]]))
-    return Section(**about, figures=(_figure(data),), tables=(_table(data),))
+    return Part(**about, figures=(_figure(data),), tables=(_table(data),))
 
 
 def _figure(data: pd.DataFrame) -> Figure:

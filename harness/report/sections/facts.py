@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harness.asv.metrics import fact_unit
 from harness.program.facts import TOTALS
 from harness.report import charts
-from harness.report.content import BYTES, COUNT, NUMBER, Column, Figure, Section, Table
+from harness.report.content import BYTES, COUNT, NUMBER, Column, Figure, Part, Table
 from harness.report.rows import machine_picks
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ DRAWN = ("launches", "fusions", "hlo_instructions", "flops", "bytes_accessed", "
 _SCENARIOS = ("off", "default", "cold", "warm", "")
 
 
-def section(newest: pd.DataFrame) -> Section:
+def section(newest: pd.DataFrame) -> Part:
     """Return the section; `newest` is of :func:`harness.report.rows.newest`."""
     about: dict[str, Any] = {
         "name": "facts",
@@ -29,7 +29,7 @@ def section(newest: pd.DataFrame) -> Section:
     }
     known = newest.dropna(subset=list(TOTALS), how="all")
     if known.empty:
-        return Section(
+        return Part(
             **about,
             missing="The records hold no facts of programs; asv's own files never do.",
             command="harness run",
@@ -43,7 +43,7 @@ def section(newest: pd.DataFrame) -> Section:
     wide = about_case.join(facts).reset_index(drop=True)
     wide = wide[wide["scenario"].isin(["off", ""]) | ~wide["fingerprint"].duplicated()]
     wide = wide.sort_values(["workload"], kind="stable").reset_index(drop=True)
-    return Section(
+    return Part(
         **about, figures=(_figure(wide),), tables=(_long(wide), _wide(wide)), shown=("facts",)
     )
 

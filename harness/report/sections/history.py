@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.frame.figures import VERMILLION
 from harness.frame.frame import axis_columns
 from harness.frame.tables import case_texts
 from harness.report import charts
-from harness.report.content import COUNT, LIST, RATIO, SECONDS, Column, Figure, Section, Table
+from harness.report.charts import VERMILLION
+from harness.report.content import COUNT, LIST, RATIO, SECONDS, Column, Figure, Part, Table
 from harness.verdicts.history import history, series
 from harness.verdicts.history.points import SERIES
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ORIGIN = ["machine", "night", "commit", "dirty", "env", "effort"]
 
 
-def section(frame: pd.DataFrame) -> Section:
+def section(frame: pd.DataFrame) -> Part:
     """Return the section; `frame` is of :func:`harness.load`."""
     about: dict[str, Any] = {
         "name": "history",
@@ -31,7 +31,7 @@ def section(frame: pd.DataFrame) -> Section:
     points = points[points["judged"].notna()]
     points = points[points.groupby("series")["position"].transform("size") > 1]
     if points.empty:
-        return Section(
+        return Part(
             **about,
             missing="Everything was measured at one commit and in one night, so there is no "
             "history yet.",
@@ -39,7 +39,7 @@ def section(frame: pd.DataFrame) -> Section:
         )
     changes = _changes(history(frame))
     lines, moments = _lines(points)
-    return Section(
+    return Part(
         **about,
         figures=(_figure(lines, changes, len(moments)),),
         tables=(_series_table(lines), _moments_table(moments), _changes_table(changes)),

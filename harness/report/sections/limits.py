@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.frame.choose import INSTRUMENTS, ORIGIN, ordinary
-from harness.report.content import COUNT, NUMBER, SHARE, TEXT, Column, Section, Table
+from harness.report.content import COUNT, NUMBER, SHARE, TEXT, Column, Part, Table
 from harness.report.rows import origins
 from harness.verdicts.error_rates import ErrorRates, Rate
 
@@ -30,7 +30,7 @@ METHOD = (
 )
 
 
-def environment(cases: pd.DataFrame) -> Section:
+def environment(cases: pd.DataFrame) -> Part:
     """Return the section on where the numbers come from; `cases` of :mod:`harness.report.rows`."""
     import pandas as pd
 
@@ -73,7 +73,7 @@ def environment(cases: pd.DataFrame) -> Section:
     table = Table(
         "origins", "Where the numbers come from: machine by machine, newest first", columns, data
     )
-    return Section(
+    return Part(
         "environment",
         "Environment",
         "Versions, host, device, and the flags that reached XLA.",
@@ -115,7 +115,7 @@ def _flags(about: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in (about.get("flags") or {}).items())
 
 
-def limits(frame: pd.DataFrame, found: Sequence[str], rates: Sequence[ErrorRates]) -> Section:
+def limits(frame: pd.DataFrame, found: Sequence[str], rates: Sequence[ErrorRates]) -> Part:
     """Return the section on what cannot be trusted.
 
     Args:
@@ -124,7 +124,7 @@ def limits(frame: pd.DataFrame, found: Sequence[str], rates: Sequence[ErrorRates
         rates: what the machines' own A/A measurements say.
     """
     tables = [table for table in (_reasons(frame), _rates(rates)) if len(table.data)]
-    return Section(
+    return Part(
         "limits",
         "Limits of the numbers",
         " ".join(found) or "Nothing stands out.",

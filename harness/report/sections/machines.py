@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from harness.frame.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
 from harness.frame.machines import difference, hardware
 from harness.report import charts
-from harness.report.content import COUNT, RATIO, SECONDS, Column, Figure, Section, Table
+from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.report.content import COUNT, RATIO, SECONDS, Column, Figure, Part, Table
 from harness.report.rows import axes_of, plain_case_texts
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _FIRST_STAGES = ("execute", "compile")
 """Of which the first that there is, is shown to begin with."""
 
 
-def section(newest: pd.DataFrame) -> Section | None:
+def section(newest: pd.DataFrame) -> Part | None:
     """Return the section, or None where no case was measured on two machines.
 
     `newest` is of :func:`harness.report.rows.newest`.
@@ -28,7 +28,7 @@ def section(newest: pd.DataFrame) -> Section | None:
     if rows.empty:
         return None
     names = list(dict.fromkeys(rows["machine"]))
-    return Section(
+    return Part(
         "machines",
         "Machines side by side",
         "The same version of a case as each machine measured it last, in seconds as measured. "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.frame.tables import case_text
 from harness.report import charts
-from harness.report.content import NUMBER, SECONDS, Column, Figure, Section, Table
+from harness.report.content import NUMBER, SECONDS, Column, Figure, Part, Table
 from harness.report.rows import axes_of, machine_picks
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ LEAST_POINTS = 3
 COMMAND = "harness run SELECT"
 
 
-def section(newest: pd.DataFrame) -> Section:
+def section(newest: pd.DataFrame) -> Part:
     """Return the section; `newest` is of :func:`harness.report.rows.newest`."""
     about: dict[str, Any] = {
         "name": "scaling",
@@ -28,13 +28,13 @@ def section(newest: pd.DataFrame) -> Section:
     }
     data = curves(newest[newest["status"] == "ok"])
     if data.empty:
-        return Section(
+        return Part(
             **about,
             missing=f"No workload sweeps an axis over {LEAST_POINTS} or more positive numbers. "
             "Give one such values in its `sweep`, and measure it.",
             command=COMMAND,
         )
-    return Section(**about, figures=(_figure(data),), tables=(_table(data),))
+    return Part(**about, figures=(_figure(data),), tables=(_table(data),))
 
 
 def curves(ok: pd.DataFrame) -> pd.DataFrame:

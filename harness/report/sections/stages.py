@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.frame.tables import seconds_text
 from harness.report import charts
-from harness.report.content import COUNT, SECONDS, TEXT, Column, Figure, Section, Table
+from harness.report.content import COUNT, SECONDS, TEXT, Column, Figure, Part, Table
 from harness.report.rows import machine_picks, stages_of
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ STACKED = ("trace", "lower", "compile", "load", "execute")
 """Stages that follow each other; the others overlap with these."""
 
 
-def section(newest: pd.DataFrame) -> Section:
+def section(newest: pd.DataFrame) -> Part:
     """Return the section; `newest` is of :func:`harness.report.rows.newest`."""
     about: dict[str, Any] = {
         "name": "stages",
@@ -27,12 +27,10 @@ def section(newest: pd.DataFrame) -> Section:
     }
     ok = newest[newest["status"] == "ok"]
     if ok.empty:
-        return Section(
-            **about, missing="No stage was measured with success.", command="harness run"
-        )
+        return Part(**about, missing="No stage was measured with success.", command="harness run")
     shown = [stage for stage in STACKED if stage in set(ok["stage"])]
     figures = (_figure(ok, shown),) if shown else ()
-    return Section(**about, figures=figures, tables=(_long(ok), _wide(newest)), shown=("cases",))
+    return Part(**about, figures=figures, tables=(_long(ok), _wide(newest)), shown=("cases",))
 
 
 def twice(ok: pd.DataFrame) -> str:

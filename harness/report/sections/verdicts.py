@@ -9,7 +9,7 @@ from harness.frame.choose import ORIGIN
 from harness.frame.frame import axis_columns
 from harness.frame.tables import case_texts
 from harness.report import charts
-from harness.report.content import COUNT, NUMBER, RATIO, SECONDS, Column, Figure, Section, Table
+from harness.report.content import COUNT, NUMBER, RATIO, SECONDS, Column, Figure, Part, Table
 from harness.report.rows import origins
 from harness.verdicts import environments
 from harness.verdicts.comparing import COLUMNS, compare_arms
@@ -22,7 +22,7 @@ ORDER = ("slower", "faster", "unsure", "incomparable", "same")
 """Verdicts in the order in which a reader wants them."""
 
 
-def section(verdicts: pd.DataFrame, compared: Sequence[str]) -> Section:
+def section(verdicts: pd.DataFrame, compared: Sequence[str]) -> Part:
     """Return the section; `verdicts` and `compared` are of :func:`latest`."""
     about: dict[str, Any] = {
         "name": "verdicts",
@@ -32,13 +32,13 @@ def section(verdicts: pd.DataFrame, compared: Sequence[str]) -> Section:
         "verdict is “unsure”.",
     }
     if verdicts.empty:
-        return Section(
+        return Part(
             **about,
             missing="There is no earlier measurement of the same machine to compare with.",
             command="harness run --night NAME",
         )
     figures = (_figure(verdicts),) if verdicts["ratio"].notna().any() else ()
-    return Section(
+    return Part(
         **about,
         figures=figures,
         tables=(_table(verdicts),),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.profiles.model import Built, Profile
 from harness.profiles.totals.pieces import STAGES
-from harness.report.content import BYTES, SECONDS, Column, Section, Table
+from harness.report.content import BYTES, SECONDS, Column, Part, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,14 +18,14 @@ LONGEST = 160
 """Characters of the arguments that are shown."""
 
 
-def section(profile: Profile, rows: pd.DataFrame) -> Section:
+def section(profile: Profile, rows: pd.DataFrame) -> Part:
     """Return the section; `rows` is `profile.frame("builds")`, in the order of the builds."""
     intro = (
         "A build is one time that JAX left its fast path for a function, and traced, lowered, "
         "compiled or loaded something."
     )
     if rows.empty:
-        return Section("builds", "Builds", intro, notes=("There was none.",))
+        return Part("builds", "Builds", intro, notes=("There was none.",))
     left = len(rows) - MOST
     notes = (
         (
@@ -35,7 +35,7 @@ def section(profile: Profile, rows: pd.DataFrame) -> Section:
         if left > 0
         else ()
     )
-    return Section(
+    return Part(
         "builds", "Builds", intro, tables=(_table(profile, rows),), shown=("builds",), notes=notes
     )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.frame.figures import GREY, ORANGE, VERMILLION
 from harness.profiles.answer.grouping import FIRST
 from harness.profiles.texts import duration_text
 from harness.report import charts
-from harness.report.content import Figure, Section
+from harness.report.charts import GREY, ORANGE, VERMILLION
+from harness.report.content import Figure, Part
 from harness.report.profile import frames
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ UNEXPLAINED = "unexplained"
 OUTSIDE = "outside jit"
 
 
-def section(causes: pd.DataFrame) -> Section:
+def section(causes: pd.DataFrame) -> Part:
     """Return the section; `causes` is `Profile.frame("causes")`."""
     if causes.empty:
-        return Section("causes", "Causes", INTRO, notes=("Nothing was built.",))
+        return Part("causes", "Causes", INTRO, notes=("Nothing was built.",))
     mended = ~causes["cause"].isin([*FIRST, UNEXPLAINED])
     # What can be mended in front: the rest is what any program pays.
     causes = causes.assign(saves_s=causes["build_s"].where(mended), last=~mended)
@@ -42,7 +42,7 @@ def section(causes: pd.DataFrame) -> Section:
         "“saves” is what these builds took: what is spared if they are not done again. It is no "
         "promise: a remedy may make other calls slower.",
     )
-    return Section(
+    return Part(
         "causes", "Causes", INTRO, (_figure(causes),), (table,), shown=("causes",), notes=notes
     )
 

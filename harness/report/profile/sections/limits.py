@@ -8,7 +8,7 @@ from harness.profiles.answer.grouping import unexplained
 from harness.profiles.model import Process, Profile
 from harness.profiles.texts import duration_text, share_text
 from harness.profiles.trace import tracks
-from harness.report.content import COUNT, SECONDS, Column, Section, Table
+from harness.report.content import COUNT, SECONDS, Column, Part, Table
 from harness.watch import events
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ UNATTRIBUTED = 0.01
 """Share of the wall time from which it is said that nothing is known of it."""
 
 
-def environment(profile: Profile) -> Section:
+def environment(profile: Profile) -> Part:
     """Return the section on processes, versions and devices."""
     import pandas as pd
 
@@ -54,7 +54,7 @@ def environment(profile: Profile) -> Section:
         Column("end", "end"),
     )
     data = pd.DataFrame(rows, columns=[column.name for column in columns])
-    return Section(
+    return Part(
         "environment",
         "Processes and environment",
         "Where the numbers come from.",
@@ -84,9 +84,9 @@ def _about(process: Process, name: str) -> dict[str, object]:
     }
 
 
-def limits(found: list[str]) -> Section:
+def limits(found: list[str]) -> Part:
     """Return the section on what the numbers do not say; `found` is of :func:`doubts`."""
-    return Section(
+    return Part(
         "limits",
         "Limits of the numbers",
         " ".join(found) or "Nothing stands out.",

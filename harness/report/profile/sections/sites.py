@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from harness.profiles.model import Profile
-from harness.report.content import Section
+from harness.report.content import Part
 from harness.report.profile import tree
 
 
-def section(profile: Profile) -> Section:
+def section(profile: Profile) -> Part:
     """Return the section."""
     root = tree.grown(profile)
-    return Section(
+    return Part(
         "sites",
         "By call site",
         "Seconds of tracing, lowering, compiling and loading, by the calls that led to them. Lines "

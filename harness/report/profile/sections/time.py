@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.profiles.texts import duration_text, share_text
 from harness.report import charts
-from harness.report.content import Figure, Section
+from harness.report.content import Figure, Part
 from harness.report.profile import frames
 from harness.report.profile.sections.timeline import STAGES
 
@@ -33,14 +33,14 @@ COLOURS = {
 }
 
 
-def section(time: pd.DataFrame) -> Section:
+def section(time: pd.DataFrame) -> Part:
     """Return the section; `time` is `Profile.frame("time")`."""
     intro = (
         "The parts of the wall time; they add up to it. Where threads or processes build at once, "
         "each has its share of that moment. What nothing recorded explains is called unattributed."
     )
     if time.empty:
-        return Section("time", "Where the time went", intro, notes=("No process was recorded.",))
+        return Part("time", "Where the time went", intro, notes=("No process was recorded.",))
     time = time[time["seconds"] > 0].assign(
         process=time["process"].where(time["scope"] != "run", RUN)
     )
@@ -51,7 +51,7 @@ def section(time: pd.DataFrame) -> Section:
     drawn = time.drop(columns=["low", "high"]) if exact else time
     front = ("process", "part", "seconds", "share", "low", "high")
     table = frames.table("time", "Parts of the wall time", drawn, front)
-    return Section("time", "Where the time went", intro, figures=(_figure(time),), tables=(table,))
+    return Part("time", "Where the time went", intro, figures=(_figure(time),), tables=(table,))
 
 
 def _figure(time: pd.DataFrame) -> Figure:

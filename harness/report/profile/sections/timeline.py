@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.profiles.texts import counted, duration_text
 from harness.report import charts
-from harness.report.content import COUNT, SECONDS, Column, Figure, Section, Table
+from harness.report.content import COUNT, SECONDS, Column, Figure, Part, Table
 from harness.report.profile.bars import Timeline
 
 STAGES = {
@@ -29,7 +29,7 @@ DIGITS = 10
 """Significant digits of places in time: what is seen after zooming in."""
 
 
-def section(found: Timeline) -> Section:
+def section(found: Timeline) -> Part:
     """Return the section."""
     about: dict[str, Any] = {
         "name": "timeline",
@@ -38,13 +38,13 @@ def section(found: Timeline) -> Section:
         "thread built nothing: it ran the program, computed or waited.",
     }
     if found.bars.empty:
-        return Section(
+        return Part(
             **about,
             missing="Nothing was traced, lowered, compiled or loaded.",
             command="harness profile -- python PROGRAM",
         )
     tables = (_bars(found), _marks(found))
-    return Section(**about, figures=(_figure(found),), tables=tables, notes=tuple(found.notes))
+    return Part(**about, figures=(_figure(found),), tables=tables, notes=tuple(found.notes))
 
 
 def _figure(found: Timeline) -> Figure:

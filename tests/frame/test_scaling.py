@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import harness
 from harness.errors import UsageError
-from tests.analysis.cases import HOSTILE, case, frame
+from tests.frame.cases import HOSTILE, case, frame
 
 
 def swept(law, sizes=(10, 20, 40, 80), stage="execute", scatter=0.0, n=6, **fields):

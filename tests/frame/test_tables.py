@@ -3,7 +3,7 @@ import pytest
 from harness.frame.load import frame_of
 from harness.frame.tables import seconds_text, stage_table
 from harness.records.schema import StageSamples
-from tests.analysis.trees import failed, record
+from tests.frame.trees import failed, record
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from harness.frame.against_tables import axis_columns, row_text, rows_of
-from harness.frame.figures import GREEN, GREY, ORANGE, SKY, VERMILLION
 from harness.records.comparison import BACKENDS
+from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ def chart(frame: pd.DataFrame) -> Any:
     ceilings of the sweep.
 
     Raises:
-        ImportError: the extra `figures` is not installed; see :func:`harness.frame.figures.check`.
+        ImportError: the extra `figures` is not installed; see :func:`harness.report.charts.check`.
     """
     import altair as alt
 

@@ -9,7 +9,7 @@ import harness
 from harness.errors import UsageError
 from harness.frame.phases import PHASES
 from harness.records.schema import to_raw
-from tests.analysis.cases import HOSTILE, case, frame
+from tests.frame.cases import HOSTILE, case, frame
 
 ONCE = {"import": 0.3, "backend": 0.1, "first_lower": 0.02, "first_compile": 0.03, "ready": 0.5}
 BUILT = {"trace": 0.01, "lower": 0.02, "compile": 0.2}

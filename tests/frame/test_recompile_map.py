@@ -4,7 +4,7 @@ import pytest
 
 import harness
 from harness.errors import UsageError
-from tests.analysis.cases import HOSTILE, case, frame
+from tests.frame.cases import HOSTILE, case, frame
 
 
 def built(fingerprint, seconds=0.2, **fields):

@@ -12,7 +12,7 @@ import harness
 from harness.errors import HarnessWarning
 from harness.frame.record_view import read_records
 from harness.records.schema import Problems, encode, read_file
-from tests.analysis.trees import failed, record
+from tests.frame.trees import failed, record
 
 WRITTEN = [
     record(0, {"trace": [1.0, 2.0, 3.0], "execute": [5.0]}, axes={"größe": 1, "name": "ä\n\u2028"}),

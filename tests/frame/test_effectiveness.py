@@ -9,7 +9,7 @@ import harness
 from harness.errors import UsageError
 from harness.frame.load import frame_of
 from harness.records.schema import digest, to_raw
-from tests.analysis.trees import record
+from tests.frame.trees import record
 
 COLD = {"compile": [80e6], "first_call": [100e6]}
 WARM = {"load": [4e6], "first_call": [25e6]}

@@ -11,8 +11,8 @@ from harness.frame.load import frame_of
 from harness.frame.program_facts import COLUMNS
 from harness.frame.tables import count_text, fact_table, stage_table
 from harness.program.facts import TOTALS, Facts
-from tests.analysis.comparisons import numpy, xla
-from tests.analysis.trees import record, write, write_asv
+from tests.frame.comparisons import numpy, xla
+from tests.frame.trees import record, write, write_asv
 
 FACTS = Facts(
     launches=3, flops=2.0, temporary_bytes=0, fusion_kinds={"loop": 2, "custom": 1}, loop_trips=[8]

@@ -6,8 +6,8 @@ import harness
 from harness.errors import UsageError
 from harness.frame.against import NUMBERS
 from harness.program.facts import Facts
-from tests.analysis.comparisons import MB, ceilings, numpy, side, xla
-from tests.analysis.trees import failed, write
+from tests.frame.comparisons import MB, ceilings, numpy, side, xla
+from tests.frame.trees import failed, write
 
 FAST = [20e3, 20.4e3, 19.8e3, 20.2e3]
 SLOW = [60e3, 61e3, 59e3, 60.5e3]

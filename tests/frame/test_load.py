@@ -13,7 +13,7 @@ from harness.frame.frame import COLUMNS
 from harness.frame.load import frame_of
 from harness.records.schema import SCHEMA, Problems, StageSamples, encode
 from harness.records.store import Store
-from tests.analysis.trees import COMMIT, failed, record, write, write_asv
+from tests.frame.trees import COMMIT, failed, record, write, write_asv
 
 
 def row(frame, stage="trace"):

@@ -7,7 +7,7 @@ from typing import Any
 from harness.program.facts import Facts
 from harness.records.comparison import Comparison
 from harness.records.schema import Record, StageSamples, digest
-from tests.analysis.trees import record
+from tests.frame.trees import record
 
 MB = 10**6
 XLA_STAGES = {"trace": 4e6, "lower": 6e6, "compile": 90e6, "load": 10e6}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.figures import GREEN, GREY, SKY, VERMILLION
 from harness.frame.frame import axis_columns
+from harness.report.charts import GREEN, GREY, SKY, VERMILLION
 from harness.verdicts.history.change_points import ENVIRONMENT, FASTER, INCOMPARABLE, SLOWER
 from harness.verdicts.history.points import SERIES
 from harness.verdicts.history.texts import case_of, ratio_text, when_of
@@ -32,7 +32,7 @@ def chart(points: pd.DataFrame, found: pd.DataFrame) -> tuple[Any, int]:
         found: of :func:`harness.history` of the same frame.
 
     Raises:
-        ImportError: the extra `figures` is not installed; see :func:`harness.frame.figures.check`.
+        ImportError: the extra `figures` is not installed; see :func:`harness.report.charts.check`.
     """
     import altair as alt
 

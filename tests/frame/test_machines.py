@@ -18,7 +18,7 @@ from harness.records.schema import Problems, encode, to_raw
 from harness.scaffold.files import MERGED
 from harness.verdicts import compare_arms
 from harness.verdicts.history import history, series
-from tests.analysis.trees import ENV, record, write, write_asv
+from tests.frame.trees import ENV, record, write, write_asv
 from tests.history.trees import nights
 
 HOST = {"cpu": "Small", "cores": 2, "ram_bytes": 8 * 2**30}

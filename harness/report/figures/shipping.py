@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache.experiments.shipping import Report, median_step_s
-from harness.frame.figures import GREEN, GREY, ORANGE, SKY, VERMILLION, save
+from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION, save
 
 PHASES = {
     "process": ("process", "import", "backend"),

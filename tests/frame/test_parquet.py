@@ -16,7 +16,7 @@ from harness.frame.parquet_layout import MARK
 from harness.frame.parquet_write import GROUP_ROWS
 from harness.frame.where import LISTS
 from harness.records.schema import to_raw
-from tests.analysis import trees
+from tests.frame import trees
 
 BY = ["machine", "night", "effort", "workload", "stage"]
 

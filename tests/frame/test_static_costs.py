@@ -5,7 +5,7 @@ import pytest
 import harness
 from harness.declare.workload import Workload, spec
 from harness.errors import HarnessWarning, UsageError
-from tests.analysis.cases import HOSTILE, case, frame
+from tests.frame.cases import HOSTILE, case, frame
 
 
 def built(seconds=0.2, **fields):

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.frame.load import frame_of
 from harness.records.schema import digest
-from tests.analysis.trees import record
+from tests.frame.trees import record
 
 _TELLING = ("workload", "axes", "target", "transform", "precision", "scenario", "env", "night")
 

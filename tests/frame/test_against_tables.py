@@ -8,8 +8,8 @@ import pytest
 
 import harness
 from harness.frame.against_tables import notes, tables, to_json, to_markdown
-from tests.analysis.comparisons import ceilings, numpy, side, xla
-from tests.analysis.trees import record, write
+from tests.frame.comparisons import ceilings, numpy, side, xla
+from tests.frame.trees import record, write
 
 FAST = [20e3, 20.4e3, 19.8e3, 20.2e3]
 SLOW = [60e3, 61e3, 59e3, 60.5e3]
@@ -146,7 +146,7 @@ def test_ratios_and_roofline_are_drawn(results, tmp_path):
 
 def test_rows_without_facts_are_drawn_without_a_roofline(tmp_path):
     pytest.importorskip("vl_convert")
-    from harness.frame.against_figure import chart
+    from harness.report.figures.against import chart
 
     records = [*xla(FAST, facts=None), *numpy(SLOW)]
     drawn = chart(harness.against_baseline(records)).to_dict()

@@ -6,7 +6,7 @@ import pytest
 
 import harness
 from harness.errors import HarnessWarning
-from tests.analysis.trees import COMMIT, ENV, write_asv
+from tests.frame.trees import COMMIT, ENV, write_asv
 
 NAN, INF = math.nan, math.inf
 

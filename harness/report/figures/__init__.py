@@ -1,0 +1,1 @@
+"""Figures that commands draw into a file, one subject each."""
