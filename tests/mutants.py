@@ -1,0 +1,256 @@
+"""Break the core on purpose, one small change at a time, and name what no test notices.
+
+`python -m tests.mutants --count 200` copies the repository, changes one place of one module (a
+comparison, a sign, a constant, a condition, a statement that is lost), and runs the tests that
+import the module, then the others of its room. A mutant that they let pass is printed as a
+difference. The seed makes the choice repeatable; what is done is kept in a file, so that a run that
+was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).parents[1]
+
+CORE = (
+    *("declare", "records", "stages", "engine", "frame", "verdicts"),
+    *("program", "cache", "profiles/causes"),
+)
+"""Rooms whose mistakes would be numbers or verdicts that are silently wrong."""
+
+COPIED = ("harness", "tests", "benchmarks", "docs", "pyproject.toml", "README.md", "asv.conf.json")
+
+COMPARISONS = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+SIGNS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one line or statement."""
+
+    file: str
+    line: int
+    what: str
+    before: str
+    after: str
+    start: tuple[int, int]
+    end: tuple[int, int]
+
+
+def replaced(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield what `node` can become: the kind of change, and the new source."""
+    match node:
+        case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
+            other = ast.Compare(node.left, [COMPARISONS[type(op)]()], node.comparators)
+            yield "comparison", ast.unparse(other)
+        case ast.BinOp(op=op) if type(op) in SIGNS and not _is_text(node):
+            yield "sign", ast.unparse(ast.BinOp(node.left, SIGNS[type(op)](), node.right))
+        case ast.UnaryOp(op=ast.Not()):
+            yield "condition", ast.unparse(node.operand)
+        case ast.BoolOp(op=op):
+            other_op = ast.Or() if isinstance(op, ast.And) else ast.And()
+            yield "condition", f"({ast.unparse(ast.BoolOp(other_op, node.values))})"
+        case ast.Constant(value=bool() as value):
+            yield "constant", str(not value)
+        case ast.Constant(value=int() | float() as value):
+            yield "constant", repr(value + 1)
+        case ast.Expr(value=ast.Call()) | ast.AugAssign():
+            yield "lost statement", "pass"
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
+            yield "lost statement", "pass"
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            yield "lost value", "return None"
+
+
+def _is_text(node: ast.BinOp) -> bool:
+    sides = (node.left, node.right)
+    texts = (ast.JoinedStr, ast.List, ast.Tuple)
+    return any(
+        isinstance(s, texts) or (isinstance(s, ast.Constant) and isinstance(s.value, str))
+        for s in sides
+    )
+
+
+def changeable(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a module that run: no annotation, no docstring, nothing for types."""
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "type_params", "decorator_list"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST):
+                continue
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            if isinstance(child, ast.Raise | ast.Import | ast.ImportFrom):
+                continue
+            yield child
+            yield from changeable(child)
+
+
+def mutants(file: Path) -> list[Mutant]:
+    """Return every mutant of a file."""
+    text = file.read_text()
+    found = []
+    for node in changeable(ast.parse(text)):
+        for what, after in replaced(node):
+            before = ast.get_source_segment(text, node) or ""
+            start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+            name = str(file.relative_to(ROOT))
+            found.append(Mutant(name, node.lineno, what, before, after, start, end))
+    return found
+
+
+def chosen(count: int, seed: int, rooms: tuple[str, ...]) -> list[Mutant]:
+    """Return `count` mutants: modules in turn, so that a long one does not have them all."""
+    pick = random.Random(seed)
+    files = sorted(f for room in rooms for f in (ROOT / "harness" / room).rglob("*.py"))
+    left = {file: pick.sample(found, len(found)) for file in files if (found := mutants(file))}
+    taken: list[Mutant] = []
+    while left and len(taken) < count:
+        for file in pick.sample(sorted(left), len(left)):
+            taken.append(left[file].pop())
+            if not left[file]:
+                del left[file]
+    return taken[:count]
+
+
+def applied(mutant: Mutant, text: str) -> str:
+    """Return the source with the change made."""
+    lines = text.splitlines(keepends=True)
+    (first, left), (last, right) = mutant.start, mutant.end
+    head = lines[first - 1].encode()[:left].decode()
+    tail = lines[last - 1].encode()[right:].decode()
+    after = mutant.after if mutant.what.startswith("lost") else f"({mutant.after})"
+    return "".join([*lines[: first - 1], head, after, tail, *lines[last:]])
+
+
+def tests_of(mutant: Mutant) -> list[list[str]]:
+    """Return the tests to run, in rounds: those that name the module, then those of its room."""
+    parts = Path(mutant.file).with_suffix("").parts
+    dotted, room = ".".join(parts), parts[1]
+    folder = ROOT / "tests" / room
+    parent, _, leaf = dotted.rpartition(".")
+    named = re.compile(rf"\b{re.escape(dotted)}\b|from {re.escape(parent)} import [^\n]*\b{leaf}\b")
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    direct = [f for f in files if named.search(f.read_text())]
+    others = [f for f in sorted(folder.rglob("test_*.py")) if f not in direct]
+    return [[str(f.relative_to(ROOT)) for f in some] for some in (direct, others) if some]
+
+
+def notices(mutant: Mutant, copy: Path, timeout_s: float) -> str:
+    """Return what notices a mutant in a copy of the repository, "" where nothing does."""
+    file = copy / mutant.file
+    whole = file.read_text()
+    file.write_text(applied(mutant, whole))
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        for tests in tests_of(mutant):
+            command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-m", "not replay", *tests]
+            try:
+                done = subprocess.run(
+                    [*command, "-p", "no:cacheprovider", "--timeout", str(timeout_s)],
+                    cwd=copy,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=4 * timeout_s,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return "timeout"
+            if done.returncode:
+                failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+                return failed[0] if failed else f"exit code {done.returncode}"
+        return ""
+    finally:
+        file.write_text(whole)
+
+
+def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dict[str, str]:
+    """Run the tests on each mutant; return what noticed each, by its key."""
+    known = {}
+    if kept.exists():
+        known = dict(json.loads(line) for line in kept.read_text().splitlines())
+    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for number in range(jobs):
+            copy = Path(scratch, str(number))
+            copy.mkdir()
+            for name in COPIED:
+                source = ROOT / name
+                copier = shutil.copytree if source.is_dir() else shutil.copy2
+                copier(source, copy / name)
+            subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
+            copies.put(copy)
+
+        def one(mutant: Mutant) -> tuple[str, str]:
+            key = json.dumps(asdict(mutant))
+            if key not in known:
+                copy = copies.get()
+                try:
+                    known[key] = notices(mutant, copy, timeout_s)
+                finally:
+                    copies.put(copy)
+                with kept.open("a") as handle:
+                    handle.write(json.dumps([key, known[key]]) + "\n")
+                mark = known[key] or "NOTHING NOTICES IT"
+                print(f"{mutant.file}:{mutant.line} {mutant.what}: {mark}", flush=True)
+            return key, known[key]
+
+        with ThreadPoolExecutor(jobs) as pool:
+            return dict(pool.map(one, todo))
+
+
+def main() -> int:
+    """Run the campaign; the exit code is 1 where less is noticed than was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rooms", nargs="*", default=CORE, help="folders of harness/")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=300, help="seconds for one test")
+    parser.add_argument("--least", type=float, default=0.95, help="the share to be noticed")
+    parser.add_argument("--kept", type=Path, default=Path("mutants.jsonl"), help="what is done")
+    parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
+    given = parser.parse_args()
+    todo = chosen(given.count, given.seed, tuple(given.rooms))
+    if given.list:
+        for mutant in todo:
+            print(f"{mutant.file}:{mutant.line} {mutant.what}: {mutant.before} -> {mutant.after}")
+        return 0
+    results = campaign(todo, given.kept, given.jobs, given.timeout)
+    passed = [Mutant(**json.loads(key)) for key, by in results.items() if not by]
+    print(f"\nnoticed: {len(results) - len(passed)} of {len(results)}")
+    for mutant in sorted(passed, key=lambda one: (one.file, one.line)):
+        print(f"\n{mutant.file}:{mutant.line} {mutant.what}\n- {mutant.before}\n+ {mutant.after}")
+    return len(passed) > (1 - given.least) * len(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
