@@ -1,17 +1,18 @@
 """One isolated process that measures many cases of one workload and streams records.
 
-Started by `process` as `python -m harness.engine.worker CHANNEL BOARD`, two open files: the
-unit comes on standard input, messages go to CHANNEL, and BOARD says what is being measured. It
-imports as little as it can before JAX, because the import of JAX is one of the numbers.
+Started by `process` as `python -m harness.engine.worker BOARD`, an open file that says what is
+being measured. It imports as little as it can before JAX, because the import of JAX is one of the
+numbers.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
+
+from harness.engine import channel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,11 +25,9 @@ _clock = time.perf_counter_ns
 
 def main() -> None:
     """Read a unit, measure it, and end."""
-    channel, board_fd = map(int, sys.argv[1:])
-    os.dup2(2, 1)  # what a workload prints must not be mistaken for anything of ours
-    unit_bytes = read_line()
+    unit_bytes = channel.read_job()
     stored = threading.Semaphore(0)
-    threading.Thread(target=listen, args=(stored,), daemon=True).start()
+    channel.follow_parent(stored.release)
     begin = _clock()
     import jax
 
@@ -38,7 +37,7 @@ def main() -> None:
     from harness.targets import topologies
 
     unit = protocol.decode_unit(unit_bytes)
-    send = sender(channel, stored)
+    send = sender(stored)
     topology = None
     try:
         topologies.check_variables(unit)
@@ -61,7 +60,7 @@ def main() -> None:
     workload = workload_of(unit, send)
     if workload is None:
         return
-    board = Board(board_fd)
+    board = Board(int(sys.argv[1]))
     process_ns: dict[str, float] = {"import": import_ns, "backend": backend_ns}
     try:
         measure(Session(unit, workload, send, board, process_ns, topology))
@@ -69,30 +68,12 @@ def main() -> None:
         send(protocol.Fatal(str(error)))
 
 
-def read_line() -> bytes:
-    """Read the unit; nothing follows its newline before this process has sent a record."""
-    line = b""
-    while not line.endswith(b"\n"):
-        chunk = os.read(0, 1 << 16)
-        if not chunk:
-            os._exit(1)
-        line += chunk
-    return line
-
-
-def listen(stored: threading.Semaphore) -> None:
-    """Hear that a record is stored; end when the process that asked for the work is gone."""
-    while os.read(0, 1):
-        stored.release()
-    os._exit(1)
-
-
-def sender(channel: int, stored: threading.Semaphore) -> Callable[[Message], None]:
+def sender(stored: threading.Semaphore) -> Callable[[Message], None]:
     """Return what sends a message; after a record it waits until that is stored."""
     from harness.engine import unit as protocol
 
     def send(message: Message) -> None:
-        write(channel, protocol.encode_message(message) + b"\n")
+        channel.send(protocol.encode_message(message))
         if isinstance(message, protocol.Done):
             stored.acquire()  # storing it must not go on beside what is measured next
 
@@ -114,19 +95,6 @@ def workload_of(unit: Unit, send: Callable[[Message], None]) -> type[Workload] |
     return None
 
 
-def write(channel: int, data: bytes) -> None:
-    """Write all of a message."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(channel, view) :]
-
-
-def end(code: int) -> NoReturn:
-    """End this process at once."""
-    sys.stderr.flush()
-    os._exit(code)  # backends may hang in their own exit handlers
-
-
 if __name__ == "__main__":
     main()
-    end(0)
+    channel.end()

@@ -1,17 +1,16 @@
 """One isolated process that measures one side of a comparison and streams records.
 
-Started by :mod:`harness.engine.process` as `python -m harness.sides.worker CHANNEL BOARD`; the
+Started by :mod:`harness.engine.process` as `python -m harness.sides.worker BOARD`; the
 protocol is that of `worker`. The environment is verified, and the process kept to its
 cores, before NumPy or JAX are imported: both read their variables, and count cores, when they are.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 
-from harness.engine import worker
+from harness.engine import channel, worker
 from harness.records import environment
 from harness.sides import threads as rules
 from harness.sides import variables
@@ -19,9 +18,8 @@ from harness.sides import variables
 
 def main() -> None:
     """Read a unit, measure it, and end."""
-    channel, board_fd = map(int, sys.argv[1:])
-    os.dup2(2, 1)  # what a workload prints must not be mistaken for anything of ours
-    unit_bytes = worker.read_line()
+    unit_bytes = channel.read_job()
+    board_fd = int(sys.argv[1])
 
     from harness.engine import unit as protocol
 
@@ -30,8 +28,8 @@ def main() -> None:
     labels = rules.pin(unit.threads)
     cores = environment.affinity()
     stored = threading.Semaphore(0)
-    threading.Thread(target=worker.listen, args=(stored,), daemon=True).start()
-    send = worker.sender(channel, stored)
+    channel.follow_parent(stored.release)
+    send = worker.sender(stored)
 
     from harness.engine.board import Board
     from harness.sides import sides
@@ -56,4 +54,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-    worker.end(0)
+    channel.end()

@@ -1,0 +1,237 @@
+"""Work in a fresh process: start it, feed it, hear and watch it, and end it with all it started.
+
+A child reads its job, one line, from standard input and answers with lines on a channel of its own;
+:mod:`harness.engine.channel` is its end of that. What it prints is kept for the error if it fails.
+
+    with Child([sys.executable, "-m", "harness.some.child"], variables) as child:
+        child.send(job)
+        for line in child.lines(watch):
+            ...
+
+A command that knows of no channel is run the same way; it sends no lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from harness.engine.channel import CHANNEL, SPAWNED
+from harness.errors import HarnessError
+
+POLL_S = 0.25
+"""How often a child is looked at. A look costs a tenth of a millisecond; more often would disturb
+what is measured."""
+
+OUTPUT_LINES = 20
+"""So many of the last lines that a child printed are kept."""
+
+_OUTPUT_BYTES = 64 * 2**10
+
+
+class ChildError(HarnessError):
+    """A child ended without an answer; the text says how, with its last words."""
+
+    exit_code = 3
+
+
+class ChildTimeout(ChildError):
+    """A child had not answered in time and was stopped."""
+
+
+class Child:
+    """A process that leads a session of its own; at the end of `with` all of that is gone."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        variables: Mapping[str, str] | None = None,
+        *,
+        cwd: Path | None = None,
+        fds: Sequence[int] = (),
+        log: IO[bytes] | None = None,
+        patience_s: float = 0.0,
+    ) -> None:
+        """Start `command`.
+
+        Args:
+            command: the program and its arguments.
+            variables: its whole environment; None means the caller's.
+            cwd: the folder it runs in; None means the caller's.
+            fds: open files that it inherits under their numbers.
+            log: takes what it prints; without one, the last lines are kept in `output`.
+            patience_s: how many seconds it has to end after SIGINT before it is killed.
+
+        Raises:
+            OSError: there is no such program or folder.
+        """
+        self.name = _name(command)
+        self.patience_s = patience_s
+        self.code: int | None = None
+        """Its exit code, -N where signal N killed it; None while it runs."""
+        self._printed = b""
+        self._readable, writable = os.pipe()
+        self.spawned_ns = time.monotonic_ns()
+        own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns)}
+        try:
+            self._process = subprocess.Popen(
+                list(command),
+                cwd=cwd,
+                env={**(os.environ if variables is None else variables), **own},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE if log is None else log,
+                stderr=subprocess.STDOUT,
+                pass_fds=(writable, *fds),
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(self._readable)
+            raise
+        finally:
+            os.close(writable)
+
+    @property
+    def pid(self) -> int:
+        """The process's number, which is that of its session as well."""
+        return self._process.pid
+
+    @property
+    def output(self) -> list[str]:
+        """The last lines that it printed, empty ones left out."""
+        lines = self._printed.decode(errors="replace").splitlines()
+        return [line for line in lines if line.strip()][-OUTPUT_LINES:]
+
+    @property
+    def how(self) -> str:
+        """How it ended: `killed by SIGKILL`, or `exit code 3`."""
+        code = self.code or 0
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def send(self, line: bytes) -> None:
+        """Send a line, which has no newline yet; the first is its job."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died: its end and its output say why
+            self._process.stdin.write(line + b"\n")
+            self._process.stdin.flush()
+
+    def lines(self, watch: Callable[[], None] = lambda: None) -> Iterator[bytes]:
+        """Yield what it sends, line by line, until it has ended.
+
+        `watch` is called every quarter of a second; what it raises ends the child.
+        """
+        looked = time.monotonic()
+        pending = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._readable, selectors.EVENT_READ)
+            if self._process.stdout is not None:
+                selector.register(self._process.stdout.fileno(), selectors.EVENT_READ)
+            while selector.get_map():
+                for key, _ in selector.select(POLL_S):
+                    data = os.read(key.fd, 1 << 20)
+                    if not data:
+                        selector.unregister(key.fileobj)
+                    elif key.fd != self._readable:
+                        self._printed = (self._printed + data)[-_OUTPUT_BYTES:]
+                    else:
+                        *lines, pending = (pending + data).split(b"\n")
+                        yield from lines
+                if time.monotonic() - looked >= POLL_S:
+                    looked = time.monotonic()
+                    watch()
+                if self._process.poll() is not None and not selector.select(0):
+                    break  # a grandchild may hold the pipes open for ever
+        self.code = self._wait(watch)
+
+    def _wait(self, watch: Callable[[], None]) -> int:
+        """Return the exit code of a child that may have closed its files before it ended."""
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self._process.wait(POLL_S)
+            watch()
+
+    def wait(self, watch: Callable[[], None] = lambda: None) -> int:
+        """Return its exit code, -N where signal N killed it, once it has ended."""
+        for _ in self.lines(watch):
+            pass
+        assert self.code is not None
+        return self.code
+
+    def answer(self, timeout_s: float) -> Any:
+        """Return the line of JSON that it sends last.
+
+        Raises:
+            ChildTimeout: it had not ended after `timeout_s` seconds.
+            ChildError: it did not end well, or sent nothing.
+        """
+        deadline = time.monotonic() + timeout_s
+
+        def watch() -> None:
+            if time.monotonic() > deadline:
+                raise ChildTimeout(
+                    f"{self.name} had not finished after {timeout_s:g} s and was stopped. "
+                    "`timeout_s` of the workload is how long it may take."
+                )
+
+        answer = b""
+        for line in self.lines(watch):
+            answer = line
+        if self.code == 0 and answer:
+            return json.loads(answer)
+        said = " | ".join(self.output[-5:]) or "it said nothing"
+        raise ChildError(f"{self.name} ended with {self.how} and no answer: {said}")
+
+    def end(self) -> None:
+        """End it and all that it started; return when it is gone."""
+        if self.patience_s and self._process.poll() is None:
+            self._signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(self.patience_s)
+        self._signal(signal.SIGKILL)
+        self.code = self._process.wait()
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.end()
+        os.close(self._readable)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):  # the reader is gone with what was buffered
+                    stream.close()
+
+
+def _name(command: Sequence[str]) -> str:
+    """Return what an error calls a command: the module that Python runs, else the program."""
+    module = command.index("-m") + 1 if "-m" in command else 0
+    return Path(command[module]).name
+
+
+def ask(module: str, job: Any, variables: Mapping[str, str] | None, timeout_s: float) -> Any:
+    """Run a module of ours on `job`, and return its answer; both are plain data.
+
+    Raises:
+        ChildError: it did not answer, or not in time.
+    """
+    with Child([sys.executable, "-m", module], variables) as child:
+        child.send(json.dumps(job).encode())
+        return child.answer(timeout_s)

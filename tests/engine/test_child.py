@@ -1,0 +1,168 @@
+"""The one child runner: start, feed, hear, watch, time out, end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from harness.engine.child import Child, ChildError, ChildTimeout
+
+SERVE = "from harness.engine import channel; channel.serve(lambda job: {body})"
+
+
+def python(script, *arguments):
+    return [sys.executable, "-c", script, *arguments]
+
+
+def asked(body, job=None, timeout_s=60.0, before="", **options):
+    script = f"{before}\n{SERVE.format(body=body)}"
+    with Child(python(script), **options) as child:
+        child.send(json.dumps(job).encode())
+        return child.answer(timeout_s)
+
+
+def wait_for(condition, limit_s=20.0):
+    deadline = time.monotonic() + limit_s
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+def test_a_job_goes_in_and_an_answer_comes_out():
+    assert asked("[job, 2]", {"one": 1}) == [{"one": 1}, 2]
+
+
+def test_what_a_child_prints_is_no_part_of_its_answer():
+    assert asked("7", before="print('[1, 2]')") == 7
+
+
+def test_lines_come_while_the_child_works_and_it_waits_for_what_is_sent():
+    script = """
+from harness.engine import channel
+heard = channel.read_job()
+channel.send(heard.strip())
+channel.send(channel.read_job().strip())
+"""
+    with Child(python(script)) as child:
+        child.send(b"first")
+        lines = child.lines()
+        assert next(lines) == b"first"
+        child.send(b"second")
+        assert list(lines) == [b"second"]
+        assert child.code == 0
+
+
+def test_a_child_that_fails_is_an_error_with_its_last_words():
+    said = r"python.* ended with exit code 1 and no answer: .*ZeroDivisionError: division by zero"
+    with pytest.raises(ChildError, match=said):
+        asked("1 / 0")
+
+
+def test_a_module_is_named_in_the_error():
+    with (
+        Child([sys.executable, "-m", "no_such_module"]) as child,
+        pytest.raises(ChildError, match=r"^no_such_module ended with exit code 1"),
+    ):
+        child.answer(60.0)
+
+
+def test_a_child_that_was_killed_says_by_which_signal():
+    with pytest.raises(ChildError, match="ended with killed by SIGKILL and no answer: it said no"):
+        asked("__import__('os').kill(__import__('os').getpid(), 9)")
+
+
+def test_a_child_that_takes_too_long_is_stopped():
+    begin = time.monotonic()
+    with pytest.raises(ChildTimeout, match=r"had not finished after 0.5 s and was stopped"):
+        asked("__import__('time').sleep(60)", timeout_s=0.5)
+    assert time.monotonic() - begin < 20
+
+
+def test_what_watch_raises_ends_the_child():
+    def watch():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Child(python("import time; time.sleep(60)")) as child:
+        child.wait(watch)
+    assert child.code == -signal.SIGKILL
+    assert not psutil.pid_exists(child.pid)
+
+
+def test_what_a_child_started_ends_with_it():
+    script = """
+import subprocess, sys, time
+from harness.engine import channel
+slept = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+channel.send(str(slept.pid).encode())
+time.sleep(60)
+"""
+    with Child(python(script)) as child:
+        started = psutil.Process(int(next(child.lines())))
+    assert wait_for(lambda: not started.is_running() or started.status() == "zombie")
+
+
+def test_a_grandchild_that_holds_the_output_open_holds_nobody_up():
+    script = "import subprocess; subprocess.Popen(['sleep', '60'])"
+    begin = time.monotonic()
+    with Child(python(script)) as child:
+        assert child.wait() == 0
+    assert time.monotonic() - begin < 30
+
+
+def test_a_child_ends_with_its_parent(tmp_path):
+    job = "import sys, time; open(sys.argv[1], 'w').write(str(__import__('os').getpid()))"
+    served = SERVE.format(body="[exec(job), __import__('time').sleep(60)]")
+    file = tmp_path / "pid"
+    parent = f"""
+import json, sys, time
+from harness.engine.child import Child
+child = Child([sys.executable, "-c", {served!r}, {str(file)!r}])
+child.send(json.dumps({job!r}).encode())
+time.sleep(60)
+"""
+    with subprocess.Popen(python(parent)) as running:
+        assert wait_for(lambda: file.exists() and file.read_text())
+        child = psutil.Process(int(file.read_text()))
+        running.kill()
+    assert wait_for(lambda: not child.is_running() or child.status() == "zombie")
+
+
+def test_a_patient_end_lets_a_child_end_itself(tmp_path):
+    script = """
+import sys, time
+from harness.engine import channel
+try:
+    channel.send(b"ready")
+    time.sleep(60)
+except KeyboardInterrupt:
+    open(sys.argv[1], "w").write("ended")
+"""
+    file = tmp_path / "said"
+    with Child(python(script, str(file)), patience_s=20.0) as child:
+        assert next(child.lines()) == b"ready"
+    assert file.read_text() == "ended"
+
+
+def test_a_log_takes_what_is_printed(tmp_path):
+    with (tmp_path / "log").open("wb") as log, Child(python("print('said')"), log=log) as child:
+        assert child.wait() == 0
+    assert (tmp_path / "log").read_text() == "said\n"
+
+
+def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing_open():
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    with pytest.raises(FileNotFoundError):
+        Child(["no-such-program"])
+    after = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    assert len(after) == len(before)
+
+
+def test_a_child_knows_when_it_was_started():
+    with Child(python(SERVE.format(body="channel.spawned_ns()"))) as child:
+        child.send(b"null")
+        assert child.answer(60.0) == child.spawned_ns
