@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.declare.selection import case_filter, with_axes
+from harness.declare.discovery import case_filter, with_axes
 from harness.declare.workload import Workload, enumerate_cases, spec
 from harness.errors import UsageError
 

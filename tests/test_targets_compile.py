@@ -256,7 +256,7 @@ def test_the_key_changes_with_the_description(tmp_path):
 
 def test_a_lacking_compiler_skips_with_its_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "harness.targets.compile_only.installed", lambda name: "1" if name == "jaxlib" else ""
+        "harness.targets.described_gpu.installed", lambda name: "1" if name == "jaxlib" else ""
     )
     plan = planned(tmp_path, "gpu:h200")
     assert plan.shares == []
@@ -298,17 +298,26 @@ def a_unit(target="cpu", **changes):
     return Unit(**{**given, **changes})
 
 
+def checked_process(name="cpu"):
+    target = targets.find(name)
+    topologies.check_process(target.name, target.platforms, target.environment)
+
+
+def checked_device(name="cpu"):
+    topologies.check_device(name, targets.find(name).description)
+
+
 def test_a_process_with_another_targets_variables_is_refused(monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "cuda,cpu")
     with pytest.raises(topologies.Unusable, match="JAX_PLATFORMS is 'cuda,cpu', not 'cpu'"):
-        topologies.check_variables(a_unit())
+        checked_process()
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-    topologies.check_variables(a_unit())
+    checked_process()
     monkeypatch.delenv("TPU_SKIP_MDS_QUERY", raising=False)
     with pytest.raises(
         topologies.Unusable, match=r"tpu:v5e: .*TPU_SKIP_MDS_QUERY is None, not '1'"
     ):
-        topologies.check_variables(a_unit("tpu:v5e"))
+        checked_process("tpu:v5e")
 
 
 def test_a_process_whose_jax_was_told_otherwise_is_refused(monkeypatch):
@@ -319,17 +328,17 @@ def test_a_process_whose_jax_was_told_otherwise_is_refused(monkeypatch):
     jax.config.update("jax_platforms", "tpu")
     try:
         with pytest.raises(topologies.Unusable, match="JAX has jax_platforms = 'tpu'"):
-            topologies.check_variables(a_unit())
+            checked_process()
     finally:
         jax.config.update("jax_platforms", was)
 
 
 def test_a_process_that_fell_back_to_the_cpu_is_refused():
-    topologies.check_device(a_unit())
-    topologies.check_device(a_unit("gpu:h200"))
+    checked_device()
+    checked_device("gpu:h200")
     said = "gpu was asked for, and JAX's first device is 'cpu' of the platform 'cpu'"
     with pytest.raises(topologies.Unusable, match=said):
-        topologies.check_device(a_unit("gpu"))
+        checked_device("gpu")
 
 
 def test_what_changes_the_environment_of_the_process_is_noticed(tmp_path, monkeypatch):

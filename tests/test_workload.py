@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import harness
+import harness.records.schema
+import harness.stages.scenarios.registry
 from harness.declare.check import RESERVED_AXES, check
 from harness.declare.source import METHOD_VERSION, source_of, version_of
 from harness.declare.workload import (

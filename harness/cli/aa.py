@@ -75,7 +75,7 @@ def aa(
     """Measure error rates; :data:`HELP` is what the command says of itself."""
     from harness import targets
     from harness.cli.progress import progress
-    from harness.declare import selection
+    from harness.declare import discovery
     from harness.engine import sweeping
     from harness.stages import sampling
     from harness.verdicts.aa import arms, effects, summing
@@ -85,11 +85,11 @@ def aa(
         targets.find(place)
     injections = effects.injections(effect or [], level.name) if power or effect else []
     discovered = running.discover(benchmarks, select or [])
-    workloads = selection.with_axes(discovered.workloads, case or [])
+    workloads = discovery.with_axes(discovered.workloads, case or [])
     asked = sweeping.Options(
         level,
         targets=tuple(target) if target else None,
-        keep=selection.case_filter(case or []),
+        keep=discovery.case_filter(case or []),
         seed=seed,
     )
     context = sweeping.local_context(results, benchmarks, machine)

@@ -113,7 +113,7 @@ def run(
     from harness import targets
     from harness.cli import terminal
     from harness.cli.progress import progress
-    from harness.declare import selection
+    from harness.declare import discovery
     from harness.engine import sweeping
     from harness.records import environment
     from harness.stages import sampling
@@ -124,11 +124,11 @@ def run(
     for name in target or ():
         targets.find(name)
     chosen = discover(benchmarks, select or [])
-    workloads = selection.with_axes(chosen.workloads, case or [])
+    workloads = discovery.with_axes(chosen.workloads, case or [])
     asked = sweeping.Options(
         level,
         targets=tuple(target) if target else None,
-        keep=selection.case_filter(case or []),
+        keep=discovery.case_filter(case or []),
         scenarios=tuple(scenarios.find(one).name for one in scenario) if scenario else None,
         with_baselines=with_baselines,
         fresh=fresh,

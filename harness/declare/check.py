@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from harness.declare.workload import (
@@ -16,21 +16,27 @@ from harness.declare.workload import (
     name_of,
     where,
 )
-from harness.program.facts import TOTALS
-from harness.sides.declared import check_hooks
-from harness.stages.scenarios.registry import SCENARIOS
 from harness.targets import TARGETS
-from harness.targets.compile_only import is_file
+from harness.targets.described_gpu import is_file
 
-RESERVED_AXES = frozenset(
+RESERVED_AXES = set(
     """
     machine commit commit_date started_at env python jax jaxlib workload version target transform
     scenario stage unit value calibrated low high n_processes samples status reason fingerprint
     effort dirty calibrated_samples entry_bytes precision backend threads comparable labels case
     self
     """.split()  # noqa: SIM905 - one name per line would say no more
-) | set(TOTALS)
-"""Names an axis cannot have, because the frame has a column of that name."""
+)
+"""Names an axis cannot have: columns of the frame. Rooms above add theirs."""
+
+known_names: dict[str, Collection[str]] = {
+    "transforms": TRANSFORMS,
+    "targets": TARGETS,
+    "precisions": PRECISIONS,
+}
+"""Attributes of a workload to the names they may hold; rooms above add those that they know."""
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def check(workload: type[Workload]) -> None:
@@ -52,36 +58,22 @@ def check(workload: type[Workload]) -> None:
         _check_axis(here, axis, values)
     for attribute in ("static", "donate", "transforms", "targets", "scenarios", "precisions"):
         _check_names(here, attribute, getattr(workload, attribute))
-    for transform in workload.transforms:
-        if transform not in TRANSFORMS:
-            raise WorkloadError(
-                f"{here}: transforms names {transform!r}; known are {', '.join(TRANSFORMS)}."
-            )
-    for target in workload.targets:
-        if is_file(target):
-            raise WorkloadError(
-                f"{here}: targets names the file {target!r}, and a path holds on one machine only. "
-                "Name 'gpu' here, and the file when it is measured: `harness run --target "
-                "gpu:FILE.pbtxt`."
-            )
-        if target not in TARGETS:
-            raise WorkloadError(
-                f"{here}: targets names {target!r}; known are {', '.join(TARGETS)}."
-            )
-    for scenario in workload.scenarios:
-        if scenario not in SCENARIOS:
-            raise WorkloadError(
-                f"{here}: scenarios names {scenario!r}; known are {', '.join(SCENARIOS)}."
-            )
-    for precision in workload.precisions:
-        if precision not in PRECISIONS:
-            raise WorkloadError(
-                f"{here}: precisions names {precision!r}; known are {', '.join(PRECISIONS)}."
-            )
+    for target in filter(is_file, workload.targets):
+        raise WorkloadError(
+            f"{here}: targets names the file {target!r}, and a path holds on one machine only. "
+            "Name 'gpu' here, and the file when it is measured: `harness run --target "
+            "gpu:FILE.pbtxt`."
+        )
+    for attribute, known in known_names.items():
+        for name in getattr(workload, attribute):
+            if name not in known:
+                raise WorkloadError(
+                    f"{here}: {attribute} names {name!r}; known are {', '.join(known)}."
+                )
     if workload.vmap_batch < 1:
         raise WorkloadError(f"{here}: vmap_batch is {workload.vmap_batch!r}; expected at least 1.")
     _check_signatures(workload, here)
-    check_hooks(workload, here)
+    _check_baselines(workload, here)
 
 
 def _check_names(here: str, attribute: str, value: object) -> None:
@@ -176,3 +168,62 @@ def _check_signatures(workload: type[Workload], here: str) -> None:
 
 def _is_required(function: Callable[..., Any], name: str) -> bool:
     return inspect.signature(function).parameters[name].default is inspect.Parameter.empty
+
+
+def _check_baselines(workload: type[Workload], here: str) -> None:
+    for hook in ("baseline", "reference"):
+        function: Any = getattr(workload, hook)
+        if function is not None:
+            _check_callable(here, hook, function)
+            _check_parameters(workload, here, hook, function)
+    for hook in ("fused_cpu", "fused_gpu"):
+        function = getattr(workload, hook)
+        if function is None:
+            continue
+        _check_callable(here, hook, function)
+        if not _binds(function, 0, {}):
+            raise WorkloadError(
+                f"{here}: {hook} takes {_named(function)}; expected a function without parameters "
+                "that imports its compiler and returns the function to call."
+            )
+        if workload.baseline is None:
+            raise WorkloadError(
+                f"{here}: {hook} is there without baseline, so nothing would be compared; declare "
+                "baseline(xp, ...) as well."
+            )
+
+
+def _check_callable(here: str, hook: str, function: object) -> None:
+    if not callable(function):
+        raise WorkloadError(f"{here}: {hook} is {function!r}; expected a static method.")
+
+
+def _check_parameters(
+    workload: type[Workload], here: str, hook: str, function: Callable[..., Any]
+) -> None:
+    wanted = inspect.signature(workload.function).parameters.values()
+    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in wanted):
+        return  # only its inputs tell how many there are
+    names = [p.name for p in wanted if p.kind in _POSITIONAL and p.name not in workload.static]
+    required = [p.name for p in wanted if p.name in names and p.default is inspect.Parameter.empty]
+    static = dict.fromkeys(workload.static)
+    if _binds(function, 1 + len(names), static) or _binds(function, 1 + len(required), static):
+        return
+    first = "xp" if hook == "baseline" else "np"
+    expected = ", ".join([first, *names, *(f"{name}=..." for name in static)])
+    raise WorkloadError(
+        f"{here}: {hook} takes {_named(function)}; expected ({expected}): the namespace, and the "
+        "parameters of function, static ones by keyword."
+    )
+
+
+def _binds(function: Callable[..., Any], count: int, keywords: dict[str, Any]) -> bool:
+    try:
+        inspect.signature(function).bind(*[None] * count, **keywords)
+    except TypeError:
+        return False
+    return True
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return str(inspect.signature(function)).partition(" ->")[0]

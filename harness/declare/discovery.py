@@ -1,16 +1,16 @@
-"""Find the workloads of a folder of benchmarks."""
+"""Find the workloads of a folder of benchmarks, and choose among them and their cases."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.declare.check import check
 from harness.declare.location import import_file
-from harness.declare.workload import Workload, WorkloadError, name_of
+from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, name_of
 from harness.errors import UsageError
 
 
@@ -107,3 +107,40 @@ def one_workload(pattern: str, benchmarks: Path) -> type[Workload]:
         names = ", ".join(name_of(w) for w in chosen)
         raise UsageError(f"{pattern!r} matches {len(chosen)} workloads; name one of {names}.")
     return chosen[0]
+
+
+def case_filter(choices: Sequence[str]) -> Callable[[Case], bool]:
+    """Return a test for cases that have one of the chosen values on every chosen axis.
+
+    `choices` are `AXIS=VALUE` as typed on a command line.
+    """
+    wanted: dict[str, set[str]] = {}
+    for choice in choices:
+        axis, equals, value = choice.partition("=")
+        if not equals or not axis:
+            raise UsageError(f"--case {choice!r}: expected AXIS=VALUE, such as size=1024.")
+        wanted.setdefault(axis.strip(), set()).add(value.strip())
+
+    def keep(case: Case) -> bool:
+        coordinates = case.coordinates
+        return all(
+            axis in coordinates and texts & {str(coordinates[axis]), repr(coordinates[axis])}
+            for axis, texts in wanted.items()
+        )
+
+    return keep
+
+
+def with_axes(workloads: Sequence[type[Workload]], choices: Sequence[str]) -> list[type[Workload]]:
+    """Return the workloads that have a case left; raise with what there is if none has."""
+    keep = case_filter(choices)
+    left = [workload for workload in workloads if any(map(keep, enumerate_cases(workload)))]
+    if left:
+        return left
+    values: dict[str, set[str]] = {}
+    for workload in workloads:
+        for case in enumerate_cases(workload):
+            for axis, value in case.coordinates.items():
+                values.setdefault(axis, set()).add(str(value))
+    known = "; ".join(f"{axis}: {', '.join(sorted(found))}" for axis, found in values.items())
+    raise UsageError(f"No case has {' and '.join(choices)}. The axes and their values: {known}.")

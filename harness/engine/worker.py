@@ -40,13 +40,13 @@ def main() -> None:
     send = sender(stored)
     topology = None
     try:
-        topologies.check_variables(unit)
+        topologies.check_process(unit.target, unit.platforms, unit.environment)
         begin = _clock()
         jax.devices()
         if unit.description:
             topology = topologies.describe(unit.target, unit.description)
         backend_ns = _clock() - begin
-        topologies.check_device(unit)
+        topologies.check_device(unit.target, unit.description)
     except RuntimeError as error:
         send(protocol.Fatal(f"JAX found no {unit.target} device: {error}"))
         return

@@ -18,6 +18,7 @@ from harness import __version__, targets
 from harness.declare.location import Source
 from harness.fleet import gpus, installed, sources, spool
 from harness.records import environment
+from harness.targets.host import host
 
 IMPORT_S = 100.0
 """How long a worker's Python may take to import the workloads."""
@@ -50,7 +51,7 @@ class Place(msgspec.Struct, frozen=True):
     harness: str
     versions: dict[str, str]
     hardware: dict[str, Any]
-    """See :func:`harness.records.environment.host`."""
+    """See :func:`harness.targets.host.host`."""
     accelerators: str
     """The kinds of GPU that the worker may use, as their driver names them; empty without any."""
     gpus: list[str]
@@ -124,7 +125,7 @@ def describe(
         identity=environment.identity(),
         harness=__version__,
         versions=versions,
-        hardware=environment.host(),
+        hardware=host(),
         accelerators="; ".join(sorted({gpu.kind for gpu in mine})),
         gpus=[gpu.id for gpu in mine],
         lacking={name: target.lacking() or "" for name, target in targets.TARGETS.items()},

@@ -47,11 +47,11 @@ def _answer(wanted: Job, send: Any) -> Message:
 
     unit, topology = wanted.unit, None
     try:
-        topologies.check_variables(unit)
+        topologies.check_process(unit.target, unit.platforms, unit.environment)
         jax.devices()
         if unit.description:
             topology = topologies.describe(unit.target, unit.description)
-        topologies.check_device(unit)
+        topologies.check_device(unit.target, unit.description)
     except RuntimeError as error:
         return Failed(f"JAX found no {unit.target} device: {error}", no_device=True)
     except topologies.Unusable as error:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 
 from harness import targets
-from harness.declare import selection
+from harness.declare import discovery
 from harness.declare.workload import (
     TRANSFORMS,
     Case,
@@ -49,7 +49,7 @@ def one_case(
         UsageError: none is left or several are, which the text lists with how to choose; or the
             workload skips the one that is left.
     """
-    keep = selection.case_filter(choices)
+    keep = discovery.case_filter(choices)
     typed: dict[str, list[str]] = {"transform": [], "target": []}
     own: list[str] = []
     for choice in choices:
@@ -64,7 +64,7 @@ def one_case(
     left = [case for case in _cases(workload, wanted, places) if keep(case)]
     if not left:
         if own:
-            selection.with_axes([workload], own)  # raises with what there is, if they are at fault
+            discovery.with_axes([workload], own)  # raises with what there is, if they are at fault
         raise UsageError(
             f"{name_of(workload)} has no case with {' and '.join(choices)} among those with "
             f"transform {', '.join(wanted)} and target {', '.join(places)}."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.declare import selection
+from harness.declare import discovery
 from harness.declare.workload import Case
 from harness.errors import HarnessError, UsageError
 from harness.program import kept
@@ -55,7 +55,7 @@ def pairs(
         repository: a folder in the repository that knows the commits by name.
         commits: revisions, or beginnings of hashes as they stand in the records.
         pattern: a regular expression for the name of the workload, or its very name.
-        choices: `AXIS=VALUE` texts; see :func:`harness.declare.selection.case_filter`.
+        choices: `AXIS=VALUE` texts; see :func:`harness.declare.discovery.case_filter`.
         problems: takes what could not be read.
 
     Raises:
@@ -66,7 +66,7 @@ def pairs(
         matches = re.compile(pattern).search
     except re.error as error:
         raise UsageError(f"{pattern!r} is no regular expression: {error}.") from None
-    keep = selection.case_filter(choices)
+    keep = discovery.case_filter(choices)
     a, b = (_side(results, repository, commit, matches, keep, problems) for commit in commits)
     exact = {key for key in {**a, **b} if pattern in (key[0], key[0].rpartition(".")[2])}
     common = [key for key in a if key in b and (not exact or key in exact)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from harness.declare.check import RESERVED_AXES
+
 
 class Facts(msgspec.Struct, omit_defaults=True):
     """What was built for one case. None means that JAX or the back end does not say."""
@@ -59,3 +61,5 @@ TOTALS = tuple(
     name for name in Facts.__struct_fields__ if not name.endswith(("_kinds", "_targets", "_trips"))
 )
 """The facts that are one number each, in the order of the stages they are read off."""
+
+RESERVED_AXES.update(TOTALS)

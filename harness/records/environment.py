@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.errors import UsageError
 from harness.records import git
+from harness.targets.host import host, installed
 
 _FLAG_PREFIXES = ("JAX_", "XLA_", "NCCL_")
 _FLAGS = (
@@ -71,14 +72,6 @@ def plugins() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def installed(distribution: str) -> str:
-    """Return the version of a distribution, "" where it is not installed."""
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def env_name() -> str:
     """Return the name of the environment that this process runs in, which holds no path.
 
@@ -110,42 +103,10 @@ def is_flag(name: str) -> bool:
     return known and name != "JAX_COMPILATION_CACHE_DIR"
 
 
-def affinity() -> int:
-    """Return how many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@functools.cache
-def host() -> dict[str, Any]:
-    """Return what the machine is: system, processor, cores, memory."""
-    import psutil
-
-    return {
-        "system": f"{platform.system()} {platform.release()}",
-        "arch": platform.machine(),
-        "cpu": _cpu_model(),
-        "cores": os.cpu_count() or 1,
-        "affinity": affinity(),
-        "ram_bytes": psutil.virtual_memory().total,
-    }
-
-
 @functools.cache
 def surroundings() -> dict[str, Any]:
     """Return what is the same for every process of this interpreter on this machine."""
     return {**versions(), "plugins": plugins(), "host": host()}
-
-
-def _cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():  # Linux
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def identity() -> str:

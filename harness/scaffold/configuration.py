@@ -6,9 +6,9 @@ import json
 import sys
 from typing import Any
 
-from harness.records.environment import installed
 from harness.scaffold.project import Project, load
 from harness.scaffold.templates import render
+from harness.targets.host import installed
 
 PLUGIN = ".harness.asv_environment"
 

@@ -11,9 +11,9 @@ import sys
 import threading
 
 from harness.engine import channel, worker
-from harness.records import environment
 from harness.sides import threads as rules
 from harness.sides import variables
+from harness.targets.host import affinity
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     unit = protocol.decode_unit(unit_bytes)
     problems = variables.problems(unit.environment)
     labels = rules.pin(unit.threads)
-    cores = environment.affinity()
+    cores = affinity()
     stored = threading.Semaphore(0)
     channel.follow_parent(stored.release)
     send = worker.sender(stored)

@@ -1,4 +1,4 @@
-"""What a target is."""
+"""What a target is: a place where a program is built and, if the hardware is there, run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Target:
-    """A place where a program is built and, if the hardware is there, run."""
+    """One target. Its family (`gpu` of `gpu:h200`) is what workloads name."""
 
     name: str
     platforms: str
     """What JAX_PLATFORMS is set to in a process that measures on this target."""
     lacking: Callable[[], str | None]
     """Why this machine does not have the target, or None if it seems to."""
+    words: Callable[[], str] | None = field(default=None, compare=False)
+    """Returns the device in words; None where only JAX knows what it is."""
     compile_only: str = ""
     """What the device is called where there is none: programs are built for it and not run."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -26,7 +28,12 @@ class Target:
     """What tells the compiler of a compile-only device: the text of a GpuTargetConfigProto, or the
     name of a TPU topology. Empty for real ones."""
     devices: int = 0
-    """How many devices the description stands for; 0 where only JAX knows."""
+    """How many devices it has; 0 where only JAX knows."""
+
+    def __post_init__(self) -> None:
+        if bool(self.compile_only) != bool(self.description):
+            lacks = "description" if self.compile_only else "compile_only"
+            raise TypeError(f"the target {self.name!r} lacks {lacks}: give both, or neither")
 
     @property
     def family(self) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from harness.targets import DEVICES_OF_A_GPU, VIRTUAL_CPU_DEVICES
-
-if TYPE_CHECKING:
-    from harness.engine.unit import Unit
+from harness.targets.cpu import VIRTUAL_CPU_DEVICES
+from harness.targets.described_gpu import DEVICES_OF_A_GPU
 
 REASON_LENGTH = 300
 """Characters of a compiler's complaint that are shown: XLA appends whole programs and stacks."""
@@ -79,12 +77,12 @@ def describe(target: str, description: str) -> Topology:
 
     try:
         if target.startswith("gpu:"):
-            found = topologies.get_topology_desc(
+            topology = topologies.get_topology_desc(
                 platform="cuda", target_config=description, topology=f"1x{DEVICES_OF_A_GPU}x1"
             )
         else:
-            found = topologies.get_topology_desc(platform="tpu", topology_name=description)
-        devices: Sequence[Any] = found.devices
+            topology = topologies.get_topology_desc(platform="tpu", topology_name=description)
+        devices: Sequence[Any] = topology.devices
     except Exception as error:  # jaxlib, a plugin and libtpu raise what they like
         raise unusable(target, error) from error
     if not devices[0].device_kind:  # XLA would crash when it compiles
@@ -102,41 +100,38 @@ def unusable(target: str, error: BaseException) -> Unusable:
     return Unusable(f"nothing can be compiled for {target}: {said}")
 
 
-def check_variables(unit: Unit) -> None:
+def check_process(target: str, platforms: str, environment: Mapping[str, str]) -> None:
     """Raise :class:`Unusable` unless this process has the environment that the target needs.
 
     The environment decides which plugin JAX loads; with another target's, the numbers would be
     filed under the wrong name.
     """
-    wanted = {"JAX_PLATFORMS": unit.platforms, **unit.environment}
-    wrong = {name: os.environ.get(name) for name, value in wanted.items() if not _has(name, value)}
+    wanted = {"JAX_PLATFORMS": platforms, **environment}
+    wrong = {name: os.environ.get(name) for name in wanted if os.environ.get(name) != wanted[name]}
     if wrong:
         text = "; ".join(f"{name} is {is_!r}, not {wanted[name]!r}" for name, is_ in wrong.items())
         raise Unusable(
-            f"the measuring process is not in the environment of {unit.target}: {text}. Something "
+            f"the measuring process is not in the environment of {target}: {text}. Something "
             "that Python runs when it starts (sitecustomize, a .pth file) changed it."
         )
     said = jax.config.values["jax_platforms"]
-    if said != unit.platforms:
+    if said != platforms:
         raise Unusable(
-            f"JAX has jax_platforms = {said!r}, and {unit.target} needs {unit.platforms!r}: "
+            f"JAX has jax_platforms = {said!r}, and {target} needs {platforms!r}: "
             "something that Python runs when it starts changed JAX's settings."
         )
 
 
-def _has(name: str, value: str) -> bool:
-    return os.environ.get(name) == value
-
-
-def check_device(unit: Unit) -> None:
+def check_device(target: str, description: str) -> None:
     """Raise :class:`Unusable` unless JAX's first device is of the target's kind.
 
-    A plugin that cannot start leaves JAX with the CPU, and says so on stderr only.
+    `description` is that of a compile-only target, whose process has the CPU alone. A plugin that
+    cannot start leaves JAX with the CPU, and says so on stderr only.
     """
-    wanted = "cpu" if unit.description else unit.target
+    wanted = "cpu" if description else target
     device = jax.devices()[0]
     if device.platform != wanted:
         raise Unusable(
-            f"{unit.target} was asked for, and JAX's first device is {device.device_kind!r} of the "
+            f"{target} was asked for, and JAX's first device is {device.device_kind!r} of the "
             f"platform {device.platform!r}: its plugin did not start."
         )

@@ -11,9 +11,9 @@ from harness.errors import FleetError
 from harness.fleet import driving, spool, waiting
 from harness.fleet.errand import Kept, Report
 from harness.fleet.pool import Changed, Gone, Lost
-from harness.records import environment
 from harness.records.schema import Record, encode, to_raw
 from harness.records.store import Store, record_files
+from harness.targets.host import host
 from tests.fleet.hands import Hands, done, sweep
 from tests.fleet.processes import wait_until
 from tests.sweeps import SUITES, workload
@@ -73,7 +73,7 @@ def test_what_a_worker_with_a_wrong_clock_has_kept_is_corrected_as_well(at, tmp_
 
 
 def test_unlike_machines_of_one_name_are_refused_with_what_differs(at):
-    pool = Hands({"a": {}, "b": {"hardware": {**environment.host(), "cpu": "Another One 9000"}}})
+    pool = Hands({"a": {}, "b": {"hardware": {**host(), "cpu": "Another One 9000"}}})
     with pytest.raises(FleetError) as caught:
         at(pool)
     text = str(caught.value)
@@ -101,7 +101,7 @@ def test_an_unlike_machine_that_comes_late_is_not_used_and_the_rest_goes_on(at):
 
     def on_send(errand, place):
         if len(pool.sent) == 1:
-            pool.come("b", hardware={**environment.host(), "cores": 1000}, host="other")
+            pool.come("b", hardware={**host(), "cores": 1000}, host="other")
 
     pool.on_send = on_send
     outcome, notes = at(pool, "2x1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness import targets
-from harness.declare import selection
+from harness.declare import discovery
 from harness.declare.workload import Case, Workload, enumerate_cases, name_of, skip_reason
 from harness.errors import UsageError
 
@@ -20,7 +20,7 @@ def cases_of(
 
     Args:
         workload: whose cases.
-        choices: `AXIS=VALUE` texts; see :func:`harness.declare.selection.case_filter`.
+        choices: `AXIS=VALUE` texts; see :func:`harness.declare.discovery.case_filter`.
         target: where the program runs.
 
     Raises:
@@ -33,8 +33,8 @@ def cases_of(
     if lacking:
         raise UsageError(f"target {target!r}: {lacking}. Name another with --target.")
     if choices:
-        selection.with_axes([workload], choices)  # raises with what there is
-    keep = selection.case_filter(choices)
+        discovery.with_axes([workload], choices)  # raises with what there is
+    keep = discovery.case_filter(choices)
     left = [
         case
         for case in enumerate_cases(workload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.declare.check import known_names
 from harness.errors import UsageError
 from harness.stages import registry as stages
 from harness.stages.scenarios import cold, default, off, warm
@@ -17,6 +18,8 @@ SCENARIOS: dict[str, Scenario] = {
         default.SCENARIO,
     )
 }
+
+known_names["scenarios"] = SCENARIOS
 
 
 def find(name: str) -> Scenario:

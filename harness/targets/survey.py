@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import metadata
 
 from harness.targets.target import Target
 
@@ -48,13 +46,8 @@ def survey(targets: Iterable[Target]) -> list[Sighting]:
 
 def _look(target: Target) -> Sighting:
     lacking = target.lacking() or ""
-    if target.compile_only:
-        what = f"{target.compile_only}, compiled for and not run{_other_libtpu(target)}"
-        return Sighting(target.name, what, target.devices, lacking)
-    if target.name == "cpu":
-        from harness.records.environment import affinity, host
-
-        return Sighting("cpu", f"{host()['cpu']}, {affinity()} cores for this process", 1)
+    if target.words:
+        return Sighting(target.name, target.words(), target.devices, lacking)
     return Sighting(target.name, "", 0, lacking) if lacking else _ask(target)
 
 
@@ -84,18 +77,3 @@ def _ask(target: Target) -> Sighting:
     if not kinds:
         return Sighting(target.name, "", 0, "JAX's plugin did not start; the CPU is all it has")
     return Sighting(target.name, ", ".join(sorted(kinds)), kinds.total())
-
-
-def _other_libtpu(target: Target) -> str:
-    """Say so where libtpu is not the one that JAX names: it may work, and is in every record."""
-    if target.family != "tpu":
-        return ""
-    try:
-        there = metadata.version("libtpu")
-        requirements = metadata.requires("jax") or []
-    except metadata.PackageNotFoundError:
-        return ""
-    wanted = [m[1] for r in requirements if (m := re.match(r"libtpu\s*\(?==\s*([\w.*]+)", r))]
-    if not wanted or there.startswith(wanted[0].removesuffix("*")):
-        return ""
-    return f" (libtpu is {there}; this JAX names {wanted[0]})"

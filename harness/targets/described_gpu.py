@@ -1,48 +1,24 @@
-"""Targets that are compiled for and not run: a GPU or TPU that this machine need not have.
+"""GPUs that are compiled for and not run.
 
-The compilers come with JAX's plugins, which work without driver and device. What they must know of
-a GPU stands in a text (XLA's GpuTargetConfigProto); TPUs are known to libtpu by name.
+The compiler comes with JAX's plugin, which works without driver and device. What it must know of a
+GPU stands in a text (XLA's GpuTargetConfigProto), which a file of the user's may hold.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import re
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.records.environment import installed
+from harness.targets.host import installed
 from harness.targets.target import Target
 
 SUFFIX = ".pbtxt"
 
-DATA = Path(__file__).parent / "data"
-
 DEVICES_OF_A_GPU = 2
 """How many devices a described GPU stands for: what `sharded` has on a CPU as well."""
-
-_TPUS = {
-    # name: the device, the topology of one host, and how many devices JAX sees in it
-    "v6e": ("TPU v6e", "v6e:2x2", 4),
-    "v5e": ("TPU v5e", "v5e:2x2", 4),
-    "v5p": ("TPU v5p", "v5p:2x2x1", 4),
-    "v7x": ("TPU7x", "tpu7x:2x2x1", 8),
-    "v4": ("TPU v4", "v4:2x2x1", 8),
-    "v3": ("TPU v3", "v3:2x2", 8),
-}
-"""TPUs that libtpu 0.0.42 to 0.0.50 compile for without a device."""
-
-_TPU_ENVIRONMENT = {
-    # Without these libtpu asks Google's metadata server what it runs on, and waits.
-    "TPU_SKIP_MDS_QUERY": "1",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4",  # any will do: the topology says what is built for
-    "TPU_WORKER_ID": "0",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    # Only one process may hold a TPU, and a lock in /tmp sees to it. Here there is none to hold,
-    # and a second process would be refused (libtpu 0.0.42 to 0.0.50).
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    "TPU_LOG_DIR": "disabled",  # else files pile up in /tmp/tpu_logs
-}
 
 _DESCRIPTION_HELP = (
     "the text form of XLA's GpuTargetConfigProto, which XLA_FLAGS=--xla_dump_to=DIR writes as "
@@ -50,35 +26,20 @@ _DESCRIPTION_HELP = (
 )
 
 
-def gpu(name: str, description: str, file: str = "") -> Target:
-    """Return the target of a GPU with that description."""
+def described(name: str, description: str, file: str = "") -> Target:
+    """Return the target `gpu:NAME` of a GPU with that description."""
     called = re.search(r'^\s*device_description_str:\s*"([^"\n]+)"', description, re.M)
+    device = called[1] if called else name
     return Target(
-        name,
-        "cpu",
-        _gpu_compiler_lacking,
-        compile_only=called[1] if called else name.partition(":")[2],
+        f"gpu:{name}",
+        platforms="cpu",
+        lacking=_lacking,
+        words=partial("{}, compiled for and not run".format, device),
+        compile_only=device,
         file=file,
         description=description,
         devices=DEVICES_OF_A_GPU,
     )
-
-
-def known() -> list[Target]:
-    """Return the targets that need no file of the user's."""
-    tpus = [
-        Target(
-            f"tpu:{name}",
-            "cpu",
-            _tpu_compiler_lacking,
-            compile_only=device,
-            environment=_TPU_ENVIRONMENT,
-            description=topology,
-            devices=devices,
-        )
-        for name, (device, topology, devices) in _TPUS.items()
-    ]
-    return [gpu("gpu:h200", (DATA / "h200.pbtxt").read_text()), *tpus]
 
 
 def is_file(name: str) -> bool:
@@ -87,7 +48,7 @@ def is_file(name: str) -> bool:
     return bool(family and colon) and (rest.endswith(SUFFIX) or "/" in rest)
 
 
-def from_file(name: str, taken: frozenset[str]) -> Target:
+def from_file(name: str, taken: Collection[str]) -> Target:
     """Return the target `gpu:STEM` for `gpu:FILE.pbtxt`.
 
     Raises:
@@ -99,7 +60,7 @@ def from_file(name: str, taken: frozenset[str]) -> Target:
     if family != "gpu":
         raise UsageError(
             f"{name!r}: only a GPU is described by a file, as gpu:FILE{SUFFIX}; TPUs are known by "
-            f"name: {', '.join(f'tpu:{tpu}' for tpu in _TPUS)}."
+            f"name: {', '.join(one for one in taken if one.startswith('tpu:'))}."
         )
     stem = file.stem
     if file.suffix != SUFFIX or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", stem):
@@ -108,7 +69,7 @@ def from_file(name: str, taken: frozenset[str]) -> Target:
             f"letters, digits, '-' and '_', and end in {SUFFIX}; rename {file.name!r}, for example "
             f"to a100{SUFFIX}."
         )
-    if stem.lower() in taken:
+    if stem.lower() in {part for one in taken for part in one.split(":")}:
         raise UsageError(
             f"{name!r}: the target would be called gpu:{stem}, and {stem.lower()!r} is the name of "
             f"one that is built in; rename {file.name!r}, for example to my-{stem}{SUFFIX}."
@@ -127,10 +88,10 @@ def from_file(name: str, taken: frozenset[str]) -> Target:
     if not re.search(r"^[^#\n]*\bgpu_device_info\b", description, re.M):  # XLA would crash
         what = "has no gpu_device_info in it" if description.strip() else "is empty"
         raise UsageError(f"The target file {file} {what}. Expected {_DESCRIPTION_HELP}.")
-    return gpu(f"gpu:{stem}", description, str(file))
+    return described(stem, description, str(file))
 
 
-def _gpu_compiler_lacking() -> str | None:
+def _lacking() -> str | None:
     wanted = installed("jaxlib")
     problems = []
     for cuda in ("cuda13", "cuda12"):
@@ -149,7 +110,4 @@ def _gpu_compiler_lacking() -> str | None:
     return problems[0] if problems else "jax-cuda13-pjrt is not installed (extra 'targets')"
 
 
-def _tpu_compiler_lacking() -> str | None:
-    if not importlib.util.find_spec("libtpu"):
-        return "libtpu is not installed (extra 'targets')"
-    return None
+H200 = described("h200", (Path(__file__).parent / "data" / "h200.pbtxt").read_text())

@@ -1,18 +1,24 @@
-"""Find a target by what the user calls it."""
+"""The targets there are: each an object in a file of its own, and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from harness.errors import UsageError
-from harness.targets import compile_only
-from harness.targets.real import REAL
+from harness.targets import cpu, described_gpu, described_tpu, gpu, tpu
 from harness.targets.target import Target
 
-TARGETS = {target.name: target for target in (*REAL, *compile_only.known())}
+TARGETS = {
+    target.name: target
+    for target in (
+        cpu.TARGET,
+        gpu.TARGET,
+        tpu.TARGET,
+        described_gpu.H200,
+        *described_tpu.KNOWN,
+    )
+}
 """Every target that needs no file of the user's, by name."""
-
-_TAKEN = frozenset(part for name in TARGETS for part in name.split(":"))
 
 
 def find(name: str) -> Target:
@@ -25,8 +31,8 @@ def find(name: str) -> Target:
     """
     if name in TARGETS:
         return TARGETS[name]
-    if compile_only.is_file(name):
-        return compile_only.from_file(name, _TAKEN)
+    if described_gpu.is_file(name):
+        return described_gpu.from_file(name, TARGETS)
     raise UsageError(
         f"No target is called {name!r}; known are {', '.join(TARGETS)}, and gpu:FILE.pbtxt for a "
         "GPU that a file describes."
@@ -39,11 +45,11 @@ def find_all(names: Iterable[str]) -> list[Target]:
     Raises:
         UsageError: as :func:`find`, or two files would give two targets the same name.
     """
-    found: dict[str, Target] = {}
+    chosen: dict[str, Target] = {}
     for target in map(find, names):
-        earlier = found.setdefault(target.name, target)
+        earlier = chosen.setdefault(target.name, target)
         if earlier.digest != target.digest:
             raise UsageError(
                 f"{earlier.file} and {target.file} would both be called {target.name}; rename one."
             )
-    return list(found.values())
+    return list(chosen.values())
