@@ -15,7 +15,7 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 ROOMS = (
     *("errors", "targets", "declare", "program", "records", "watch", "stages", "sides", "engine"),
-    *("cache", "frame", "verdicts", "ir", "profiles", "report"),
+    *("cache", "ship", "frame", "verdicts", "ir", "profiles", "report"),
     *("asv", "fleet", "nightly", "scaffold", "cli", "__main__"),
 )
 """From the ground up. The face, `harness/__init__.py`, resolves names when they are asked for."""

@@ -24,7 +24,7 @@ def recompile_map(frame: pd.DataFrame, by: Literal["case", "axis"] = "case") -> 
     """Return which cases of a workload XLA built the same program for, and which needed a new one.
 
     Nothing is measured: programs are equal where their fingerprints are. Whether JAX builds an
-    equal program again depends on how it is called, which `harness cache recompiles` tries. Cases
+    equal program again depends on how it is called, which `harness profile` sees. Cases
     without a fingerprint are left out.
 
     Args:

@@ -9,8 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from harness.cache.directory import doctor, entries
-from harness.cache.directory.listing import open_directory
+from harness.cache import doctor, entries
+from harness.cache.listing import open_directory
 
 CAP = 10_000_000
 DAMAGE = {

@@ -12,8 +12,8 @@ import zlib
 
 import pytest
 
-from harness.cache.directory import contents, doctor, entries, put_cost, writers
-from harness.cache.directory.listing import open_directory
+from harness.cache import contents, doctor, entries, put_cost, writers
+from harness.cache.listing import open_directory
 from harness.errors import HarnessError
 from tests.cache.filled import (
     CAP,

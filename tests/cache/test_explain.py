@@ -9,7 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.cache.ledger import LedgerError, causes, comparing
+from harness.cache import explain as comparing
+from harness.cache import stablehlo_difference as causes
+from harness.cache.ledger import LedgerError
 from harness.watch.ledger import jax_internals
 from harness.watch.ledger.events import Book, Component, Parts, read
 from harness.watch.programs import BOOTSTRAP

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cache.directory import contents, entries, sums
-from harness.cache.directory.listing import LocalDirectory, UnusableCacheError, open_directory
+from harness.cache import contents, entries, sums
+from harness.cache.listing import LocalDirectory, UnusableCacheError, open_directory
 from harness.errors import UsageError
 from tests.cache.filled import ROOT, entry_of, run_harness, run_jax
 
@@ -265,7 +265,7 @@ def test_inspect_prints_json_of_everything(capped):
 
 def test_inspect_imports_neither_jax_nor_pandas(cache):
     script = (
-        "import sys; from harness.cache.directory import doctor, entries, listing\n"
+        "import sys; from harness.cache import doctor, entries, listing\n"
         f"entries.survey(listing.open_directory({str(cache)!r}))\n"
         "assert not {'jax', 'jaxlib', 'pandas', 'numpy'} & set(sys.modules)"
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cache.directory import entries, quarantine
-from harness.cache.directory.listing import UnusableCacheError, open_directory
+from harness.cache import entries, quarantine
+from harness.cache.listing import UnusableCacheError, open_directory
 from tests.cache.filled import (
     CAP,
     backdate,

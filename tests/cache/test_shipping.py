@@ -14,13 +14,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from harness.cache.experiments import shipping, subjects, symbolic
-from harness.cache.experiments.shipping_builder import in_a_line
-from harness.cache.experiments.shipping_results import difference
-from harness.cache.experiments.symbolic_child import NotSymbolic, symbolic_shapes
 from harness.cli.cache import app
 from harness.declare import discovery
 from harness.errors import UsageError
+from harness.ship import cases as subjects
+from harness.ship import routes as shipping
+from harness.ship import symbolic
+from harness.ship.build_child import in_a_line
+from harness.ship.results import difference
+from harness.ship.symbolic_child import NotSymbolic, symbolic_shapes
 
 SMALL = Path(__file__).parents[1] / "suites" / "troubled"
 
@@ -96,7 +98,7 @@ def test_a_warm_cache_that_does_not_answer_is_no_time_of_that_path(monkeypatch):
 
 
 def _without_cache(comparison):
-    from harness.cache.experiments import children
+    from harness.ship import children
 
     return children.environment(comparison.workload, comparison.case, None)
 

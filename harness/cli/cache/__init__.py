@@ -34,6 +34,4 @@ from harness.cli.cache import explaining as explaining  # noqa: E402
 from harness.cli.cache import inspecting as inspecting  # noqa: E402
 from harness.cli.cache import ledgering as ledgering  # noqa: E402
 from harness.cli.cache import probing as probing  # noqa: E402
-from harness.cli.cache import recompiling as recompiling  # noqa: E402
-from harness.cli.cache import sharing as sharing  # noqa: E402
 from harness.cli.cache import shipping as shipping  # noqa: E402

@@ -16,9 +16,9 @@ from harness.cli.cache.printing import print_json, print_lines
 from harness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
-    from harness.cache.directory.findings import Diagnosis, Finding
-    from harness.cache.directory.put_cost import PutCost
-    from harness.cache.directory.quarantine import Moved
+    from harness.cache.findings import Diagnosis, Finding
+    from harness.cache.put_cost import PutCost
+    from harness.cache.quarantine import Moved
 
 HELP = """Find what ails a cache, and say what to do about it.
 
@@ -67,10 +67,10 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Find what ails a cache, and say what to do about it."""
-    from harness.cache.directory import doctor as finder
-    from harness.cache.directory import entries
-    from harness.cache.directory import quarantine as aside
-    from harness.cache.directory.listing import LocalDirectory, open_directory
+    from harness.cache import doctor as finder
+    from harness.cache import entries
+    from harness.cache import quarantine as aside
+    from harness.cache.listing import LocalDirectory, open_directory
 
     place = open_directory(directory)
     local = isinstance(place, LocalDirectory)
@@ -108,7 +108,7 @@ def doctor(
 
 
 def _cost(entries: int, scratch: Path | None) -> tuple[PutCost | None, str]:
-    from harness.cache.directory import put_cost
+    from harness.cache import put_cost
 
     try:
         return put_cost.measure(entries, scratch), ""

@@ -28,7 +28,7 @@ def explain(
     ] = False,
 ) -> None:
     """Compare two ledgers and print what changed."""
-    from harness.cache.ledger import comparing
+    from harness.cache import explain as comparing
     from harness.cli.terminal import console
     from harness.watch.ledger.events import read
 

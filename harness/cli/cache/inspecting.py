@@ -12,8 +12,8 @@ from harness.cli.cache.printing import ago, print_json, print_lines, shown, size
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.cache.directory.entries import Entry, Survey
-    from harness.cache.directory.sums import Evictions, Totals
+    from harness.cache.entries import Entry, Survey
+    from harness.cache.sums import Evictions, Totals
 
 SORTS = ("size", "age", "use", "compile", "name", "state")
 KEY_DIGITS = 12
@@ -28,8 +28,8 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """List every entry of a cache, readable or not, without importing JAX or the program."""
-    from harness.cache.directory import entries, sums
-    from harness.cache.directory.listing import open_directory
+    from harness.cache import entries, sums
+    from harness.cache.listing import open_directory
 
     if sort not in SORTS:
         raise UsageError(f"--sort is {sort!r}. Expected one of {', '.join(SORTS)}.")

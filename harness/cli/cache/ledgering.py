@@ -13,7 +13,7 @@ from harness.cli.exit_codes import NOTHING_MEASURED
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.cache.ledger.summary import Rate, Summary
+    from harness.cache.ledger import Rate, Summary
 
 HELP = """Say what the persistent cache did for a program, request by request.
 

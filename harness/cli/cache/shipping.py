@@ -22,7 +22,8 @@ from harness.cli.saying import say
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.cache.experiments import shipping, symbolic
+    from harness.ship import routes as shipping
+    from harness.ship import symbolic
 
 
 @app.command()
@@ -50,12 +51,12 @@ def ship(
     benchmarks: Benchmarks = Path("benchmarks"),
 ) -> None:
     """Which way should I ship this? The time to the first result, and the bytes, by every way."""
-    from harness.cache.experiments import shipping as library
-    from harness.cache.experiments import subjects
-    from harness.cache.experiments import symbolic as sizes
     from harness.declare import discovery
     from harness.report.charts import check
     from harness.report.figures import shipping as figures
+    from harness.ship import cases as subjects
+    from harness.ship import routes as library
+    from harness.ship import symbolic as sizes
 
     if figure is not None:  # before minutes of measuring
         if symbolic is not None:
@@ -95,8 +96,8 @@ def _print(report: shipping.Report) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from harness.cache.experiments.shipping import median_step_s
     from harness.cli.terminal import console
+    from harness.ship.routes import median_step_s
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("path")
@@ -144,8 +145,8 @@ def _print_symbolic(report: symbolic.Report) -> None:
 
     from rich.table import Table
 
-    from harness.cache.experiments import symbolic as sizes
     from harness.cli.terminal import console
+    from harness.ship import symbolic as sizes
 
     heading = _versions(f"{report.workload}, every {report.axis}", report.versions)
     console.print(heading, markup=False, soft_wrap=True, style="bold")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.cache.experiments.shipping import Report, median_step_s
 from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION, save
+from harness.ship.routes import Report, median_step_s
 
 PHASES = {
     "process": ("process", "import", "backend"),

@@ -14,8 +14,8 @@ from typing import Literal
 
 import msgspec
 
-from harness.cache.directory.entries import Entry
-from harness.cache.directory.listing import user_name
+from harness.cache.entries import Entry
+from harness.cache.listing import user_name
 
 
 class Writer(msgspec.Struct, frozen=True):

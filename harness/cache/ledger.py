@@ -1,4 +1,4 @@
-"""Add a ledger up: counts by outcome and reason, bytes, rates with both their numbers, seconds."""
+"""What the persistent cache really did, request by request: recorded, read back, added up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.watch.ledger.events import Event
+from harness.watch.ledger.events import Book as Book
+from harness.watch.ledger.events import Component as Component
+from harness.watch.ledger.events import Event as Event
+from harness.watch.ledger.events import read as read
+from harness.watch.ledger.events import read_all as read_all
+from harness.watch.ledger.jax_internals import LedgerError as LedgerError
+from harness.watch.ledger.recorder import Ledger as Ledger
+from harness.watch.ledger.recorder import ledger as ledger
+from harness.watch.ledger.recorder import open_until_exit as open_until_exit
 
 if TYPE_CHECKING:
     import pandas as pd

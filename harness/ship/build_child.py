@@ -13,9 +13,9 @@ from typing import Any
 import jax
 import msgspec
 
-from harness.cache.experiments.shipping_child import plain
 from harness.declare import location, transforms
 from harness.declare.workload import enumerate_cases
+from harness.ship.route_child import plain
 from harness.stages import preparing
 
 NO_FLATBUFFERS = (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.cache.ledger import causes
+from harness.cache import stablehlo_difference as causes
 from harness.watch.ledger import events, keys
 from harness.watch.ledger.events import Book, Component, Event
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harness.cache.directory.entries import Entry
+from harness.cache.entries import Entry
 
 
 class Totals(msgspec.Struct, frozen=True):

@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.cache.directory.contents import KNOWN_FORMATS
-from harness.cache.directory.entries import Entry, Survey
-from harness.cache.directory.findings import BAD, REMEDY, Diagnosis, Finding, Kind, State
-from harness.cache.directory.put_cost import PutCost
-from harness.cache.directory.writers import Writer, writable_entries, writers_of
+from harness.cache.contents import KNOWN_FORMATS
+from harness.cache.entries import Entry, Survey
+from harness.cache.findings import BAD, REMEDY, Diagnosis, Finding, Kind, State
+from harness.cache.put_cost import PutCost
+from harness.cache.writers import Writer, writable_entries, writers_of
 
 SETTLE_S = 10.0
 """JAX writes an entry in place: one that is younger may still be on its way."""

@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from harness.cache.directory.contents import Contents, read_contents
-from harness.cache.directory.listing import (
+from harness.cache.contents import Contents, read_contents
+from harness.cache.listing import (
     ATIME_SUFFIX,
     CACHE_SUFFIX,
     LOCK_FILE,

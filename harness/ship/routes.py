@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.cache.experiments import children, subjects
-from harness.cache.experiments.children import ChildError
-from harness.cache.experiments.shipping_results import difference
-from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
 from harness.errors import UsageError
 from harness.records import environment
+from harness.ship import cases as subjects
+from harness.ship import children
+from harness.ship.children import ChildError
+from harness.ship.results import difference
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CHILD = "harness.cache.experiments.shipping_child"
-BUILDER = "harness.cache.experiments.shipping_builder"
+CHILD = "harness.ship.route_child"
+BUILDER = "harness.ship.build_child"
 
 STEPS = ("process", "import", "backend", "program", "trace", "lower", "compile", "run")
 """From process start to the first result: the interpreter, `import jax`, `jax.devices()`, getting

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.cache.directory.put_cost import PutCost
+from harness.cache.put_cost import PutCost
 
 Kind = Literal[
     "empty",

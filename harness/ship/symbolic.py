@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.cache.experiments import children, subjects
-from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
 from harness.errors import UsageError
 from harness.records import environment
+from harness.ship import cases as subjects
+from harness.ship import children
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CHILD = "harness.cache.experiments.symbolic_child"
+CHILD = "harness.ship.symbolic_child"
 
 
 class Size(msgspec.Struct, frozen=True):

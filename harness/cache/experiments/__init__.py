@@ -1,1 +1,0 @@
-"""Experiments on a declared workload: how to ship it, share its cache, and what recompiles."""

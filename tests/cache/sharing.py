@@ -1,0 +1,224 @@
+"""Several processes, one cache directory: who compiles, who writes, what is done twice.
+
+`python -m tests.cache.sharing --write docs/cache/sharing.md` runs every arrangement on the CPU and
+writes the table of that page; the tests run smaller ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = (8, 16)
+START_IN_S = 0.05
+"""From the moment when all are ready to the one when all start; they look every 2 ms."""
+
+TIMEOUT_S = 180.0
+COLUMNS = ("requests", "keys", "loaded", "compiled", "wrote", "write lost", "wasted", "repeated")
+BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+
+
+class NoJob(Exception):
+    """This machine does not let two processes form a distributed job."""
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """How several processes share a directory."""
+
+    name: str
+    processes: int
+    distributed: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def share_binary(timeout_s):
+    """Return the settings under which process 1 waits for what process 0 has compiled."""
+    return {
+        "JAX_SHARE_BINARY_BETWEEN_HOSTS": "1",
+        "JAX_SHARE_BINARY_BETWEEN_HOSTS_TIMEOUT_MS": str(round(timeout_s * 1e3)),
+    }
+
+
+ARRANGEMENTS = (
+    Arrangement("4 independent", 4),
+    Arrangement("2 distributed", 2, distributed=True),
+    Arrangement("2 distributed, share_binary", 2, distributed=True, settings=share_binary(10)),
+)
+
+
+def child(number, processes, coordinator, meeting):
+    """Get ready, start with the others, build two programs, print the ledger's events."""
+    import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    from harness.cache.ledger import ledger
+
+    if coordinator:
+        jax.distributed.initialize(coordinator, processes, number)
+    # Every program spans the devices of all processes, as a training step does.
+    everywhere = NamedSharding(Mesh(jax.devices(), ("devices",)), PartitionSpec())
+    print("met", flush=True)
+    with ledger() as book:
+        (meeting / f"ready-{number}").touch()
+        go = meeting / "go"
+        while not go.exists():
+            time.sleep(0.002)
+        time.sleep(max(0.0, int(go.read_text()) / 1e9 - time.monotonic()))
+        for size in SIZES:
+
+            def step(x):
+                return jax.numpy.tanh(x @ x) + 1
+
+            step.__name__ = f"step_{size}"
+            argument = jax.ShapeDtypeStruct((size, size), "float32", sharding=everywhere)
+            jax.jit(step).lower(argument).compile()
+    print(msgspec.json.encode(book.events).decode())
+    if coordinator:
+        jax.distributed.shutdown()
+
+
+def share(arrangement, folder):
+    """Run an arrangement once on `folder`/cache; return the ledger's events of each process.
+
+    Raises:
+        NoJob: the processes of a distributed job do not find each other.
+        RuntimeError: a process ended badly; with its last words.
+    """
+    coordinator = f"127.0.0.1:{free_port()}" if arrangement.distributed else ""
+    with tempfile.TemporaryDirectory(prefix="meeting-", dir=folder) as name:
+        meeting = Path(name)
+        command = [sys.executable, "-m", "tests.cache.sharing", "--child"]
+        started = [
+            subprocess.Popen(
+                [*command, json.dumps([n, arrangement.processes, coordinator, name])],
+                env=_environment(folder / "cache", arrangement),
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for n in range(arrangement.processes)
+        ]
+        try:
+            _start_together(started, meeting)
+            said = [process.communicate(timeout=TIMEOUT_S) for process in started]
+        finally:
+            for process in started:
+                process.kill()
+                process.wait()
+    if any("met" not in out for out, _ in said) and arrangement.distributed:
+        raise NoJob(said[0][1][-300:])
+    if any(process.returncode for process in started):
+        raise RuntimeError("\n".join(err[-2000:] for _, err in said))
+    from harness.cache.ledger import Event
+
+    return [msgspec.json.decode(out.splitlines()[-1], type=list[Event]) for out, _ in said]
+
+
+def _environment(cache, arrangement):
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("JAX_")}
+    return {
+        **kept,
+        "JAX_PLATFORMS": "cpu",
+        "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        **arrangement.settings,
+    }
+
+
+def _start_together(started, meeting):
+    """Wait until all are ready, then name the moment at which all start."""
+    give_up_s = time.monotonic() + TIMEOUT_S
+    while len(list(meeting.glob("ready-*"))) < len(started):
+        if any(one.poll() is not None for one in started) or time.monotonic() > give_up_s:
+            return  # whoever reads the answers says who, and its last words
+        time.sleep(0.005)
+    named = meeting / "named"
+    named.write_text(str(time.monotonic_ns() + int(START_IN_S * 1e9)))
+    named.rename(meeting / "go")  # all of it or nothing is seen
+
+
+def free_port():
+    """Return a port of this machine that nobody listens on just now."""
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return trial.getsockname()[1]
+
+
+def sums(processes):
+    """Return the table's columns, added up over processes.
+
+    A process compiles no program twice: `wasted` is compilations minus distinct keys, `repeated`
+    compilations minus distinct programs. Where processes do not agree on the key of one program,
+    only the second one shows it.
+    """
+    from harness.watch.ledger import events as reasons
+
+    events = [event for process in processes for event in process]
+    compiled = [event for event in events if event.compile_s is not None]
+    lost = (reasons.ALREADY_THERE, reasons.UNREADABLE_IN_PLACE)
+    return {
+        "requests": len(events),
+        "keys": len({event.key for event in events}),
+        "loaded": sum(event.outcome == "hit" for event in events),
+        "compiled": len(compiled),
+        "wrote": sum(event.outcome == "written" for event in events),
+        "write lost": sum(event.reason in lost for event in events),
+        "wasted": len(compiled) - len({event.key for event in compiled}),
+        "repeated": len(compiled) - len({event.module for event in compiled}),
+    }
+
+
+def table():
+    """Run every arrangement, cold and warm, and return the table as Markdown."""
+    lines = [("arrangement", "scenario", *COLUMNS), ("---",) * (len(COLUMNS) + 2)]
+    for arrangement in ARRANGEMENTS:
+        with tempfile.TemporaryDirectory(prefix="harness-share-") as name:
+            for scenario in ("cold", "warm"):
+                try:
+                    counts = sums(share(arrangement, Path(name)))
+                except (NoJob, RuntimeError) as error:
+                    timed_out = "GetKeyValue() timed out" in str(error)
+                    lines.append(
+                        (arrangement.name, scenario, "timed out" if timed_out else "failed")
+                        + ("",) * (len(COLUMNS) - 1)
+                    )
+                    break
+                lines.append((arrangement.name, scenario, *(counts[name] for name in COLUMNS)))
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def main():
+    """Run a child, or write the page's table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="the page with the table")
+    asked = parser.parse_args()
+    if asked.child:
+        number, processes, coordinator, meeting = json.loads(asked.child)
+        child(number, processes, coordinator, Path(meeting))
+        return
+    written = table()
+    if asked.write:
+        page = asked.write.read_text(encoding="utf-8")
+        between = re.compile(f"(?<={BEGIN}).*(?={END})", re.DOTALL)
+        asked.write.write_text(between.sub(lambda _: written, page), encoding="utf-8")
+    print(written, end="")
+
+
+if __name__ == "__main__":
+    main()
