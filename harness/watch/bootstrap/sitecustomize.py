@@ -79,7 +79,7 @@ def _with_harness(what: str, action: Callable[[], None]) -> None:
     try:
         found = importlib.util.find_spec("harness")
         there = os.path.dirname(found.origin or "") if found is not None else ""
-        if found is not None and not os.path.isdir(os.path.join(there, "cache", "ledger")):
+        if found is not None and not os.path.isdir(os.path.join(there, "watch", "bootstrap")):
             raise ImportError(f"it has a package of its own that is named harness, in {there}")
         # Another release of this one may be installed where the program runs.
         sys.path.insert(0, HOME)
@@ -94,7 +94,7 @@ def _with_harness(what: str, action: Callable[[], None]) -> None:
 
 def _open_ledger(begin_ns: int, end_ns: int) -> None:
     def action() -> None:
-        ledger = importlib.import_module("harness.cache.ledger")
+        ledger = importlib.import_module("harness.watch.ledger.recorder")
         ledger.open_until_exit(os.environ["HARNESS_LEDGER"])
 
     _with_harness("ledger", action)
