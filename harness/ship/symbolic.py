@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
 from harness.errors import UsageError
 from harness.records import environment
