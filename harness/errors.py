@@ -27,5 +27,13 @@ class FleetError(HarnessError):
     exit_code = 5
 
 
+class ProfileError(HarnessError):
+    """A profile cannot be written or read."""
+
+
+class LedgerError(HarnessError):
+    """The ledger cannot be opened, written or read."""
+
+
 class HarnessWarning(UserWarning):
     """Something a user should know about the numbers they got; the text says what it means."""

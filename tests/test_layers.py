@@ -14,7 +14,7 @@ import pytest
 HARNESS = Path(__file__).parents[1] / "harness"
 
 ROOMS = (
-    *("errors", "targets", "declare", "program", "records", "watch", "stages", "sides", "engine"),
+    *("errors", "watch", "targets", "declare", "program", "records", "stages", "sides", "engine"),
     *("cache", "ship", "frame", "verdicts", "ir", "profiles", "report"),
     *("asv", "fleet", "nightly", "scaffold", "cli", "__main__"),
 )

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.cache import stablehlo_difference as causes
-from harness.watch.ledger import events, keys
-from harness.watch.ledger.events import Book, Component, Event
+from harness.watch import cache_keys as keys
+from harness.watch import ledger_events as events
+from harness.watch.ledger_events import Component, Event, Requests
 
 Status = Literal["hit", "same key, no hit", "key changed", "only in A", "only in B"]
 
@@ -47,7 +48,7 @@ LABELS = {
 """What this project calls JAX's components, where JAX's own name is not one word."""
 
 
-def explain(a: Book, b: Book) -> list[Explained]:
+def explain(a: Requests, b: Requests) -> list[Explained]:
     """Return one explanation per module, in the order of the second run."""
     first_a, first_b = _first_of_each_key(a.events), _first_of_each_key(b.events)
     pairs = match(first_a, first_b, a, b)
@@ -68,7 +69,7 @@ def _first_of_each_key(found_in: tuple[Event, ...]) -> list[Event]:
     return list(found.values())
 
 
-def match(first_a: list[Event], first_b: list[Event], a: Book, b: Book) -> dict[int, Event]:
+def match(first_a: list[Event], first_b: list[Event], a: Requests, b: Requests) -> dict[int, Event]:
     """Return the partner in A of each event in B, by the event's identity."""
     pairs: dict[int, Event] = {}
     left = list(first_a)
@@ -109,7 +110,7 @@ def _alike(a: Event, b: Event) -> int:
     )
 
 
-def _nameless(event: Event, book: Book) -> str | None:
+def _nameless(event: Event, book: Requests) -> str | None:
     component = _component(event, keys.COMPUTATION)
     text = book.parts.get(keys.text_part(component.sha256)) if component else None
     return causes.without_name(text) if text is not None else None
@@ -131,7 +132,7 @@ def _alone(event: Event, status: Status) -> Explained:
     )
 
 
-def _pair(a: Event, b: Event, book_a: Book, book_b: Book) -> Explained:
+def _pair(a: Event, b: Event, book_a: Requests, book_b: Requests) -> Explained:
     if a.key == b.key:
         status: Status = "hit" if b.outcome == "hit" else "same key, no hit"
         return Explained(b.module, status, _same_key(a, b), a, b)
@@ -187,7 +188,7 @@ def _same_key(a: Event, b: Event) -> str:
 
 
 def _difference(
-    mine: Component, yours: Component, pair: tuple[Event, Event], books: tuple[Book, Book]
+    mine: Component, yours: Component, pair: tuple[Event, Event], books: tuple[Requests, Requests]
 ) -> Difference:
     label = LABELS.get(mine.name, mine.name)
     if mine.name == keys.COMPUTATION:
@@ -210,7 +211,7 @@ def _difference(
 
 
 def _parts(
-    name: Callable[[str], str], mine: Component, yours: Component, books: tuple[Book, Book]
+    name: Callable[[str], str], mine: Component, yours: Component, books: tuple[Requests, Requests]
 ) -> tuple[str, str] | None:
     a = books[0].parts.get(name(mine.sha256))
     b = books[1].parts.get(name(yours.sha256))
@@ -218,7 +219,7 @@ def _parts(
 
 
 def _computation(
-    mine: Component, yours: Component, pair: tuple[Event, Event], books: tuple[Book, Book]
+    mine: Component, yours: Component, pair: tuple[Event, Event], books: tuple[Requests, Requests]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     texts = _parts(keys.text_part, mine, yours, books)
     if texts is None:
@@ -241,7 +242,7 @@ def _computation(
 
 
 def _options(
-    mine: Component, yours: Component, books: tuple[Book, Book]
+    mine: Component, yours: Component, books: tuple[Requests, Requests]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     texts = _parts(keys.fields_part, mine, yours, books)
     if texts is None:

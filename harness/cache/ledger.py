@@ -4,24 +4,63 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.watch.ledger.events import Book as Book
-from harness.watch.ledger.events import Component as Component
-from harness.watch.ledger.events import Event as Event
-from harness.watch.ledger.events import read as read
-from harness.watch.ledger.events import read_all as read_all
-from harness.watch.ledger.jax_internals import LedgerError as LedgerError
-from harness.watch.ledger.recorder import Ledger as Ledger
-from harness.watch.ledger.recorder import ledger as ledger
-from harness.watch.ledger.recorder import open_until_exit as open_until_exit
+from harness.errors import LedgerError as LedgerError
+from harness.watch.ledger import Ledger as Ledger
+from harness.watch.ledger import ledger as ledger
+from harness.watch.ledger_events import SCHEMA, parts_of
+from harness.watch.ledger_events import Component as Component
+from harness.watch.ledger_events import Event as Event
+from harness.watch.ledger_events import Requests as Requests
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def read(path: Path | str) -> Requests:
+    """Read a ledger file; lines that are no event are counted and left out.
+
+    Raises:
+        LedgerError: if the file cannot be read, or holds lines but not one event.
+    """
+    path = Path(path)
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise LedgerError(
+            f"The ledger {path} cannot be read: {error.strerror}. "
+            "`harness cache ledger -o FILE -- python program.py` writes one."
+        ) from None
+    events: list[Event] = []
+    broken = 0
+    decoder = msgspec.json.Decoder(Event)
+    for line in filter(None, lines):
+        try:
+            event = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):  # a ValidationError is a DecodeError
+            broken += 1
+            continue
+        if event.schema == SCHEMA:
+            events.append(event)
+        else:
+            broken += 1
+    if broken and not events:
+        raise LedgerError(
+            f"{path} is no ledger: none of its {broken} lines is an event that this version of "
+            "harness knows. `harness cache ledger -o FILE -- python program.py` writes one."
+        )
+    return Requests(tuple(events), parts_of(path), broken)
+
+
+def read_all(paths: Sequence[Path | str]) -> Iterable[Event]:
+    """Return the events of several ledgers, one file after the other."""
+    return [event for path in paths for event in read(path).events]
 
 
 @dataclass(frozen=True)
@@ -133,7 +172,7 @@ def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFram
 
     events = tuple(events)
     cold = cold_figures([*earlier, *events])
-    columns = [name for name in Event.__struct_fields__ if name not in ("schema", "components")]
+    columns = [one.name for one in fields(Event) if one.name not in ("schema", "components")]
     rows = []
     for event in events:
         row = {name: getattr(event, name) for name in columns}

@@ -214,7 +214,7 @@ def open_directory(where: str) -> Directory:
         directory: Directory = LocalDirectory(Path(where))
     else:
         try:
-            # The same library as jax._src.path takes, so that both see the same files.
+            # The same library as JAX's own code takes, so that both see the same files.
             epath = importlib.import_module("etils.epath")
         except ImportError:
             raise UsageError(

@@ -1,7 +1,7 @@
 """What one write to the cache costs at a given number of entries: measured by doing it.
 
 Under a size cap JAX looks at every entry and reads its time of use before each write
-(jax._src.lru_cache, jax 0.10.2 to 0.12), so that a write grows with the number of entries. The
+(its LRUCache, jax 0.10.2 to 0.12), so that a write grows with the number of entries. The
 measurement runs JAX's own code, in a process of its own, on a scratch directory with as many
 entries: never on the user's.
 """
@@ -28,11 +28,11 @@ TIMEOUT_S = 300.0
 
 _CHILD = """
 import json, statistics, sys, time
-from jax._src.lru_cache import LRUCache
+from harness.watch.jax_names import file_cache
 cap, puts = int(sys.argv[1]), int(sys.argv[2])
 medians = []
 for path in sys.argv[3:]:
-    cache = LRUCache(path, max_size=cap)
+    cache = file_cache().LRUCache(path, max_size=cap)
     seconds = []
     for number in range(puts):
         begin = time.perf_counter()

@@ -56,7 +56,7 @@ def totals(entries: Iterable[Entry]) -> Totals:
 
 
 def evictions(entries: Iterable[Entry], max_size_bytes: int, then: int = 5) -> Evictions:
-    """What a size cap would evict next, in the order of jax._src.lru_cache: oldest use, then name.
+    """What a size cap would evict next, in the order of JAX's cache: oldest use, then name.
 
     Args:
         entries: All entries of the directory.

@@ -9,9 +9,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.errors import ProfileError
+from harness.profiles.log_reader import decoded
 from harness.profiles.model import call_site_of
 from harness.watch import events
-from harness.watch.log import SUFFIX, ProfileError, decoded
+from harness.watch.log_file import SUFFIX
 
 AT_ONCE_BYTES = 32 << 20
 """What is read of one file in one look."""

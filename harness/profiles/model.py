@@ -11,35 +11,22 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from harness.errors import ProfileError
+from harness.profiles.log_reader import Log, read_folder
 from harness.profiles.totals import pieces
 from harness.profiles.totals.pieces import Interval, Piece
 from harness.watch import events
-from harness.watch.log import SUFFIX, Log, ProfileError, read_folder
+from harness.watch.events import RUN, Run
+from harness.watch.log_file import SUFFIX
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from harness.profiles.causes.kinds import Cause
 
-RUN = "run.json"
-"""In the profile's folder, beside the logs: what was run, and how it ended."""
-
 _Line = TypeVar("_Line", bound=events.Line)
 
 NOWHERE = events.Frame("", 0, "", "program")
-
-
-class Run(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The command that a profile was taken of, as its parent saw it."""
-
-    command: tuple[str, ...]
-    begin_ns: int
-    """By `time.perf_counter_ns` of the parent: on Linux the same clock as the logs'."""
-    end_ns: int = 0
-    """0 while it runs, and where the parent was killed as well."""
-    exit_code: int | None = None
-    """The program's own; negative for a signal."""
-    pid: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from harness.errors import ProfileError
+from harness.profiles.log_reader import Log, read_file
 from harness.profiles.model import Process, Profile
 from harness.watch.events import Started
-from harness.watch.log import Log, ProfileError, Writer, read_file
+from harness.watch.writer import Writer
 
 _FIELDS = {field.name for field in fields(Profile)}
 
@@ -78,14 +80,14 @@ def profile(folder: Path | str | None = None, *, sample_ms: float = 25.0) -> Ite
         ProfileError: if JAX is not installed, the folder cannot be written, or the running JAX is
             not one that is known.
     """
-    from harness.watch import recording
+    from harness.watch import session
 
     path = Path(folder).absolute() if folder is not None else None
     output = Writer(path)
-    recording.start(output, "context", sample_ms)
+    session.start(output, "context", sample_ms)
     found = Recorded(output)
     try:
         yield found
     finally:
-        recording.stop(output, "context")
+        session.stop(output, "context")
         found._close()

@@ -43,13 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", None)
     if asked is None or config.option.help or config.pluginmanager.has_plugin(PLUGIN):
         return
-    from harness.watch import following
+    from harness.watch import programs
 
     if worker is not None:
         folder = Path(worker[OPTION])
     else:
         try:
-            folder = following.new_folder(Path(asked) if asked else None)
+            folder = programs.new_folder(Path(asked) if asked else None)
         except UsageError as error:
             raise pytest.UsageError(
                 f"--jax-profile: {error} The folder is written behind =, as in "
@@ -68,17 +68,17 @@ class _Recording:
     """The plugin's work, registered where it is asked for."""
 
     def __init__(self, folder: Path, first: bool, records: bool) -> None:
-        from harness.profiles.model import Run
-        from harness.watch.log import Writer
+        from harness.watch.events import Run
+        from harness.watch.writer import Writer
 
         self.folder = folder
         self.first = first
         self.output = Writer(folder) if records else None
         self.about = Run(tuple(sys.orig_argv), time.perf_counter_ns())
         if self.output is not None:
-            from harness.watch import recording
+            from harness.watch import session
 
-            recording.start(self.output, "pytest")
+            session.start(self.output, "pytest")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -88,31 +88,31 @@ class _Recording:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Name the test that runs, its fixtures included."""
-        from harness.watch import recording
+        from harness.watch import session
 
-        recording.set_test(item.nodeid)
+        session.set_test(item.nodeid)
         try:
             return (yield)
         finally:
-            recording.set_test("")
+            session.set_test("")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """End this process's file, and in the first process the profile."""
-        import msgspec
+        from dataclasses import replace
 
-        from harness.watch.following import write_run
+        from harness.watch.programs import write_run
 
         if self.output is not None:
-            from harness.watch import recording
+            from harness.watch import session
 
-            recording.stop(self.output, "exit")
+            session.stop(self.output, "exit")
         if self.first:
             end_ns = time.perf_counter_ns()
             code = int(exitstatus)
             write_run(
                 self.folder,
-                msgspec.structs.replace(self.about, end_ns=end_ns, exit_code=code),
+                replace(self.about, end_ns=end_ns, exit_code=code),
             )
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
+from harness.watch import jax_names
 
 _COST = {
     "flops": "flops",
@@ -44,12 +44,7 @@ def _of_modules(modules: list[Any]) -> Any:
     """Ask XLA's analysis, which any client answers alike; there need be no CPU client."""
     if len(modules) != 1:
         return None
-    try:
-        from jax._src.lib import _jax  # type: ignore[attr-defined]
-
-        return _jax.hlo_module_cost_analysis(jax.devices("cpu")[0].client, modules[0])
-    except (ImportError, AttributeError, RuntimeError):
-        return None
+    return jax_names.cost_analysis(modules[0])
 
 
 def memory(compiled: Any) -> dict[str, int]:

@@ -21,7 +21,8 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     the first must trace. `backend` tells whether the import alone woke one of JAX's backends.
     """
     import jax
-    from jax._src import xla_bridge  # nothing public tells whether a backend was started
+
+    from harness.watch import jax_names
 
     if question["x64"]:
         jax.config.update("jax_enable_x64", True)
@@ -29,7 +30,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         found: Any = importlib.import_module(question["module"])
     except BaseException as error:  # a user's module may even exit
         return {"stage": "import", "error": _text(error)}
-    backend = bool(xla_bridge.backends_are_initialized())
+    backend = bool(jax_names.bridge().backends_are_initialized())
     try:
         found = functools.reduce(getattr, question["name"].split("."), found)
     except AttributeError as error:

@@ -7,13 +7,14 @@ put into a CUDA graph. The instrument is the one of JAX's Mosaic GPU, which is p
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from harness.watch import jax_names
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _extension() -> Any:
     if "jax" not in sys.modules and os.environ.get("JAX_PLATFORMS") != "cpu":
         return "JAX_PLATFORMS must be 'cpu' in a process of CuPy, so that JAX leaves the device be"
     try:
-        extension = importlib.import_module("jax._src.lib.mosaic_gpu")._mosaic_gpu_ext
+        extension = jax_names.cupti()
         needed = ("_cupti_init", "_cupti_get_timings", "_sync_all_devices")
         lacking = [name for name in needed if not hasattr(extension, name)]
     except (ImportError, AttributeError) as error:

@@ -2,59 +2,53 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+from harness.watch import jax_names
 from harness.watch.events import Backend, Line
+from harness.watch.source import Source
 
 clock = time.perf_counter_ns
 
 
-class Backends:
-    """Replaces JAX's `backends` until it has made some (0.10.2, 0.11.2 and 0.12.0.1 alike)."""
+class Backends(Source[Any]):
+    """Replaces JAX's `backends` until it has made some."""
 
     def __init__(self, write: Callable[[Line], None], fail: Callable[[Exception], None]) -> None:
+        super().__init__()
         self.write, self.fail = write, fail
-        self._bridge: Any = None
-        self._real: Any = None
-        self._replacement: Any = None
 
-    def start(self) -> None:
+    def install(self) -> None:
         """Wait for JAX's backends, where there are none yet."""
         try:
-            self._bridge = importlib.import_module("jax._src.xla_bridge")
-            if self._bridge.backends_are_initialized():
+            bridge = jax_names.bridge()
+            if bridge.backends_are_initialized():
                 return
-            self._real = self._bridge.backends
+            real = bridge.backends
         except (ImportError, AttributeError) as error:
             self.fail(error)
             return
 
         def backends(*args: Any, **kwargs: Any) -> Any:
             begin = clock()
-            found = self._real(*args, **kwargs)
-            first = self._replacement is not None
-            self.stop()
+            made = real(*args, **kwargs)
+            first = self.active
+            self.uninstall()
             try:
                 if first:
-                    self._made(begin, clock(), found)
+                    self._made(begin, clock(), made, getattr(bridge, "_default_backend", None))
             # The program has its backends, whatever is not known of them.
             except Exception as error:
                 self.fail(error)
-            return found
+            return made
 
-        self._replacement = self._bridge.backends = backends
+        self.replace(jax_names.Point(bridge, "backends", real), backends)
+        self.active = True
 
-    def stop(self) -> None:
-        """Put JAX's function back, unless somebody else has replaced it."""
-        if self._replacement is not None and self._bridge.backends is self._replacement:
-            self._bridge.backends = self._real
-        self._replacement = None
-
-    def _made(self, begin: int, end: int, found: dict[str, Any]) -> None:
-        client = getattr(self._bridge, "_default_backend", None) or next(iter(found.values()))
+    def _made(self, begin: int, end: int, made: dict[str, Any], default: Any) -> None:
+        client = default or next(iter(made.values()))
         devices = tuple(str(device) for device in client.devices())
         self.write(Backend(begin, end, threading.get_ident(), client.platform, devices))

@@ -10,6 +10,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 from harness.watch.events import Frame, Origin
+from harness.watch.jax_names import PMAP_FILE
 
 DEEPEST = 40
 """Frames that are kept of a stack: the innermost."""
@@ -146,7 +147,7 @@ def _pmapped(function: Any) -> Any:
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType) or code.co_name != "_fun":
         return None
-    if not code.co_filename.replace("\\", "/").endswith("jax/_src/pmap.py"):
+    if not code.co_filename.replace("\\", "/").endswith(PMAP_FILE):
         return None
     cells = dict(zip(code.co_freevars, function.__closure__, strict=True))
     return cells["fun"].cell_contents.f

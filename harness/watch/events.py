@@ -11,9 +11,13 @@ ties it to the calendar.
 
 from __future__ import annotations
 
-from typing import Literal
-
-import msgspec
+import dataclasses
+import json
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
 SCHEMA = 1
 
@@ -24,11 +28,27 @@ Origin = Literal["program", "library", "jax"]
 """Whose code it is: the user's own, an installed package's, or JAX's (`jnp.ones` and the like)."""
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event"):
-    """What all lines share."""
+_T = TypeVar("_T")
 
 
-class Started(Line, frozen=True, tag="started"):
+@dataclass_transform(frozen_default=True)
+def struct(cls: type[_T]) -> type[_T]:
+    """Make a class of frozen fields.
+
+    For the type checker alone: Python takes ten times as long to make an object that is frozen,
+    and a program waits for it.
+    """
+    return dataclass(slots=True, unsafe_hash=True)(cls)
+
+
+class Line:
+    """What all lines share: `event`, which is the class's name in small letters."""
+
+    __slots__ = ()
+
+
+@struct
+class Started(Line):
     """A process began to record; the first line of every file."""
 
     schema: int
@@ -49,7 +69,8 @@ class Started(Line, frozen=True, tag="started"):
     """`threading.get_ident()` of the main thread."""
 
 
-class Import(Line, frozen=True, tag="import"):
+@struct
+class Import(Line):
     """`import jax`, as far as it ran on one thread."""
 
     begin_ns: int
@@ -59,7 +80,8 @@ class Import(Line, frozen=True, tag="import"):
     """`jax`, `jaxlib`."""
 
 
-class Backend(Line, frozen=True, tag="backend"):
+@struct
+class Backend(Line):
     """The first time JAX made its backends."""
 
     begin_ns: int
@@ -69,7 +91,8 @@ class Backend(Line, frozen=True, tag="backend"):
     devices: tuple[str, ...]
 
 
-class Function(Line, frozen=True, tag="function"):
+@struct
+class Function(Line):
     """A function that was jitted, by its place in the source: the same one for every object."""
 
     id: int
@@ -85,7 +108,7 @@ class Function(Line, frozen=True, tag="function"):
     """Where its code begins in the line, which tells two lambdas of one line apart."""
 
 
-class Frame(msgspec.Struct, frozen=True, array_like=True):
+class Frame(NamedTuple):
     """A line of a stack."""
 
     file: str
@@ -94,14 +117,16 @@ class Frame(msgspec.Struct, frozen=True, array_like=True):
     origin: Origin
 
 
-class Stack(Line, frozen=True, tag="stack"):
+@struct
+class Stack(Line):
     """Where from: frames outside JAX and this package, the outermost first."""
 
     id: int
     frames: tuple[Frame, ...]
 
 
-class Leaf(msgspec.Struct, frozen=True, omit_defaults=True):
+@struct
+class Leaf:
     """A dynamic argument, or one array in it."""
 
     path: str
@@ -117,7 +142,8 @@ class Leaf(msgspec.Struct, frozen=True, omit_defaults=True):
     layout: str = ""
 
 
-class Static(msgspec.Struct, frozen=True, omit_defaults=True):
+@struct
+class Static:
     """A static argument."""
 
     name: str
@@ -130,7 +156,8 @@ class Static(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether it was passed by keyword."""
 
 
-class Arguments(Line, frozen=True, tag="arguments"):
+@struct
+class Arguments(Line):
     """What a jitted function was called with."""
 
     id: int
@@ -140,7 +167,8 @@ class Arguments(Line, frozen=True, tag="arguments"):
     statics: tuple[Static, ...]
 
 
-class Settings(Line, frozen=True, tag="settings"):
+@struct
+class Settings(Line):
     """Everything else that JAX looks at before it takes something from a cache."""
 
     id: int
@@ -153,7 +181,8 @@ class Settings(Line, frozen=True, tag="settings"):
     """JAX's configuration as this thread sees it, with the mesh, and `XLA_FLAGS`."""
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+@struct
+class Request:
     """One request to compile, in nanoseconds; see `harness.cache.ledger` for the words."""
 
     module: str
@@ -169,7 +198,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     directory: str = ""
 
 
-class Span(msgspec.Struct, frozen=True, array_like=True):
+class Span(NamedTuple):
     """A stage of a build, from the first to the last thing done for it."""
 
     stage: Literal["trace", "lower", "compile"]
@@ -179,7 +208,7 @@ class Span(msgspec.Struct, frozen=True, array_like=True):
     """How often JAX really did it: 0 if everything came from a cache of its own."""
 
 
-class Inner(msgspec.Struct, frozen=True, array_like=True):
+class Inner(NamedTuple):
     """A jitted function of the user's that was traced inside another."""
 
     function: int
@@ -189,7 +218,8 @@ class Inner(msgspec.Struct, frozen=True, array_like=True):
     """How often JAX really traced it: 0 where only what it calls was."""
 
 
-class Program(msgspec.Struct, frozen=True, omit_defaults=True):
+@struct
+class Program:
     """What was built, as far as it is known at no cost."""
 
     code_bytes: int = 0
@@ -200,7 +230,8 @@ class Program(msgspec.Struct, frozen=True, omit_defaults=True):
     fingerprint: str = ""
 
 
-class Build(Line, frozen=True, tag="build"):
+@struct
+class Build(Line):
     """JAX left its fast path for a function, and traced, lowered or compiled something."""
 
     id: int
@@ -235,7 +266,8 @@ class Build(Line, frozen=True, tag="build"):
     batching) and ran in its place; 0 where it ran the trace itself."""
 
 
-class Visits(Line, frozen=True, tag="visits"):
+@struct
+class Visits(Line):
     """Calls that left the fast path and built nothing, since the last such line."""
 
     function: int
@@ -245,7 +277,8 @@ class Visits(Line, frozen=True, tag="visits"):
     seconds: float
 
 
-class Running(Line, frozen=True, tag="running"):
+@struct
+class Running(Line):
     """A build that is still going on: written while it does, so that one that hangs is seen."""
 
     function: int
@@ -256,7 +289,8 @@ class Running(Line, frozen=True, tag="running"):
     at_ns: int
 
 
-class Cleared(Line, frozen=True, tag="cleared"):
+@struct
+class Cleared(Line):
     """A cache of JAX's was emptied."""
 
     what: str
@@ -266,7 +300,8 @@ class Cleared(Line, frozen=True, tag="cleared"):
     at_ns: int
 
 
-class Samples(Line, frozen=True, tag="samples"):
+@struct
+class Samples(Line):
     """Where threads were outside builds, each `interval_ns`: a sampled picture of the rest."""
 
     interval_ns: int
@@ -275,7 +310,8 @@ class Samples(Line, frozen=True, tag="samples"):
     """(thread, stack, `jax` | `library` | `program`: whose code was innermost, samples)."""
 
 
-class Ended(Line, frozen=True, tag="ended"):
+@struct
+class Ended(Line):
     """Recording ended in good order; a file without it was cut off."""
 
     at_ns: int
@@ -303,3 +339,83 @@ AnyLine = (
     | Samples
     | Ended
 )
+
+
+RUN = "run.json"
+"""In the profile's folder, beside the logs: what was run, and how it ended."""
+
+
+@struct
+class Run:
+    """The command that a profile was taken of, as its parent saw it."""
+
+    command: tuple[str, ...]
+    begin_ns: int
+    """By `time.perf_counter_ns` of the parent: on Linux the same clock as the logs'."""
+    end_ns: int = 0
+    """0 while it runs, and where the parent was killed as well."""
+    exit_code: int | None = None
+    """The program's own; negative for a signal."""
+    pid: int = 0
+
+
+# --- as JSON --------------------------------------------------------------------------------------
+
+
+def encoded(line: object) -> bytes:
+    """Return a line as it stands in a file, fields with their default value left out.
+
+    What JSON cannot say is said otherwise: half a surrogate pair (a file name that is not UTF-8)
+    becomes its escape, and an infinite or undefined number 0.
+    """
+    try:
+        return (_encoder.encode(_plain(line)) + "\n").encode()
+    except (UnicodeEncodeError, ValueError):
+        return (_encoder.encode(_sayable(_plain(line))) + "\n").encode()
+
+
+def _plain(line: object) -> dict[str, Any]:
+    shape = _shapes.get(type(line))
+    if shape is None:
+        shape = _shapes[type(line)] = _shape_of(type(line))
+    event, names, defaults, values_of = shape
+    given = zip(names, values_of(line), defaults, strict=True)
+    found = {name: value for name, value, default in given if value != default}
+    return {"event": event, **found} if event else found
+
+
+_Shape = tuple[str, tuple[str, ...], tuple[Any, ...], Callable[[Any], Any]]
+_shapes: dict[type, _Shape] = {}
+
+
+def _shape_of(kind: Any) -> _Shape:
+    own = dataclasses.fields(kind)
+    names = tuple(field.name for field in own)
+    event = kind.__name__.lower() if issubclass(kind, Line) else ""
+    return event, names, tuple(field.default for field in own), operator.attrgetter(*names)
+
+
+def plain(value: object) -> bytes:
+    """Return equal bytes for equal values, and others for others."""
+    return _encoder.encode(value).encode("utf-8", "surrogatepass")
+
+
+_encoder = json.JSONEncoder(
+    ensure_ascii=False,
+    check_circular=False,
+    allow_nan=False,
+    separators=(",", ":"),
+    default=_plain,
+)
+
+
+def _sayable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return 0.0
+    if isinstance(value, dict):
+        return {_sayable(name): _sayable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(item) for item in value]
+    return value if isinstance(value, bool | int | float | None) else _sayable(_plain(value))

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jax import monitoring
-
-_DURATIONS = {
-    "/jax/core/compile/jaxpr_trace_duration": "trace",
-    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
-    "/jax/core/compile/backend_compile_duration": "compile",
-}
-_EVENTS = {
-    "/jax/compilation_cache/cache_hits": "hit",
-    "/jax/compilation_cache/compile_requests_use_cache": "request",
-    # JAX's "misses" are writes: a compile below the thresholds is not counted (jax 0.8 to 0.12).
-    "/jax/compilation_cache/cache_misses": "write",
-}
+from harness.watch import jax_names
 
 Counts = dict[str, int]
 
@@ -30,13 +18,11 @@ class Evidence:
 
     def __init__(self) -> None:
         self._counts: Counts = {}
-        monitoring.register_event_duration_secs_listener(self._on_duration)
-        monitoring.register_event_listener(self._on_event)
+        jax_names.listen(self._on_duration, self._on_event)
 
     def close(self) -> None:
         """Stop listening."""
-        monitoring.unregister_event_duration_listener(self._on_duration)
-        monitoring.unregister_event_listener(self._on_event)
+        jax_names.unlisten(self._on_duration, self._on_event)
 
     def take(self) -> Counts:
         """Return what was counted since the last call, and start again from nothing."""
@@ -44,13 +30,14 @@ class Evidence:
         return counts
 
     def _on_duration(self, event: str, duration_secs: float, **_: Any) -> None:
-        kind = _DURATIONS.get(event)
+        kind = jax_names.DURATIONS.get(event)
         if kind is not None:
             self._count(kind)
 
     def _on_event(self, event: str, **_: Any) -> None:
-        if event in _EVENTS:
-            self._count(_EVENTS[event])
+        kind = jax_names.CACHE_EVENTS.get(event)
+        if kind is not None:
+            self._count(kind)
 
     def _count(self, kind: str) -> None:
         self._counts[kind] = self._counts.get(kind, 0) + 1

@@ -1,4 +1,4 @@
-"""Record a profile of this process: the hooks' builds become lines of a log."""
+"""Record a profile of this process: builds become lines of a log."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Literal
 
-import msgspec
-
-from harness.watch import call_sites, events, process, watching
+from harness.watch import call_sites, events, log_file
+from harness.watch.builds import Builds, builds
 from harness.watch.call_sites import Places
-from harness.watch.describing import Described, FunctionKey
+from harness.watch.description import Description, FunctionKey
 from harness.watch.events import Build, Ended, Function, Line, Origin, Span, Started
-from harness.watch.hooks import Hooks
-from harness.watch.ledger.request import text_of
-from harness.watch.log import Writer
-from harness.watch.opened import Open
-from harness.watch.visits import Counted
+from harness.watch.source import error_text
+from harness.watch.visit import Visit
+from harness.watch.writer import Writer
 
 clock = time.perf_counter_ns
 
@@ -31,16 +29,29 @@ MOST_FAILURES = 20
 Stacked = tuple[tuple[CodeType, int], ...]
 """What `call_sites.frames` returns."""
 
-_encoder = msgspec.json.Encoder()
+EVERY_NS = 1_000_000_000
+"""How often visits that built nothing are written."""
+
+MOST_KINDS = 10_000
+"""Kinds of visits that are counted before they are written."""
+
+
+@dataclass(slots=True)
+class _Count:
+    """Visits of one kind: by function, stack and thread."""
+
+    stack: Places
+    times: int = 0
+    took_ns: int = 0
 
 
 class Recorder:
-    """Writes down what the hooks see, from `start` to `stop`."""
+    """Writes down what JAX builds, from `start` to `stop`."""
 
     def __init__(self, folder: Path | None, how: How):
         self.writer = Writer(folder)
         self.how: How = how
-        self.hooks = Hooks()
+        self.builds = Builds()
         """Those of the process, once it has started."""
         self.failures: list[str] = []
         self.failed_times = 0
@@ -51,12 +62,13 @@ class Recorder:
     def _begin(self) -> None:
         self._tables: dict[str, dict[Any, int]] = {}
         self._places: dict[tuple[int, ...], tuple[int, Places]] = {}
-        self._visits = Counted(self._write_visits, clock())
+        self._visits: dict[tuple[FunctionKey, tuple[int, ...], int], _Count] = {}
+        self._visits_written_ns = clock()
         self.lock = threading.RLock()
         self._since_ns = clock()
 
     def start(self) -> None:
-        """Open the log, say who is recording, and put the hooks in place.
+        """Visit the log, say who is recording, and listen.
 
         Raises:
             ProfileError: if the log cannot be written, or this JAX is not known.
@@ -66,17 +78,17 @@ class Recorder:
         self.writer.write(self.started())
         self._since_ns = clock()
         try:
-            self.hooks = watching.start(self)
+            self.builds = builds.add(self)
         except BaseException:
             self.writer.close()
             raise
 
     def stop(self, why: Literal["exit", "context", "exec"]) -> None:
-        """Take the hooks away, if nobody else records, and end the log."""
-        watching.stop(self)
+        """Listen no more, and end the log."""
+        builds.drop(self)
         with self.lock:
             try:
-                self._visits.flush(clock())
+                self._write_visits()
                 self._write_running()
             except Exception as error:  # nothing of ours may reach the program
                 self.failed(error)
@@ -87,13 +99,13 @@ class Recorder:
 
     def started(self) -> Started:
         """Return the first line of a log."""
-        return Started(**process.started(self.how))
+        return Started(**log_file.started(self.how))
 
-    def running(self, build: Open) -> None:
+    def running(self, build: Visit) -> None:
         """Write down that a build of another thread is still going on."""
         with self.lock:
             line = events.Running(
-                self._key(self.hooks.describer.function_of(build)),
+                self._key(self.builds.describer.function_of(build)),
                 build.stage,
                 self._stack(build.frame),
                 build.thread,
@@ -111,21 +123,21 @@ class Recorder:
             )
             self.writer.write(events.Samples(interval_ns, clock(), numbered))
 
-    # --- what the hooks report --------------------------------------------------------------------
+    # --- what is heard of builds ------------------------------------------------------------------
 
     def failed(self, error: Exception) -> None:
         """Count a failure of the profile's own."""
         self.failed_times += 1
-        text = text_of(error)
+        text = error_text(error)
         if text not in self.failures and len(self.failures) < MOST_FAILURES:
             self.failures.append(text)
 
-    def built(self, build: Open) -> None:
+    def built(self, build: Visit) -> None:
         """Write a build down, if it began while this recorder was there."""
         if build.begin_ns < self._since_ns:
             return
         begin = clock()
-        found: Described = build.described
+        found: Description = build.described
         with self.lock:
             arguments = (found.tree, found.leaves, found.statics)
             line = Build(
@@ -154,13 +166,21 @@ class Recorder:
             self.writer.write(line)
             self.own_ns += build.own_ns + clock() - begin
 
-    def visited(self, visit: Open) -> None:
+    def visited(self, visit: Visit) -> None:
         """Count a visit to the slow path in which nothing was built."""
         if visit.begin_ns < self._since_ns:
             return
-        key = self.hooks.describer.function_of(visit)
+        key = self.builds.describer.function_of(visit)
         with self.lock:
-            self._visits.add(key, visit.stack, visit.thread, visit.begin_ns, visit.end_ns)
+            kind = key, visit.stack.key, visit.thread
+            count = self._visits.get(kind)
+            if count is None:
+                count = self._visits[kind] = _Count(visit.stack)
+            count.times += 1
+            count.took_ns += visit.end_ns - visit.begin_ns
+            last = visit.end_ns - self._visits_written_ns
+            if last > EVERY_NS or len(self._visits) > MOST_KINDS:
+                self._write_visits()
             self.own_ns += clock() - visit.end_ns
 
     def cleared(self, what: str, function: Any, frame: FrameType) -> None:
@@ -169,16 +189,17 @@ class Recorder:
             number = self._function(function) if function is not None else 0
             self.writer.write(events.Cleared(what, number, self._stack(frame), clock()))
 
-    def _write_visits(
-        self, function: FunctionKey, stack: Places, thread: int, count: int, seconds: float
-    ) -> None:
-        numbers = self._key(function), self._stack_of(stack)
-        self.writer.write(events.Visits(*numbers, thread, count, seconds))
+    def _write_visits(self) -> None:
+        self._visits_written_ns = clock()
+        counts, self._visits = self._visits, {}
+        for (function, _, thread), count in counts.items():
+            numbers = self._key(function), self._stack_of(count.stack), thread
+            self.writer.write(events.Visits(*numbers, count.times, count.took_ns / 1e9))
 
     def _write_running(self) -> None:
         """Write what other threads are still at, which will have no end."""
         here = threading.get_ident()
-        for thread, build in list(self.hooks.open.items()):
+        for thread, build in list(self.builds.open.items()):
             if thread != here and build.stage and build.begin_ns >= self._since_ns:
                 self.running(build)
 
@@ -197,12 +218,10 @@ class Recorder:
         place, rest = key[:4], key[4:]
         return self._number("function", key, lambda n: Function(n, *place, origin or "jax", *rest))
 
-    def _function(self, function: Any, build: Open | None = None) -> int:
-        visit = build
-        if visit is None:
-            visit = Open("call", 0, 0)
-            visit.function = function
-        return self._key(self.hooks.describer.function_of(visit))
+    def _function(self, function: Any) -> int:
+        visit = Visit("call", 0, 0)
+        visit.function = function
+        return self._key(self.builds.describer.function_of(visit))
 
     def _stack(self, frame: FrameType | None) -> int:
         return self._stack_of(call_sites.places(frame))
@@ -221,9 +240,9 @@ class Recorder:
 
     def _arguments(self, what: tuple[Any, Any, Any]) -> int:
         # By digest: a program may call with more arguments than it is wise to keep.
-        digest = hashlib.blake2b(_encoder.encode(what), digest_size=16).digest()
+        digest = hashlib.blake2b(events.plain(what), digest_size=16).digest()
         return self._number("arguments", digest, lambda n: events.Arguments(n, *what))
 
-    def _settings(self, found: Described) -> int:
+    def _settings(self, found: Description) -> int:
         key = (tuple(found.jit.items()), tuple(found.context.items()))
         return self._number("settings", key, lambda n: events.Settings(n, found.jit, found.context))

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from harness.watch import call_sites
 from harness.watch.events import Origin
-from harness.watch.opened import Open
 from harness.watch.recorder import Recorder, Stacked
+from harness.watch.visit import Visit
 
 INTERVAL_MS = 25.0
 FLUSH_NS = 1_000_000_000
@@ -101,7 +101,7 @@ class Sampler:
 
     def _look(self) -> None:
         now = clock()
-        building = self.owner.recorder.hooks.open
+        building = self.owner.recorder.builds.open
         for thread, frame in sys._current_frames().items():
             build = building.get(thread)
             if build is not None:
@@ -110,7 +110,7 @@ class Sampler:
                 found = call_sites.frames(frame)
                 self._counts[thread, found, innermost(frame)] += 1
 
-    def _still_building(self, build: Open, now: int) -> None:
+    def _still_building(self, build: Visit, now: int) -> None:
         last = max(build.begin_ns + LONG_NS - FLUSH_NS, self._told.get(build.thread, 0))
         if now - last >= FLUSH_NS:
             self._told[build.thread] = now

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.watch.events import Leaf
+from harness.watch.jax_names import array_type
 from harness.watch.statics import name_of
 
 JIT_OPTIONS = (
@@ -53,9 +54,8 @@ class Texts:
 
     def __init__(self) -> None:
         import jax
-        from jax._src.array import ArrayImpl
 
-        self._tracer, self._array = jax.core.Tracer, ArrayImpl
+        self._tracer, self._array = jax.core.Tracer, array_type()
         self._abstractify: Any = jax.api_util.shaped_abstractify
         self._known: dict[Any, str] = {}
         self._kinds: dict[type, str] = {}

@@ -6,10 +6,9 @@ import re
 import reprlib
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MethodType
 from typing import Any
-
-import msgspec
 
 from harness.watch import call_sites
 from harness.watch.events import Static
@@ -62,7 +61,7 @@ def split(
     ]
     names = info.static_argnames
     by_name = [static(name, kwargs[name], objects) for name in kwargs if name in names]
-    return (*found, *(msgspec.structs.replace(one, keyword=True) for one in by_name))
+    return (*found, *(replace(one, keyword=True) for one in by_name))
 
 
 def parameters(function: Any, objects: Numbers) -> tuple[Static, ...]:

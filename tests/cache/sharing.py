@@ -166,7 +166,7 @@ def sums(processes):
     compilations minus distinct programs. Where processes do not agree on the key of one program,
     only the second one shows it.
     """
-    from harness.watch.ledger import events as reasons
+    from harness.watch import ledger_events as reasons
 
     events = [event for process in processes for event in process]
     compiled = [event for event in events if event.compile_s is not None]

@@ -4,20 +4,20 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from harness.cache import explain as comparing
 from harness.cache import stablehlo_difference as causes
-from harness.cache.ledger import LedgerError
-from harness.watch.ledger import jax_internals
-from harness.watch.ledger.events import Book, Component, Parts, read
+from harness.cache.ledger import LedgerError, read
+from harness.watch import jax_names
+from harness.watch.ledger_events import Component, Parts, Requests
 from harness.watch.programs import BOOTSTRAP
 
 ROOT = Path(__file__).resolve().parents[2]
-OLD = jax_internals.version().startswith("0.10.")
+OLD = jax_names.version().startswith("0.10.")
 
 BASE = """
 import numpy as np, jax
@@ -275,19 +275,19 @@ def with_component(book, name, *values):
         return Component(name, "0" * 64, values) if component.name == name else component
 
     events = tuple(
-        msgspec.structs.replace(
+        replace(
             event,
             key=event.key[:-6] + "edited",
             components=tuple(changed(component) for component in event.components),
         )
         for event in book.events
     )
-    return Book(events, book.parts)
+    return Requests(events, book.parts)
 
 
 def test_another_jaxlib_is_named_with_both_versions(base):
     found = only(base, with_component(base, "jax_lib version", "9.9.9"))
-    version = jax_internals.load().modules["cache_key"].jaxlib_version_str
+    version = jax_names.module("cache_key").jaxlib_version_str
     assert found.verdict == (f"`jaxlib` changed, the rest is equal: {version} became 9.9.9.")
 
 
@@ -300,14 +300,14 @@ def test_another_platform_and_a_custom_hook_are_named(base):
 
 def test_missing_parts_are_said_and_not_guessed(base):
     changed = with_component(base, "computation")
-    found = only(Book(base.events, Parts()), Book(changed.events, Parts()))
+    found = only(Requests(base.events, Parts()), Requests(changed.events, Parts()))
     assert "FILE.parts is missing" in found.differences[0].lines[0]
 
 
 def test_a_module_of_one_run_alone_is_listed(base):
-    found = comparing.explain(base, Book((), Parts()))
+    found = comparing.explain(base, Requests((), Parts()))
     assert [one.status for one in found] == ["only in A"]
-    found = comparing.explain(Book((), Parts()), base)
+    found = comparing.explain(Requests((), Parts()), base)
     assert [one.status for one in found] == ["only in B"]
 
 
@@ -339,7 +339,7 @@ def test_no_ledger_is_one_clear_error(tmp_path):
 
 
 def test_a_first_run_whose_request_failed_is_the_cause(base):
-    failed = msgspec.structs.replace(base.events[0], outcome="failed", detail="no memory")
-    missed = msgspec.structs.replace(base.events[0], outcome="written")
-    found = only(Book((failed,), base.parts), Book((missed,), base.parts))
+    failed = replace(base.events[0], outcome="failed", detail="no memory")
+    missed = replace(base.events[0], outcome="written")
+    found = only(Requests((failed,), base.parts), Requests((missed,), base.parts))
     assert found.verdict.endswith("first run's request failed and left no entry: no memory")

@@ -125,11 +125,13 @@ def installed() -> dict[str, object]:
     """Return what a profile replaces, and JAX's listeners, as they are now."""
     from jax._src import monitoring
 
-    from harness.watch import jax_points
-    from harness.watch.ledger import jax_internals as ledger
+    from harness.errors import HarnessError
+    from harness.watch import jax_names
 
-    found = {f"profile: {role}": at.function for role, at in jax_points.points().items()}
-    found |= {f"ledger: {at.name}": at.function for at in ledger.load().points()}
+    found = {}
+    for who, names in (("profile", jax_names.BUILDS), ("ledger", jax_names.REQUESTS)):
+        points = jax_names.points(names, who, HarnessError)
+        found |= {f"{who}: {role}": at.function for role, at in points.items()}
     lists = {name: value for name, value in vars(monitoring).items() if isinstance(value, list)}
     return found | {name: tuple(value) for name, value in lists.items()}
 

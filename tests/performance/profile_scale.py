@@ -16,13 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from harness.watch import events
-from harness.watch.log import Writer
+from harness.watch.writer import Writer
 
 FUNCTIONS, STACKS = 1_000, 2_000
 MS = 1_000_000
@@ -73,7 +72,7 @@ def fill(folder: Path, builds: int) -> None:
         )
         spans = tuple(events.Span(s, *ends[at : at + 2], 1) for at, s in enumerate(STAGES))
         writer.write(
-            msgspec.structs.replace(
+            replace(
                 line,
                 spans=spans,
                 arguments=number,

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from harness.cache.ledger import read, summarize
-from harness.watch.ledger import following
+from harness.watch import programs
 
 PROGRAM = """
 import sys, time
@@ -41,7 +41,7 @@ def one(depth: int, cache: str, ledger: Path | None) -> float:
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     if ledger is not None:
-        there = following.environment(ledger, there)
+        there = programs.environment(there, HARNESS_LEDGER=str(ledger.resolve()))
     command = [sys.executable, "-c", PROGRAM, str(depth)]
     return float(subprocess.run(command, env=there, check=True, capture_output=True).stdout)
 

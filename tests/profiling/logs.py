@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from harness.profiles.model import RUN, Run, read
+from harness.profiles.model import read
 from harness.watch import events
-from harness.watch.log import Writer
+from harness.watch.events import RUN, Run, encoded
+from harness.watch.writer import Writer
 
 MAIN = 1
 FUNCTION = events.Function(1, "loss", "loss", "/project/train.py", 10, "program")
@@ -81,7 +80,7 @@ def profile_of(folder, *logs, run=None):
     if run is not None:
         begin, end, pid = run
         about = Run(("python", "train.py"), ns(begin), ns(end), 0, pid)
-        (folder / RUN).write_bytes(msgspec.json.encode(about))
+        (folder / RUN).write_bytes(encoded(about))
     return read(folder)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
-from harness.profiles.model import Process, Profile, Run
+from harness.profiles.log_reader import Log
+from harness.profiles.model import Process, Profile
 from harness.watch import events
-from harness.watch.log import Log
+from harness.watch.events import Run, encoded
 
 HOSTILE = ("<script>alert(1)</script>", 'x" onmouseover="alert(2)', "دالة_الخسارة", "<!-- & -->")
 MS = 1_000_000
@@ -79,7 +79,7 @@ def lines(builds: int, at_ns: int, hostile: bool = True) -> list[events.AnyLine]
     inside = build(builds + 2, begin + 4 * MS, MAIN, 2, "written")
     found += [
         inside,
-        msgspec.structs.replace(outer, inner=(events.Inner(2, begin, begin + MS // 2),)),
+        replace(outer, inner=(events.Inner(2, begin, begin + MS // 2),)),
         events.Cleared("jax.clear_caches", 0, 1, begin + 20 * MS),
         events.Running(3, "compile", 1, OTHER, begin + 21 * MS, begin + 40 * MS),
     ]
@@ -107,7 +107,7 @@ def write(profile: Profile, folder: Path) -> Path:
     """Write a profile as its processes would have."""
     folder.mkdir(parents=True, exist_ok=True)
     for process in profile.processes:
-        text = b"\n".join(map(msgspec.json.encode, process.log.lines))
+        text = b"".join(map(encoded, process.log.lines))
         (folder / process.log.name).write_bytes(text + b"\n")
-    (folder / "run.json").write_bytes(msgspec.json.encode(profile.run))
+    (folder / "run.json").write_bytes(encoded(profile.run))
     return folder

@@ -29,8 +29,8 @@ def explain(
 ) -> None:
     """Compare two ledgers and print what changed."""
     from harness.cache import explain as comparing
+    from harness.cache.ledger import read
     from harness.cli.terminal import console
-    from harness.watch.ledger.events import read
 
     books = read(a), read(b)
     found = comparing.explain(*books)

@@ -58,7 +58,6 @@ def ledger(
     from harness.cache import ledger as ledgers
     from harness.cli.terminal import console, notes
     from harness.watch import programs
-    from harness.watch.ledger import following
 
     if frame is not None:  # before the program runs
         if frame.suffix not in (".csv", ".parquet"):
@@ -72,7 +71,7 @@ def ledger(
     else:
         skipped = len(ledgers.read(output).events) if output.exists() else 0
         paths, out = [output], notes
-        code = following.run(words, output)
+        code = programs.run_with_ledger(words, output)
     books = [ledgers.read(path) for path in paths]
     events = [event for book in books for event in book.events][skipped:]
     lent = [*ledgers.read_all(earlier or ()), *books[0].events[:skipped]]

@@ -15,7 +15,7 @@ from harness.errors import HarnessError
 
 if TYPE_CHECKING:
     from harness.profiles.model import Profile
-    from harness.watch.following import Ran
+    from harness.watch.programs import Ran
 
 OVER_BUDGET = 1
 NO_PROFILE = 4
@@ -78,10 +78,10 @@ def run(
 ) -> None:
     """Run a program and profile it; the text that users see is HELP."""
     from harness.cli.cache.options import check_writable
-    from harness.watch import following, programs
+    from harness.watch import programs
 
     # What is wrong with an option is said before the program runs, which may take hours.
-    command = programs.command_of(words, following.EXAMPLE)
+    command = programs.command_of(words, programs.PROFILE_EXAMPLE)
     if budget is not None:
         from harness.profiles.budgets import files
 
@@ -91,9 +91,9 @@ def run(
 
         writing.check()
         check_writable("--report", report)
-    folder = following.new_folder(output)
+    folder = programs.new_folder(output)
     with _live(folder, live):
-        ran = following.run(command, folder, sample)
+        ran = programs.run_profiled(command, folder, sample)
     raise typer.Exit(_tell(ran, budget, report))
 
 

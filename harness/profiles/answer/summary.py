@@ -19,8 +19,8 @@ from harness.profiles.totals import saving
 from harness.profiles.totals.adding import run_total
 from harness.profiles.totals.parts import SAMPLED, Total
 from harness.profiles.totals.pieces import STAGES
+from harness.watch import ledger_events as ledger
 from harness.watch.events import Import
-from harness.watch.ledger import events as ledger
 
 LINES = 24
 """A screen."""

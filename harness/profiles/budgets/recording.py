@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from harness.errors import UsageError
 from harness.profiles.model import Built, Process, Profile, builds_of
 from harness.profiles.profile import profile
-from harness.watch import jax_points
+from harness.watch import jax_names
 from harness.watch.events import Build
 
 
@@ -68,7 +68,7 @@ def refuse_inside_a_trace(where: str) -> None:
     Raises:
         UsageError: if it is.
     """
-    if jax_points.tracing():
+    if jax_names.tracing():
         raise UsageError(
             f"{where} was opened inside a function that JAX is tracing, where nothing can be "
             "counted. Put @harness.budget above @jax.jit, or `with harness.budget` around the call."

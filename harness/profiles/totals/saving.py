@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from harness.profiles.model import Built, Profile
+from harness.watch import ledger_events as ledger
 from harness.watch.events import Request
-from harness.watch.ledger import events as ledger
 
 USUAL_THRESHOLD_S = 1.0
 """JAX's default of `jax_persistent_cache_min_compile_time_secs`: what compiles faster is not

@@ -18,10 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
+    from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOME = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-PROCESS = "harness.watch.process"
+LOG_FILE = "harness.watch.log_file"
 
 clock = time.perf_counter_ns
 
@@ -77,10 +78,10 @@ def _with_harness(what: str, action: Callable[[], None]) -> None:
     import importlib.util
 
     try:
-        found = importlib.util.find_spec("harness")
-        there = os.path.dirname(found.origin or "") if found is not None else ""
-        if found is not None and not os.path.isdir(os.path.join(there, "watch", "bootstrap")):
-            raise ImportError(f"it has a package of its own that is named harness, in {there}")
+        there = importlib.util.find_spec("harness")
+        folder = os.path.dirname(there.origin or "") if there is not None else ""
+        if there is not None and not os.path.isdir(os.path.join(folder, "watch")):
+            raise ImportError(f"it has a package of its own that is named harness, in {folder}")
         # Another release of this one may be installed where the program runs.
         sys.path.insert(0, HOME)
         try:
@@ -94,30 +95,63 @@ def _with_harness(what: str, action: Callable[[], None]) -> None:
 
 def _open_ledger(begin_ns: int, end_ns: int) -> None:
     def action() -> None:
-        ledger = importlib.import_module("harness.watch.ledger.recorder")
-        ledger.open_until_exit(os.environ["HARNESS_LEDGER"])
+        from harness.watch.ledger import open_until_exit
+
+        open_until_exit(os.environ["HARNESS_LEDGER"])
 
     _with_harness("ledger", action)
 
 
 def _begin_profile(folder: str) -> Callable[[int, int], None]:
-    """Say that this process runs, and return what records it from `import jax` on."""
-    # By its file, because the packages around it take longer to import than all that it does.
-    path = os.path.join(HOME, *PROCESS.split(".")) + ".py"
-    loader = importlib.machinery.SourceFileLoader(PROCESS, path)
-    process = type(sys)(PROCESS)
-    process.__file__ = path
-    process.__package__ = PROCESS.rpartition(".")[0]
-    process.__loader__ = loader
-    process.__spec__ = importlib.machinery.ModuleSpec(PROCESS, loader, origin=path)
-    sys.modules[PROCESS] = process
-    loader.exec_module(process)
-    process.begin(folder)
+    """Begin the file of this process, see to its end, and return what records from JAX on."""
+    began = clock()
+    log_file = _load_log_file()
+    file = log_file.LogFile(folder)
+    file.begin("command")
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=file.after_fork)
+    session: Any = None
+    failures: tuple[str, ...] = ()
+
+    def end(why: str) -> None:
+        if session is not None:
+            session.end(why)
+            return
+        line = {"at_ns": clock(), "why": why, "own_ns": own_ns, "failures": failures}
+        file.append(log_file.as_json("ended", line))
 
     def record(begin_ns: int, end_ns: int) -> None:
-        _with_harness("profile", lambda: process.record(begin_ns, end_ns))
+        def action() -> None:
+            nonlocal session, failures
+            began = clock()
+            try:
+                from harness.watch import session as recording
 
+                recording.follow(file, (begin_ns, end_ns), own_ns + clock() - began)
+                session = recording
+            except Exception as error:
+                failures = (log_file.clean(f"{type(error).__name__}: {error}"),)
+                raise
+
+        _with_harness("profile", action)
+
+    log_file.at_end(end)
+    own_ns = clock() - began
     return record
+
+
+def _load_log_file() -> Any:
+    """Import a module by its file: the packages around it take longer than all that it does."""
+    path = os.path.join(HOME, *LOG_FILE.split(".")) + ".py"
+    loader = importlib.machinery.SourceFileLoader(LOG_FILE, path)
+    module: Any = type(sys)(LOG_FILE)
+    module.__file__ = path
+    module.__package__ = LOG_FILE.rpartition(".")[0]
+    module.__loader__ = loader
+    module.__spec__ = importlib.machinery.ModuleSpec(LOG_FILE, loader, origin=path)
+    sys.modules[LOG_FILE] = module
+    loader.exec_module(module)
+    return module
 
 
 def _follow() -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import harness
-from harness.errors import UsageError
-from harness.watch import jax_points
+from harness.errors import HarnessError, UsageError
+from harness.watch import jax_names
 
 HOOKED = ("_infer_params", "_resolve_and_lower")
 
@@ -26,7 +26,10 @@ def ones(size):
 
 def hooks():
     """What stands in JAX where the profile puts its own."""
-    return [getattr(point.holder, point.name) for point in jax_points.points().values()]
+    return [
+        getattr(point.holder, point.name)
+        for point in jax_names.points(jax_names.BUILDS, "test", HarnessError).values()
+    ]
 
 
 @contextlib.contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.profiles.log_reader import Log
 from harness.profiles.model import Process, Profile
 from harness.watch import events
-from harness.watch.log import Log
 
 STEP_NS = 1_000_000
 

@@ -21,9 +21,9 @@ from harness.profiles.causes.texts import (
     with_article,
 )
 from harness.profiles.causes.trees import tree_differences
+from harness.profiles.log_reader import Log
 from harness.profiles.model import Process, Profile
 from harness.watch import events
-from harness.watch.log import Log
 from tests.profiling.causes.lines import started
 
 Stage = Literal["trace", "lower", "compile"]

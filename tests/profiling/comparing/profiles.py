@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
-from harness.profiles.model import Process, Profile, Run
+from harness.profiles.log_reader import Log
+from harness.profiles.model import Process, Profile
 from harness.watch import events
-from harness.watch.log import Log
+from harness.watch.events import Run, encoded
 
 MS = 1_000_000
 
@@ -122,7 +121,7 @@ class Made:
         """Write it as the folder of a profile."""
         folder.mkdir(parents=True)
         lines = [*self.lines, *([events.Ended(self._now, "exit")] if self.ended else [])]
-        text = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        text = b"".join(encoded(line) for line in lines)
         (folder / "box-1-0.jsonl").write_bytes(text)
         return folder
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-import msgspec
+from dataclasses import replace
+
 import pytest
 
 from harness.profiles.comparing import compare
@@ -23,9 +24,7 @@ def test_a_function_counts_the_traces_inside_others_that_were_really_done():
     made = Made().build("outer", inner=["f", "g"])
     build = made.lines[-1]
     kept, again = build.inner
-    made.lines[-1] = msgspec.structs.replace(
-        build, inner=(kept, msgspec.structs.replace(again, times=0))
-    )
+    made.lines[-1] = replace(build, inner=(kept, again._replace(times=0)))
     found = {counted.key.name: counted.traces for counted in by_function(made.profile().builds)}
     assert found == {"outer": 1, "f": 1}
 

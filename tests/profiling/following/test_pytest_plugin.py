@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from harness.profiles.model import read
-from tests.profiling.following.programs import environment
+from tests.watch.programs import environment
 
 PLUGIN = "harness.profiles.pytest_plugin"
 TESTS = """

@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.profiles.causes.kinds import Cause
 from harness.profiles.model import read
 from harness.report import writing
-from harness.watch.following import Ran
+from harness.watch.programs import Ran
 from tests.profiling.comparing.profiles import Made
 
 BUDGET = '[default]\nmax_compiles = 2\n[functions."train.py:gone"]\nmax_compiles = 1\n'

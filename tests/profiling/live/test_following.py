@@ -6,14 +6,14 @@ import os
 import socket
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from harness.profiles import live
 from harness.profiles.live import Following
-from harness.watch import events, log
+from harness.watch import events
 
 S = 1_000_000_000
 HOST = socket.gethostname()
@@ -55,7 +55,7 @@ class Writing:
         self(started, LOSS, STEP, STACK)
 
     def __call__(self, *lines):
-        self.raw(b"".join(map(log.encoded, lines)))
+        self.raw(b"".join(map(events.encoded, lines)))
 
     def raw(self, text):
         with self.path.open("ab") as file:
@@ -108,7 +108,7 @@ def test_half_a_line_waits_for_its_rest_and_nothing_is_read_twice(tmp_path, monk
     following = Following(tmp_path)
     write = Writing(tmp_path)
     following.look(S)
-    whole = log.encoded(build(1, 1, 1, 3))
+    whole = events.encoded(build(1, 1, 1, 3))
     opened = []
     plain = Path.open
 
@@ -157,7 +157,7 @@ def test_new_processes_appear_and_ended_ones_are_let_go(tmp_path):
 def test_a_process_that_was_killed_builds_nothing_any_more(tmp_path, host, shown):
     child = subprocess.Popen(["true"])
     child.wait()
-    started = msgspec.structs.replace(STARTED, pid=child.pid, host=host)
+    started = replace(STARTED, pid=child.pid, host=host)
     write = Writing(tmp_path, started=started)
     write(running(1, 2))
     assert len(Following(tmp_path).look(3 * S).running) == shown
@@ -167,7 +167,7 @@ def test_garbage_and_newer_logs_are_passed_over(tmp_path):
     write = Writing(tmp_path)
     write.raw(b"\xff\x00{}\n[[[\n" + b"[" * 100_000 + b"\n")
     write(build(1, 7, 1, 2))  # a function that nobody named
-    Writing(tmp_path, "h-9-0.jsonl", msgspec.structs.replace(STARTED, schema=99))
+    Writing(tmp_path, "h-9-0.jsonl", replace(STARTED, schema=99))
     (tmp_path / "x.jsonl").mkdir()
     state = Following(tmp_path).look(S)
     assert (state.builds, state.last.function) == (1, "?")

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from harness.cli.profile import live as line
 from harness.profiles.live import Now, State, Tally
-from harness.watch import events, log
+from harness.watch import events
 
 S = 1_000_000_000
 NOW = Now("loss", "train.py:88", "compile", 58 * S, 3, 42)
@@ -164,14 +164,14 @@ PROGRAM = """
 import os, sys, time
 from pathlib import Path
 from harness.cli.profile.live import Live
-from harness.watch import events, log
+from harness.watch import events
 folder = Path(sys.argv[1])
 with Live(folder):
     print("Your name? ", end="", flush=True)
     time.sleep(0.6)
     with (folder / "h-1-0.jsonl").open("ab") as file:
         now = time.perf_counter_ns()
-        file.write(log.encoded(events.Running(1, "compile", 1, 1, now - 10**9, now)))
+        file.write(events.encoded(events.Running(1, "compile", 1, 1, now - 10**9, now)))
     time.sleep(1.4)
 print("Ada")
 """
@@ -227,7 +227,7 @@ def test_a_stream_that_fails_or_a_folder_that_goes_away_does_not_reach_the_progr
         def write(self, text):
             raise BrokenPipeError
 
-    (tmp_path / "h-1-0.jsonl").write_bytes(log.encoded(events.Running(1, "compile", 1, 1, 0, 0)))
+    (tmp_path / "h-1-0.jsonl").write_bytes(events.encoded(events.Running(1, "compile", 1, 1, 0, 0)))
     for stream in (Gone(), io.StringIO()):
         shown = line.Live(tmp_path / "nowhere" if stream.isatty() else tmp_path, stream)
         shown.start()

@@ -231,7 +231,7 @@ def test_show_writes_files(recorded, tmp_path):
 
 def test_show_says_what_is_wrong(tmp_path):
     (tmp_path / "none").mkdir()
-    from harness.watch.log import ProfileError
+    from harness.errors import ProfileError
 
     for folder, text in ((tmp_path / "none", "holds no profile"), (tmp_path / "x", "is no folder")):
         done = shown(folder)

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
-import msgspec
 import pytest
 
 from harness.profiles import texts
@@ -115,10 +115,10 @@ def eager_programs(tmp_path):
     for n in range(1, 19):
         function, stack = (2, 2) if n <= 10 else (2, 3) if n <= 15 else (3, 2)
         made = compiled(1, each=100, begin=1000 + 100 * n, function=function)[0]
-        lines.append(msgspec.structs.replace(made, id=n, stack=stack, object=n))
+        lines.append(replace(made, id=n, stack=stack, object=n))
     # Traced inside another function only: no program.
     traced = build(19, 5000, 5001, ("trace", 5000, 5001), function=2)
-    lines.append(msgspec.structs.replace(traced, stack=2))
+    lines.append(replace(traced, stack=2))
     return caused(profile_of(tmp_path, [started(), *lines, ended(20_000)]))
 
 
@@ -183,7 +183,7 @@ def test_functions_are_named_so_that_they_can_be_told_apart(tmp_path):
         events.Function(3, "loss", "loss", "/project/train.py", 10, "program", "vmap_f, grad_f"),
         events.Function(4, lambda_, lambda_, "/project/train.py", 52, "program"),
         events.Function(5, "step", "step", "/x/site-packages/blackjax/base.py", 3, "library"),
-        *(msgspec.structs.replace(one, function=one.id + 1) for one in compiled(4)[1:]),
+        *(replace(one, function=one.id + 1) for one in compiled(4)[1:]),
         compiled(1)[0],
     ]
     profile = caused(profile_of(tmp_path, [started(), *lines, ended(9_000)]))
@@ -253,7 +253,7 @@ def test_the_persistent_cache_when_it_is_on(tmp_path):
 def test_what_the_persistent_cache_would_save(tmp_path, seconds, told):
     lines = []
     for n, took in enumerate(seconds, 1):
-        lines += [msgspec.structs.replace(compiled(1, each=1e3 * took, begin=9e3 * n)[0], id=n)]
+        lines += [replace(compiled(1, each=1e3 * took, begin=9e3 * n)[0], id=n)]
     text = text_of(caused(profile_of(tmp_path, [started(), *lines, ended(30_000)])))
     assert told in " ".join(text.split())
 

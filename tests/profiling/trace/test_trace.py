@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+from dataclasses import replace
 
-import msgspec
 import pytest
 
 from harness.errors import StoreError
@@ -162,7 +162,7 @@ def test_what_jax_empties_itself_when_python_ends_is_left_out():
 )
 def test_a_process_is_called_as_its_program(argv, name):
     (process,) = synthetic.profile(processes=1).processes
-    first = msgspec.structs.replace(process.started, argv=argv)
+    first = replace(process.started, argv=argv)
     log = dataclasses.replace(process.log, started=first)
     assert list(tracks.process_names(model.Profile((model.Process(log),))).values()) == [name]
 
@@ -180,7 +180,7 @@ def test_two_machines_are_placed_by_the_calendar():
     made = synthetic.profile(processes=1)
     (process,) = made.processes
     # The other machine's clock began elsewhere; by the calendar it started at the same time.
-    line = msgspec.structs.replace(process.started, host="elsewhere", clock_ns=77, process_ns=7)
+    line = replace(process.started, host="elsewhere", clock_ns=77, process_ns=7)
     other = model.Process(model.Log("elsewhere-1-0.jsonl", line, (line,)))
     clock = trace.Clock(model.Profile((process, other)))
     assert clock.at(other, 77) == clock.at(process, process.started.clock_ns)

@@ -35,9 +35,9 @@ def plant(fault: dict[str, str]) -> None:
     kind: Any = type(pathlib.Path("."))
     try:
         # With `etils` installed JAX writes through a path class of that package.
-        from jax._src import lru_cache
+        from harness.watch import jax_names
 
-        kind = type(vars(lru_cache)["pathlib"].Path("."))
+        kind = type(vars(jax_names.file_cache())["pathlib"].Path("."))
     except (ImportError, KeyError):
         pass
     write = kind.write_bytes

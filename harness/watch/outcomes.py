@@ -5,27 +5,68 @@ from __future__ import annotations
 import os
 import platform
 import time
+from dataclasses import dataclass, field
+from typing import Any
 
-from harness.watch.ledger import events, jax_internals
-from harness.watch.ledger.events import Event, Outcome
-from harness.watch.ledger.jax_internals import Internals
-from harness.watch.ledger.request import Request, text_of
+from harness.watch import ledger_events as events
+from harness.watch.cache_keys import Captured
+from harness.watch.jax_names import persistent_cache, process_id, setting, version
+from harness.watch.ledger_events import Event, Outcome
+from harness.watch.source import error_text
 
 
-def event_of(
-    request: Request, error: BaseException | None, seconds: float, internals: Internals
-) -> Event:
+@dataclass
+class Request:
+    """What is known so far of the compile request that a thread is in."""
+
+    module: str = ""
+    locations_in_key: bool = False
+    own_s: float = 0.0
+    backend: Any = None
+    used: bool | None = None
+    """Whether JAX takes the cache for usable here; None where it did not ask."""
+    enabled: bool = True
+    key: str = ""
+    key_s: float = 0.0
+    key_error: str = ""
+    captured: dict[str, Captured] = field(default_factory=dict)
+    capturing: Captured | None = None
+    reading: bool = False
+    loaded: bool = False
+    load_s: float | None = None
+    stored_compile_s: int | None = None
+    jax_saved_s: float | None = None
+    read_error: str = ""
+    bytes_in: int = 0
+    compile_s: float | None = None
+    compile_error: str = ""
+    asked_to_write: bool = False
+    host_callbacks: bool = False
+    jax_compile_s: float = 0.0
+    putting: bool = False
+    put: bool = False
+    found_room: bool = False
+    """Whether JAX found no entry in the place, and set out to write one."""
+    in_place: bool = False
+    """Whether an entry was in the place after the put."""
+    entry_bytes: int | None = None
+    write_s: float | None = None
+    write_error: str = ""
+    lock_wait_s: float = 0.0
+
+
+def event_of(request: Request, error: BaseException | None, seconds: float) -> Event:
     """Return the event of a finished request."""
     outcome: Outcome = "unwritten"
     reason = detail = ""
     if error is not None:
         outcome = "failed"
         detail = request.compile_error or request.read_error or request.write_error
-        detail = detail or text_of(error)
+        detail = detail or error_text(error)
     elif request.loaded:
         outcome = "hit"
     else:
-        reason, detail = why_not_written(request, internals)
+        reason, detail = why_not_written(request)
         if not reason:
             outcome = "written"
     captured = request.captured.get(request.key)
@@ -34,13 +75,13 @@ def event_of(
         at_s=time.time(),
         pid=os.getpid(),
         host=platform.node(),
-        jax=jax_internals.version(),
+        jax=version(),
         module=request.module,
         outcome=outcome,
         key=request.key,
         reason=reason,
         detail=detail,
-        directory=internals.directory(),
+        directory=_directory(),
         request_s=seconds,
         key_s=request.key_s,
         load_s=request.load_s,
@@ -61,9 +102,9 @@ def event_of(
     )
 
 
-def why_not_written(request: Request, internals: Internals) -> tuple[str, str]:
+def why_not_written(request: Request) -> tuple[str, str]:
     """Return the reason why a miss left no entry and its numbers; two empty texts if it did."""
-    lookup = _before_the_compile(request, internals)
+    lookup = _before_the_compile(request)
     if lookup is not None:
         return lookup
     if not request.asked_to_write:
@@ -71,8 +112,8 @@ def why_not_written(request: Request, internals: Internals) -> tuple[str, str]:
     if request.write_error:
         return events.ERROR, request.write_error
     if not request.put:
-        return _write_refused(request, internals)
-    smallest = int(internals.setting("persistent_cache_min_entry_size_bytes"))
+        return _write_refused(request)
+    smallest = int(setting("persistent_cache_min_entry_size_bytes"))
     size = request.entry_bytes or 0
     if size < smallest:
         return events.BELOW_SIZE, f"{size} < {smallest} bytes"
@@ -82,33 +123,38 @@ def why_not_written(request: Request, internals: Internals) -> tuple[str, str]:
         if request.read_error:
             return events.UNREADABLE_IN_PLACE, request.read_error
         return events.ALREADY_THERE, ""
-    cap = int(internals.setting("compilation_cache_max_size"))
+    cap = int(setting("compilation_cache_max_size"))
     if 0 <= cap < size:
         return events.OVER_CAP, f"{size} > {cap} bytes"
     return events.ERROR, "JAX reported no error, and no file was left"
 
 
-def _before_the_compile(request: Request, internals: Internals) -> tuple[str, str] | None:
+def _before_the_compile(request: Request) -> tuple[str, str] | None:
     if request.used is False:
         if not request.enabled:
             return events.DISABLED, "jax_enable_compilation_cache is off"
         return events.DISABLED, "this backend cannot serialise executables"
     if request.key_error:
         return events.ERROR, f"no key could be made: {request.key_error}"
-    if internals.cache(request.backend) is None:
-        if not internals.directory():
+    if persistent_cache(request.backend) is None:
+        if not _directory():
             return events.NO_DIRECTORY, "jax_compilation_cache_dir is not set"
-        return events.UNUSABLE_DIRECTORY, request.read_error or internals.directory()
+        return events.UNUSABLE_DIRECTORY, request.read_error or _directory()
     return None
 
 
-def _write_refused(request: Request, internals: Internals) -> tuple[str, str]:
-    number = internals.process_id()
+def _write_refused(request: Request) -> tuple[str, str]:
+    number = process_id()
     if number != 0:
         return events.NOT_PROCESS_0, f"process {number}"
-    shortest_s = float(internals.setting("persistent_cache_min_compile_time_secs"))
+    shortest_s = float(setting("persistent_cache_min_compile_time_secs"))
     if request.jax_compile_s < shortest_s:
         return events.BELOW_TIME, f"{request.jax_compile_s:.3f} < {shortest_s:g} s"
     if request.host_callbacks:
         return events.HOST_CALLBACK, "never stored up to jax 0.10.2; stored since 0.11.0"
     return events.ERROR, "JAX did not try to write"
+
+
+def _directory() -> str:
+    """Return the cache's directory, empty where none is set."""
+    return str(setting("compilation_cache_dir") or "")

@@ -17,7 +17,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 import harness
 from harness.watch import call_sites, events
-from tests.profiling.recording.recorded import builds, lines, named, profiled, times
+from tests.watch.recorded import builds, lines, named, profiled, times
 
 X = np.ones(3, np.float32)
 

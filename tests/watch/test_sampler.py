@@ -10,24 +10,24 @@ import weakref
 from collections import Counter
 
 from harness.watch import sampler as sampling
-from harness.watch.opened import Open
 from harness.watch.sampler import Sampler
+from harness.watch.visit import Visit
 
 
 class Recorder:
     """Takes what the sampler says."""
 
     def __init__(self):
-        self.hooks = types.SimpleNamespace(open={})
+        self.builds = types.SimpleNamespace(open={})
         self.counts = Counter()
-        self.builds = []
+        self.told = []
         self.failures = []
 
     def sampled(self, interval_ns, counts):
         self.counts.update(counts)
 
     def running(self, build):
-        self.builds.append(build)
+        self.told.append(build)
 
     def failed(self, error):
         self.failures.append(error)
@@ -44,12 +44,12 @@ def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypa
     me = threading.get_ident()
     looking.start()
     time.sleep(0.1)
-    found.hooks.open[me] = Open("call", sampling.clock(), me)
+    found.builds.open[me] = Visit("call", sampling.clock(), me)
     time.sleep(0.03)
-    assert found.builds == []
+    assert found.told == []
     time.sleep(0.1)
     looking.stop()
-    assert len(found.builds) == 1  # and not again before a second is over
+    assert len(found.told) == 1  # and not again before a second is over
     mine = Counter()
     for (thread, stack, whose), count in found.counts.items():
         if thread == me:
@@ -73,7 +73,7 @@ def test_where_looking_costs_too_much_it_looks_less_often(monkeypatch):
 
 def test_it_ends_by_an_error_of_its_own_only(monkeypatch):
     looking, found = sampler()
-    found.hooks = None
+    found.builds = None
     looking.start()
     time.sleep(0.1)
     assert len(found.failures) == 1

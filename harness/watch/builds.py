@@ -4,9 +4,6 @@ A call that JAX finds in its C++ cache never comes here. Any other goes through 
 (trace), `_resolve_and_lower` (lower) and `MeshComputation.compile` (compile), one after the other
 on one thread; what happens there is one *visit*, and a *build* if anything was traced, lowered or
 compiled.
-
-A replacement calls JAX's function once, with the same arguments, and passes on what it returns or
-raises; a failure of the noting is counted and never reaches the program.
 """
 
 from __future__ import annotations
@@ -19,21 +16,30 @@ from threading import get_ident
 from types import FrameType
 from typing import Any
 
-from harness.watch import jax_points
+from harness.errors import ProfileError
+from harness.watch import jax_names
 from harness.watch.events import Kind, Request
-from harness.watch.nesting import Nesting
-from harness.watch.opened import Open
+from harness.watch.ledger_events import Event
+from harness.watch.requests import requests
+from harness.watch.source import Shared
+from harness.watch.threads import Threads
+from harness.watch.visit import Visit
 
 clock = time.perf_counter_ns
 
 
-class Hooks(Nesting):
-    """The replacements, and what is going on in each thread."""
+class Builds(Threads):
+    """The replacements; the method of a role takes JAX's function, and returns what stands for it.
+
+    It hears of the requests to compile that are made in builds.
+    """
+
+    parts = None
+    """It does not look at keys."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._pending: dict[int, Open] = {}
-        self._undo: list[tuple[jax_points.Point, Any]] = []
+        self._pending: dict[int, Visit] = {}
         self._trace_is_clean: Callable[[], bool] = bool
 
     def install(self) -> None:
@@ -41,30 +47,27 @@ class Hooks(Nesting):
 
         Raises:
             ProfileError: if the running JAX is not one that the profile knows.
+            LedgerError: if it is not one that the ledger knows.
         """
-        points = jax_points.points()
-        self._trace_is_clean = jax_points.trace_is_clean()
+        import jax
+
+        jax.jit(_nothing)  # gives JAX's C++ type its methods, where nothing was jitted so far
+        requests.add(self)
+        points = jax_names.points(jax_names.BUILDS, "profile", ProfileError)
+        self._trace_is_clean = jax_names.trace_is_clean()
         self.describer.prepare()
         for role, point in points.items():
-            replacement = functools.wraps(point.function)(getattr(self, f"_{role}")(point.function))
-            setattr(point.holder, point.name, replacement)
-            self._undo.append((point, replacement))
-        jax_points.hide(__file__)
+            replacement = getattr(self, f"_{role}")(point.function)
+            self.replace(point, functools.wraps(point.function)(replacement))
+        jax_names.hide(__file__)
         self.active = True
 
-    def remove(self) -> None:
+    def uninstall(self) -> None:
         """Put JAX back as it was."""
-        self.active = False
-        ours = {id(replacement) for _, replacement in self._undo}
-        for point, _ in reversed(self._undo):
-            # Whoever replaced it after us keeps theirs; ours underneath passes everything on.
-            if id(getattr(point.holder, point.name)) in ours:
-                setattr(point.holder, point.name, point.function)
-        self._undo.clear()
+        super().uninstall()
+        requests.drop(self)
         self._pending.clear()
-        jax_points.show(__file__)
-
-    # --- the replacements: each takes JAX's function, and returns what stands in for it ----------
+        jax_names.show(__file__)
 
     def _infer_params(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def infer_params(fun: Any, info: Any, args: Any, kwargs: Any) -> Any:
@@ -88,7 +91,7 @@ class Hooks(Nesting):
 
         return infer_params
 
-    def _begin(self, fun: Any, info: Any, args: Any, kwargs: Any, caller: FrameType) -> Open:
+    def _begin(self, fun: Any, info: Any, args: Any, kwargs: Any, caller: FrameType) -> Visit:
         if self._pending:
             self._drop_pending(get_ident())
         kind, frame = _entry(caller)
@@ -98,7 +101,7 @@ class Hooks(Nesting):
         visit.stage_begin_ns = clock()
         return visit
 
-    def _inferred(self, visit: Open, result: Any) -> None:
+    def _inferred(self, visit: Visit, result: Any) -> None:
         end = clock()
         visit.params, visit.values = result
         visit.spans += (("trace", visit.stage_begin_ns, end, visit.traced),)
@@ -111,7 +114,7 @@ class Hooks(Nesting):
             visit.own_ns += clock() - end
             self._settle(visit)
 
-    def _untraced(self, visit: Open, error: BaseException) -> None:
+    def _untraced(self, visit: Visit, error: BaseException) -> None:
         visit.error = type(error).__name__
         visit.spans += (("trace", visit.stage_begin_ns, clock(), visit.traced),)
         visit.stage = ""
@@ -202,7 +205,7 @@ class Hooks(Nesting):
 
     def _traced(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def test_event(name: str, *arguments: Any) -> Any:
-            if name == jax_points.TRACED and (visit := self.current()) is not None:
+            if name == jax_names.TRACED and (visit := self.current()) is not None:
                 if visit.stage == "trace" and not visit.traced:
                     visit.traced = 1
                 else:
@@ -240,13 +243,14 @@ class Hooks(Nesting):
 
     def _cleared(self, what: str, function: Any, caller: FrameType) -> None:
         if not self.off():
-            for sink in self.sinks:
-                sink.cleared(what, function, caller)
+            for listener in self.listeners:
+                listener.cleared(what, function, caller)
 
-    def requested(self, request: Request, own_ns: int) -> None:
-        """Take what the ledger says of a request to compile, on the thread that made it."""
+    def requested(self, event: Event) -> None:
+        """Take a request to compile, on the thread that made it."""
         if self.off():
             return
+        request, own_ns = _in_ns(event), round(event.own_s * 1e9)
         visit = self.current()
         if visit is not None:
             visit.requests += (request,)
@@ -254,7 +258,7 @@ class Hooks(Nesting):
             visit.own_ns += own_ns
             return
         end = clock()  # somebody compiles who does not come by JAX's own road
-        visit = Open("compile", end - request.request_ns, get_ident())
+        visit = Visit("compile", end - request.request_ns, get_ident())
         visit.name, visit.requests, visit.compiled = request.module, (request,), 1
         visit.spans += (("compile", visit.begin_ns, end, 1),)
         visit.frame, visit.own_ns = sys._getframe(1), own_ns
@@ -262,7 +266,7 @@ class Hooks(Nesting):
 
     # --- a visit ----------------------------------------------------------------------------------
 
-    def _stage(self, visit: Open, stage: str, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
+    def _stage(self, visit: Visit, stage: str, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
         lower = stage == "lower"
         before = visit.lowered if lower else visit.compiled
         visit.stage = stage
@@ -274,7 +278,7 @@ class Hooks(Nesting):
             visit.spans += ((stage, begin, clock(), times),)
             visit.stage = ""
 
-    def _to_the_end(self, visit: Open, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
+    def _to_the_end(self, visit: Visit, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
         try:
             return real(*a, **k)
         except BaseException as error:
@@ -288,6 +292,10 @@ class Hooks(Nesting):
         visit = self._pending.pop(thread, None)
         if visit is not None:
             self._settle(visit)
+
+
+def _nothing() -> None:
+    """Stand in for a function to jit; never called."""
 
 
 def _is_jaxs(function: Any) -> bool:
@@ -311,3 +319,24 @@ def _entry(caller: FrameType) -> tuple[Kind, FrameType]:
             return "trace", frame
         frame = frame.f_back
     return "trace", caller
+
+
+def _in_ns(event: Event) -> Request:
+    def ns(seconds: float | None) -> int:
+        return round((seconds or 0.0) * 1e9)
+
+    return Request(
+        event.module,
+        event.outcome,
+        ns(event.request_s),
+        event.key,
+        event.reason,
+        ns(event.compile_s),
+        ns(event.load_s),
+        ns(event.write_s),
+        event.entry_bytes or 0,
+        event.directory,
+    )
+
+
+builds = Shared(Builds)

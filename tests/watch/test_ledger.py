@@ -14,8 +14,8 @@ import pytest
 
 from harness.cache.ledger import LedgerError, frame, ledger, read, summarize
 from harness.errors import UsageError
-from harness.watch import programs
-from harness.watch.ledger import following, jax_internals, judging, keys
+from harness.watch import cache_keys as keys
+from harness.watch import jax_names, outcomes, programs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -137,7 +137,7 @@ def test_a_write_and_then_a_hit_carry_their_bytes_and_seconds(reasons):
 
 def test_a_host_callback_is_written_since_jax_0_11(reasons):
     event = reasons["printing"][-1]
-    if jax_internals.version().startswith("0.10."):
+    if jax_names.version().startswith("0.10."):
         assert (event.outcome, event.reason) == ("unwritten", "host callback")
     else:
         assert event.outcome == "written"
@@ -186,7 +186,7 @@ def test_the_wait_for_the_lock_of_a_capped_cache_is_in_the_event(tmp_path, reaso
 
 
 def test_a_jax_without_filelock_has_no_lock_to_watch(fresh, monkeypatch):
-    monkeypatch.setattr(jax_internals.load().modules["lru_cache"], "filelock", None)
+    monkeypatch.setattr(jax_names.file_cache(), "filelock", None)
     with ledger() as found:
         fresh()
     assert [event.lock_wait_s for event in found.events] == [0.0]
@@ -252,8 +252,8 @@ def fresh():
 
 
 def now():
-    found = jax_internals.load()
-    return [point.function for point in found.points()]
+    points = jax_names.points(jax_names.REQUESTS, "ledger", LedgerError)
+    return [point.function for point in points.values()]
 
 
 def test_closing_puts_jax_back_exactly(fresh):
@@ -268,7 +268,7 @@ def test_closing_puts_jax_back_exactly(fresh):
 
 
 def test_another_patch_on_top_is_left_in_place(fresh, monkeypatch):
-    compiler = jax_internals.load().modules["compiler"]
+    compiler = jax_names.module("compiler")
     original = compiler.compile_or_get_cached
     with ledger():
         below = compiler.compile_or_get_cached
@@ -280,7 +280,7 @@ def test_another_patch_on_top_is_left_in_place(fresh, monkeypatch):
 
 
 def test_a_failure_inside_the_ledger_is_counted_and_does_not_reach_the_program(fresh, monkeypatch):
-    monkeypatch.setattr(judging, "event_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(outcomes, "event_of", lambda *_: 1 / 0)
     with ledger() as found:
         assert fresh().shape == (3,)
     assert found.events == []
@@ -291,7 +291,7 @@ def test_a_failing_compile_still_raises_and_is_an_event(fresh, monkeypatch):
     def refuse(*arguments, **named):
         raise RuntimeError("XLA says no")
 
-    compiler = jax_internals.load().modules["compiler"]
+    compiler = jax_names.module("compiler")
     monkeypatch.setattr(compiler, "backend_compile_and_load", refuse)
     with ledger() as found, pytest.raises(RuntimeError, match="XLA says no"):
         fresh("doomed")
@@ -301,7 +301,7 @@ def test_a_failing_compile_still_raises_and_is_an_event(fresh, monkeypatch):
 
 
 def test_a_jax_that_is_not_known_is_one_clear_error(monkeypatch):
-    compiler = jax_internals.load().modules["compiler"]
+    compiler = jax_names.module("compiler")
     monkeypatch.delattr(compiler, "_cache_write")
     with pytest.raises(
         LedgerError, match=r"does not know jax \d.*jax\._src\.compiler\._cache_write"
@@ -413,7 +413,9 @@ def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path):
 
 
 def test_a_program_that_a_signal_ends_is_128_and_its_number(tmp_path):
-    code = following.run(["-c", "import os; os.kill(os.getpid(), 15)"], tmp_path / "book.jsonl")
+    code = programs.run_with_ledger(
+        ["-c", "import os; os.kill(os.getpid(), 15)"], tmp_path / "book.jsonl"
+    )
     assert code == 128 + signal.SIGTERM
     assert programs.signal_of(code) == "SIGTERM"
     assert read(tmp_path / "book.jsonl").events == ()
@@ -421,9 +423,9 @@ def test_a_program_that_a_signal_ends_is_128_and_its_number(tmp_path):
 
 def test_a_program_that_is_not_there_is_one_clear_error(tmp_path):
     with pytest.raises(UsageError, match="'no-such-program' is not on PATH"):
-        following.run(["no-such-program"], tmp_path / "book.jsonl")
+        programs.run_with_ledger(["no-such-program"], tmp_path / "book.jsonl")
     with pytest.raises(UsageError, match="Nothing to run"):
-        following.run([], tmp_path / "book.jsonl")
+        programs.run_with_ledger([], tmp_path / "book.jsonl")
 
 
 def test_a_scheduler_that_ends_the_command_ends_the_program(tmp_path):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import fields
 
 import jax
 import numpy as np
 import pytest
 
 import harness
-from harness.watch import events, process, recording
-from harness.watch.jax_points import points
-from harness.watch.log import ProfileError, Writer
+from harness.errors import ProfileError
+from harness.watch import events, jax_names, log_file, session
+from harness.watch.writer import Writer
 
 
 def build(name):
@@ -21,6 +22,11 @@ def build(name):
 
     function.__name__ = name
     return jax.jit(function)(np.ones(3))
+
+
+def replaced():
+    points = jax_names.points(jax_names.BUILDS, "profile", ProfileError)
+    return {role: point.function for role, point in points.items()}
 
 
 def names(profile):
@@ -82,14 +88,14 @@ def test_threads_may_each_have_one_and_every_one_sees_all_threads():
 
 
 def test_an_exception_passes_and_jax_is_as_it_was():
-    before = {role: point.function for role, point in points().items()}
+    before = replaced()
     threads = threading.active_count()
     with pytest.raises(KeyError, match="own"), harness.profile() as profile:
         jax.jit({}.__getitem__, static_argnums=0)("own")
     assert [built.line.error for built in profile.builds] == ["KeyError"]
-    assert {role: point.function for role, point in points().items()} == before
+    assert replaced() == before
     assert threading.active_count() == threads
-    assert recording._shared is None
+    assert session._shared is None
 
 
 def test_a_folder_may_hold_the_files_of_others(tmp_path):
@@ -108,7 +114,7 @@ def test_a_folder_that_cannot_be_written_or_goes_away_is_told_or_borne(tmp_path)
         harness.profile(tmp_path / "file"),
     ):
         pass
-    assert recording._shared is None
+    assert session._shared is None
     with harness.profile(tmp_path / "p") as profile:
         build("seen")
         assert names(profile) == ["seen"]
@@ -141,9 +147,9 @@ def test_a_missing_jax_is_one_clear_error(monkeypatch):
     monkeypatch.setattr(sys, "path", ["/nowhere"])
     monkeypatch.setattr(sys, "path_importer_cache", {})
     with pytest.raises(ProfileError, match="pip install jax"):
-        recording.start(Writer(None), "context")
+        session.start(Writer(None), "context")
 
 
 def test_the_first_line_has_the_schema_of_all_others():
-    assert process.SCHEMA == events.SCHEMA
-    assert process.started("context").keys() == set(events.Started.__struct_fields__)
+    assert log_file.SCHEMA == events.SCHEMA
+    assert log_file.started("context").keys() == {one.name for one in fields(events.Started)}

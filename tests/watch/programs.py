@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from harness.profiles.model import read
-from harness.watch import events, following
+from harness.watch import events, programs
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "harness", "profile"]
 
 
@@ -33,7 +33,7 @@ def profiled(*words, folder, **options):
 
 def followed(code, folder, *arguments):
     """Run a text as a program, without the command around it; return its code and its profile."""
-    ran = following.run([sys.executable, "-c", code, *arguments], folder, 25)
+    ran = programs.run_profiled([sys.executable, "-c", code, *arguments], folder, 25)
     assert ran.complete
     return ran.code, read(folder)
 

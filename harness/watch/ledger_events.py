@@ -1,7 +1,6 @@
-"""What a ledger writes down of one compile request, and the file that several processes share.
+"""What a ledger writes down of one compile request, and where it keeps what is too big for a line.
 
-A ledger file holds one line of JSON per request; a line is appended by one `write` to a file opened
-with O_APPEND, so that processes do not mix theirs and a crash loses one line at most. Beside it,
+A ledger file holds one line of JSON per request, and several processes append to it. Beside it,
 `FILE.parts/` holds what is too big for a line, by the SHA-256 that JAX hashed it to: the StableHLO
 text of a computation and the fields of the compile options.
 """
@@ -11,14 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
-from harness.watch.ledger.jax_internals import LedgerError
+from harness.watch.events import struct
 
 SCHEMA = 1
 
@@ -39,7 +35,8 @@ OTHER_PROCESS = "received from another process"
 ERROR = "error"
 
 
-class Component(msgspec.Struct, frozen=True):
+@struct
+class Component:
     """One of the parts that JAX hashes into the key."""
 
     name: str
@@ -49,7 +46,8 @@ class Component(msgspec.Struct, frozen=True):
     """What was hashed, where that is short text: versions, flags, the compression's name."""
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+@struct
+class Event:
     """What the persistent cache did for one compile request; times by `time.perf_counter`."""
 
     schema: int
@@ -128,89 +126,16 @@ class Parts:
         return None
 
 
-@dataclass(frozen=True)
-class Book:
-    """The events of a ledger, as read: in the order in which they were written."""
-
-    events: tuple[Event, ...]
-    parts: Parts
-    broken_lines: int = 0
-    """Lines that are no event: torn by a crash or a full disk, or of another schema."""
-
-
 def parts_of(path: Path) -> Parts:
     """Return the folder of parts that belongs to a ledger file."""
     return Parts(path.with_name(path.name + ".parts"))
 
 
-def append(descriptor: int, event: Event) -> None:
-    """Append an event in one write.
+@dataclass(frozen=True)
+class Requests:
+    """The events of a ledger, in the order in which they were written."""
 
-    Raises:
-        OSError: if the line could not be written whole.
-    """
-    line = msgspec.json.encode(event) + b"\n"
-    written = os.write(descriptor, line)
-    if written < len(line):  # a full disk; the next event starts on a line of its own
-        with contextlib.suppress(OSError):
-            os.write(descriptor, b"\n")
-        raise OSError(f"only {written} of {len(line)} bytes were written")
-
-
-def open_to_append(path: Path) -> int:
-    """Open a ledger file, new or not.
-
-    Raises:
-        LedgerError: if it cannot be written.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":  # its last writer was killed
-            os.write(descriptor, b"\n")
-    except OSError as error:
-        raise LedgerError(
-            f"The ledger {path} cannot be written: {error.strerror}. "
-            "Give a file in a folder that exists and that you may write to."
-        ) from None
-    return descriptor
-
-
-def read(path: Path | str) -> Book:
-    """Read a ledger file; lines that are no event are counted and left out.
-
-    Raises:
-        LedgerError: if the file cannot be read, or holds lines but not one event.
-    """
-    path = Path(path)
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise LedgerError(
-            f"The ledger {path} cannot be read: {error.strerror}. "
-            "`harness cache ledger -o FILE -- python program.py` writes one."
-        ) from None
-    events: list[Event] = []
-    broken = 0
-    decoder = msgspec.json.Decoder(Event)
-    for line in filter(None, lines):
-        try:
-            event = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):  # a ValidationError is a DecodeError
-            broken += 1
-            continue
-        if event.schema == SCHEMA:
-            events.append(event)
-        else:
-            broken += 1
-    if broken and not events:
-        raise LedgerError(
-            f"{path} is no ledger: none of its {broken} lines is an event that this version of "
-            "harness knows. `harness cache ledger -o FILE -- python program.py` writes one."
-        )
-    return Book(tuple(events), parts_of(path), broken)
-
-
-def read_all(paths: Sequence[Path | str]) -> Iterable[Event]:
-    """Return the events of several ledgers, one file after the other."""
-    return [event for path in paths for event in read(path).events]
+    events: tuple[Event, ...]
+    parts: Parts
+    broken_lines: int = 0
+    """Lines that are no event: torn by a crash or a full disk, or of another schema."""

@@ -14,8 +14,8 @@ import pytest
 from harness.cli.profile import running
 from harness.errors import UsageError
 from harness.profiles.model import read
-from harness.watch import following, programs
-from tests.profiling.following.programs import COMMAND, environment, followed, how, profiled
+from harness.watch import programs
+from tests.watch.programs import COMMAND, environment, followed, how, profiled
 
 ECHO = """
 import os, sys
@@ -60,7 +60,7 @@ def test_it_is_given_as_one_would_to_a_shell(words, tmp_path, monkeypatch):
     (tmp_path / "own" / "program.py").write_text("import sys; sys.exit(3)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)
-    ran = following.run(programs.command_of(words, ""), following.new_folder(None), 25)
+    ran = programs.run_profiled(programs.command_of(words, ""), programs.new_folder(None), 25)
     assert (ran.code, ran.processes) == (3, 1)
     assert ran.folder.parent == tmp_path
     [process] = read(ran.folder).processes
@@ -98,7 +98,7 @@ ENDINGS = {
 def test_however_it_ends_what_is_known_says_so(ending, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, exit_code, in_good_order = ENDINGS[ending]
-    found, profile = followed(code, following.new_folder(tmp_path / "p"))
+    found, profile = followed(code, programs.new_folder(tmp_path / "p"))
     assert found == exit_code
     [process] = profile.processes
     assert (process.ended is not None) == in_good_order
@@ -111,7 +111,7 @@ os.closerange(3, 4096)
 held = [os.open(sys.argv[1], os.O_RDWR | os.O_CREAT) for _ in range(900)]
 """
     other = tmp_path / "other"
-    _, profile = followed(code, following.new_folder(tmp_path / "p"), str(other))
+    _, profile = followed(code, programs.new_folder(tmp_path / "p"), str(other))
     assert other.read_bytes() == b""
     [process] = profile.processes
     assert process.ended is not None
@@ -143,8 +143,8 @@ if __name__ == "__main__":
 
 def test_processes_that_it_starts_forks_and_becomes_are_followed(tmp_path):
     (tmp_path / "children.py").write_text(CHILDREN)
-    folder = following.new_folder(tmp_path / "p")
-    ran = following.run([sys.executable, str(tmp_path / "children.py")], folder, 25)
+    folder = programs.new_folder(tmp_path / "p")
+    ran = programs.run_profiled([sys.executable, str(tmp_path / "children.py")], folder, 25)
     assert ran.code == 6
     profile = read(folder)
     # Two children, spawn's worker and its tracker of resources, what the fork became, what the
@@ -256,7 +256,7 @@ def test_a_folder_that_cannot_be_used_is_refused_before_the_program_runs(tmp_pat
     (tmp_path / "full" / "file").touch()
     for place, text in (("full", "is not empty"), ("full/file", "cannot be made")):
         with pytest.raises(UsageError, match=text):
-            following.new_folder(tmp_path / place)
+            programs.new_folder(tmp_path / place)
     done = subprocess.run(
         [*COMMAND, "-o", str(tmp_path / "full"), "--", "-c", "print('ran')"],
         env=environment(),
@@ -269,12 +269,12 @@ def test_a_folder_that_cannot_be_used_is_refused_before_the_program_runs(tmp_pat
     assert "Traceback" not in done.stderr
     monkeypatch.chdir("/proc")
     with pytest.raises(UsageError, match="Give another folder with -o"):
-        following.new_folder(None)
+        programs.new_folder(None)
 
 
 def test_two_profiles_of_one_second_get_folders_of_their_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folders = {following.new_folder(None) for _ in range(3)}
+    folders = {programs.new_folder(None) for _ in range(3)}
     assert len(folders) == 3
     assert all(folder.name.startswith("profile-20") for folder in folders)
 
@@ -284,17 +284,17 @@ def test_what_cannot_be_started_is_one_clear_error_and_leaves_no_folder(tmp_path
         programs.command_of(["no-such-program"], "")
     with pytest.raises(UsageError, match="Nothing to run"):
         programs.command_of([], "")
-    folder = following.new_folder(tmp_path / "p")
+    folder = programs.new_folder(tmp_path / "p")
     with pytest.raises(UsageError, match="cannot be started"):
-        following.run([str(tmp_path)], folder, 25)
+        programs.run_profiled([str(tmp_path)], folder, 25)
     assert not folder.exists()
 
 
 def test_a_profile_that_cannot_be_judged_does_not_hide_the_programs_code(tmp_path, capfd):
-    code, _ = followed("raise SystemExit(5)", following.new_folder(tmp_path / "p"))
+    code, _ = followed("raise SystemExit(5)", programs.new_folder(tmp_path / "p"))
     (broken,) = (tmp_path / "p").glob("*.jsonl")
     broken.write_text("what is this\n")
-    assert running._tell(following.Ran(tmp_path / "p", code, 1, False), None, None) == 5
+    assert running._tell(programs.Ran(tmp_path / "p", code, 1, False), None, None) == 5
     told = capfd.readouterr().err
     assert "holds no profile" in told
     assert "How the program ended could not be written" in told

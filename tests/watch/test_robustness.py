@@ -16,20 +16,23 @@ import pytest
 
 import harness
 import harness.errors
-from harness.watch import call_sites, describing, events, jax_points, watching
-from harness.watch.hooks import Hooks
-from harness.watch.ledger import jax_internals
-from harness.watch.opened import Open
+from harness.watch import call_sites, description, events, jax_names
+from harness.watch.builds import Builds
+from harness.watch.builds import builds as source
 from harness.watch.recorder import Recorder
-from tests.profiling.recording.recorded import builds, lines, named, profiled
+from harness.watch.visit import Visit
+from tests.watch.recorded import builds, lines, named, profiled
 
 X = np.ones(3, np.float32)
 
 
 def all_points() -> list[Any]:
     """Return every attribute of JAX's that is replaced, by the ledger as well."""
-    points = [*jax_points.points().values(), *jax_internals.load().points()]
-    return [getattr(point.holder, point.name) for point in points]
+    return [
+        getattr(point.holder, point.name)
+        for names in (jax_names.BUILDS, jax_names.REQUESTS)
+        for point in jax_names.points(names, "test", harness.errors.HarnessError).values()
+    ]
 
 
 def fresh(number: float = 1.0) -> Any:
@@ -70,17 +73,17 @@ def test_jax_is_put_back_after_an_error_in_the_context() -> None:
 @pytest.mark.parametrize(
     ("holder", "name"),
     [
-        (Hooks, "_enter"),
-        (Hooks, "_leave"),
-        (Hooks, "_settle"),
-        (Hooks, "_inferred"),
-        (Hooks, "_begin"),
-        (Hooks, "_report"),
+        (Builds, "_enter"),
+        (Builds, "_leave"),
+        (Builds, "_settle"),
+        (Builds, "_inferred"),
+        (Builds, "_begin"),
+        (Builds, "_report"),
         (Recorder, "built"),
-        (describing.Describer, "describe"),
-        (describing.Describer, "_arguments"),
-        (describing.Describer, "function_of"),
-        (describing.Describer, "link_trace"),
+        (description.Describer, "describe"),
+        (description.Describer, "_arguments"),
+        (description.Describer, "function_of"),
+        (description.Describer, "link_trace"),
         (call_sites, "places"),
     ],
 )
@@ -154,7 +157,7 @@ def test_two_recorders_at_once_both_get_every_build(tmp_path: Path) -> None:
     assert (
         inner.builds[0].line.spans == outer.builds[1].line.spans == all_of_it.builds[1].line.spans
     )
-    assert watching._hooks is None
+    assert source.source is None
 
 
 def test_threads_that_compile_at_once_keep_their_builds_apart() -> None:
@@ -255,9 +258,8 @@ def test_what_is_lowered_is_the_same_as_without_a_profile() -> None:
 
 def test_a_visit_whose_end_was_missed_is_left_out() -> None:
     with harness.profile() as found:
-        hooks = watching._hooks
-        assert hooks is not None
-        hooks.open[threading.get_ident()] = Open("call", 0, threading.get_ident())
+        assert source.source is not None
+        source.source.open[threading.get_ident()] = Visit("call", 0, threading.get_ident())
         fresh(15.0)(X)
     (built,) = found.builds
     assert built.line.parent == 0
@@ -290,8 +292,8 @@ def test_many_leaves_are_all_written() -> None:
 
 def test_an_unknown_jax_is_refused_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     before = all_points()
-    wrong = {**jax_points.REPLACED, "run": ("pjit", "_no_such_name")}
-    monkeypatch.setattr(jax_points, "REPLACED", wrong)
+    wrong = {**jax_names.BUILDS, "run": jax_names.Name("pjit", "_no_such_name")}
+    monkeypatch.setattr(jax_names, "BUILDS", wrong)
     lacking = r"it lacks jax\._src\.pjit\._no_such_name"
     with pytest.raises(harness.errors.HarnessError, match=lacking), harness.profile():
         pass

@@ -1,8 +1,7 @@
-"""A process's file in a profile's folder: opened, begun and ended with the standard library alone.
+"""The files that a followed process appends lines to, whatever the program does to descriptors.
 
 `harness/watch/bootstrap/sitecustomize.py` loads this module by its file at the start of every
 Python that is followed, so it imports nothing that such a process would not have imported anyhow.
-Whatever records more (`recording.py`) is imported when the process imports JAX.
 """
 
 from __future__ import annotations
@@ -32,17 +31,93 @@ HIGH = 600
 clock = time.perf_counter_ns
 
 
-class LogFile:
-    """The file of this process: its first line is written at once, in a fork with the second.
+class _File:
+    """A file that is appended to.
 
     A program may close every descriptor and open a file of its own under the same number, so each
-    line is preceded by a look at what the descriptor stands for. Where the disk is full, lines
-    wait, and go on from the byte at which there was no more room.
+    line is preceded by a look at what the descriptor stands for.
+    """
+
+    path = ""
+    _descriptor = -1
+    _identity = (0, 0)
+
+    def _keep(self, descriptor: int) -> None:
+        try:
+            from fcntl import F_DUPFD_CLOEXEC, fcntl
+
+            high = fcntl(descriptor, F_DUPFD_CLOEXEC, HIGH)
+        except (ImportError, OSError):  # fewer are allowed: it stays where it is
+            high = descriptor
+        else:
+            os.close(descriptor)
+        found = os.fstat(high)
+        self._descriptor, self._identity = high, (found.st_dev, found.st_ino)
+
+    def _is_ours(self) -> bool:
+        try:
+            found = os.fstat(self._descriptor)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._identity
+
+    def _reopen(self) -> bool:
+        identity = self._identity
+        self._keep(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
+        if self._identity == identity:
+            return True
+        os.close(self._descriptor)  # another file is there now
+        self._descriptor, self._identity = -1, identity
+        return False
+
+    def close(self) -> None:
+        """Close the file, unless the program has done so."""
+        if self._is_ours():
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+
+class SharedFile(_File):
+    """A file that several processes append to: a line by one write, so that theirs do not mix."""
+
+    def __init__(self, path: str) -> None:
+        """Open the file, new or not.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        self.path = os.path.abspath(path)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._keep(os.open(self.path, flags, 0o644))
+        size = os.fstat(self._descriptor).st_size
+        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":  # its last writer was killed
+            os.write(self._descriptor, b"\n")
+
+    def append(self, line: bytes) -> None:
+        """Append a line.
+
+        Raises:
+            OSError: if it could not be written whole.
+        """
+        if not (self._is_ours() or self._reopen()):
+            raise FileNotFoundError(0, "another file is in its place")
+        written = os.write(self._descriptor, line)
+        if written < len(line):  # a full disk; the next line starts on one of its own
+            from contextlib import suppress  # needed here alone
+
+            with suppress(OSError):
+                os.write(self._descriptor, b"\n")
+            raise OSError(f"only {written} of {len(line)} bytes were written")
+
+
+class LogFile(_File):
+    """The file of this process alone: its first line is written at once, in a fork with the second.
+
+    Where the disk is full, lines wait, and go on from the byte at which there was no more room.
     """
 
     def __init__(self, folder: str) -> None:
         self.folder = os.path.abspath(folder)
-        self.path = ""
         self.first: bytes = b""
         """The line that begins the file; empty where the recorder writes it."""
         self.lost = 0
@@ -52,8 +127,6 @@ class LogFile:
         self.forked = False
         """Whether this process is a fork of the one that made the first file."""
         self._pid = os.getpid()
-        self._descriptor = -1
-        self._identity = (0, 0)
         self._begun = False
         self._waiting: list[bytes] = []
         self._done = 0
@@ -66,7 +139,7 @@ class LogFile:
         Raises:
             OSError: if the folder cannot be written.
         """
-        self.first = _json(started(how))
+        self.first = as_json("started", started(how))
         self.open()
         self.append(b"")
 
@@ -153,9 +226,7 @@ class LogFile:
                 self._flush()
             self.lost += len(self._waiting)
             self._waiting.clear()
-            if self._is_ours():
-                os.close(self._descriptor)
-            self._descriptor = -1
+            super().close()
 
     def after_fork(self) -> None:
         """Leave the parent's file to the parent, in a child; the child's is made when needed.
@@ -168,35 +239,7 @@ class LogFile:
         self._waiting, self._done, self._flushing = [], 0, False
         self.close()
         self.path, self.lost, self._begun, self.forked = "", 0, False, True
-        self.first = _json(started("fork"))
-
-    def _keep(self, descriptor: int) -> None:
-        try:
-            from fcntl import F_DUPFD_CLOEXEC, fcntl
-
-            high = fcntl(descriptor, F_DUPFD_CLOEXEC, HIGH)
-        except (ImportError, OSError):  # fewer are allowed: it stays where it is
-            high = descriptor
-        else:
-            os.close(descriptor)
-        found = os.fstat(high)
-        self._descriptor, self._identity = high, (found.st_dev, found.st_ino)
-
-    def _is_ours(self) -> bool:
-        try:
-            found = os.fstat(self._descriptor)
-        except OSError:
-            return False
-        return (found.st_dev, found.st_ino) == self._identity
-
-    def _reopen(self) -> bool:
-        identity = self._identity
-        self._keep(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
-        if self._identity == identity:
-            return True
-        os.close(self._descriptor)  # another file is there now
-        self._descriptor, self._identity = -1, identity
-        return False
+        self.first = as_json("started", started("fork"))
 
 
 def started(how: str) -> dict[str, Any]:
@@ -214,38 +257,34 @@ def started(how: str) -> dict[str, Any]:
         "parent_pid": os.getppid(),
         "host": os.uname().nodename,
         "how": how,
-        "argv": tuple(map(_clean, sys.orig_argv)),
-        "cwd": _clean(cwd),
+        "argv": tuple(map(clean, sys.orig_argv)),
+        "cwd": clean(cwd),
         "python": sys.version.split()[0],
         "at_s": at_s,
         "clock_ns": now_ns,
-        "process_ns": now_ns - _age_ns(at_s),
+        "process_ns": now_ns - _age_ns(),
         "cpu_count": os.cpu_count() or 1,
         "main_thread": main or 0,
     }
 
 
-def _age_ns(at_s: float) -> int:
-    """Return how long ago this process was started (`exec` does not start one)."""
+def _age_ns() -> int:
+    """Return how long ago this process was started (`exec` does not start one), 0 if unknown."""
     try:
         with open("/proc/self/stat", "rb") as stat:  # proc(5): field 22, in ticks since the boot
             ticks = int(stat.read().rpartition(b")")[2].split()[19])
         age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, AttributeError, ValueError, IndexError):  # not Linux
-        try:
-            import psutil
-        except ImportError:
-            return 0
-        age_s = at_s - psutil.Process().create_time()
+        return 0
     return max(0, round(age_s * 1e9))
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return a text that JSON can hold: a file's name may be no Unicode."""
     return str(text).encode("utf-8", "backslashreplace").decode()
 
 
-def _json(line: dict[str, Any], event: str = "started") -> bytes:
+def as_json(event: str, line: dict[str, Any]) -> bytes:
     """Return a line as JSON; what `json` does, which takes longer to import than all of this."""
     from _json import encode_basestring_ascii as quoted
 
@@ -256,58 +295,6 @@ def _json(line: dict[str, Any], event: str = "started") -> bytes:
 
     fields = {"event": event, **line}
     return ("{" + ",".join(f'"{name}":{value(of)}' for name, of in fields.items()) + "}\n").encode()
-
-
-# --- a process that is followed -------------------------------------------------------------------
-
-_file: LogFile | None = None
-_recording: Any = None
-"""The module that records more, once JAX is there."""
-_own_ns = 0
-_failures: tuple[str, ...] = ()
-
-
-def begin(folder: str) -> None:
-    """Begin the file of this process, and see to its end.
-
-    Raises:
-        OSError: if the folder cannot be written.
-    """
-    global _file, _own_ns
-    began = clock()
-    _file = LogFile(folder)
-    _file.begin("command")
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_file.after_fork)
-    at_end(_end)
-    _own_ns = clock() - began
-
-
-def record(begin_ns: int, end_ns: int) -> None:
-    """Record from now on: JAX has been imported, from `begin_ns` to `end_ns`.
-
-    Raises:
-        ProfileError: if the running JAX is not one that is known.
-    """
-    global _recording, _failures
-    began = clock()
-    try:
-        from harness.watch import recording
-
-        assert _file is not None
-        recording.follow(_file, (begin_ns, end_ns), _own_ns + clock() - began)
-        _recording = recording
-    except Exception as error:
-        _failures = (_clean(f"{type(error).__name__}: {error}"),)
-        raise
-
-
-def _end(why: str) -> None:
-    if _recording is not None:
-        _recording.end(why)
-    elif _file is not None:
-        line = {"at_ns": clock(), "why": why, "own_ns": _own_ns, "failures": _failures}
-        _file.append(_json(line, "ended"))
 
 
 def at_end(action: Callable[[str], None]) -> None:

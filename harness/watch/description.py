@@ -1,4 +1,4 @@
-"""Say what a build was of: its function, arguments and settings, once for all who record it."""
+"""What a build was of: its function, arguments and settings, once for all who record it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from harness.watch import call_sites, equinox, signatures, statics
 from harness.watch.events import Leaf, Program, Static
 from harness.watch.identity import Attached, Numbers
-from harness.watch.jax_points import Settings
-from harness.watch.opened import Open
+from harness.watch.settings import Settings
+from harness.watch.visit import Visit
 
 _T = TypeVar("_T")
 
@@ -37,7 +37,7 @@ NO_FUNCTION = FunctionKey("", "", "", 0)
 
 
 @dataclass(frozen=True)
-class Described:
+class Description:
     """What a build was of."""
 
     function: FunctionKey = NO_FUNCTION
@@ -69,9 +69,9 @@ class Describer:
         """Find what is needed of the running JAX."""
         self._settings, self._texts = Settings(), signatures.Texts()
 
-    def describe(self, build: Open) -> None:
+    def describe(self, build: Visit) -> None:
         """Say what a build that is over was of, in its `described`."""
-        link: Described = build.link or Described()
+        link: Description = build.link or Description()
         jaxpr = (build.how or {}).get("jaxpr") if build.kind == "call" else None
         traced = build.params.params.get("jaxpr") if build.params is not None else None
         derived = self.objects.of(jaxpr) if jaxpr is not None and jaxpr is not traced else 0
@@ -82,7 +82,7 @@ class Describer:
             arguments: _Arguments = link.tree, link.leaves, link.statics
         else:
             arguments = self._try(_NO_ARGUMENTS, self._arguments, build)
-        build.described = Described(
+        build.described = Description(
             function,
             self._number_of(build.function) if build.function is not None else link.object,
             self.wrappers.of(build.info) if build.info is not None else link.wrapper,
@@ -99,19 +99,19 @@ class Describer:
 
     # --- ahead of time: a stage knows what the one before it knew ---------------------------------
 
-    def linked(self, what: Any) -> Described | None:
+    def linked(self, what: Any) -> Description | None:
         """Return what is known of what JAX traced or lowered."""
-        found: Described | None = self._links.get(what)
+        found: Description | None = self._links.get(what)
         return found
 
-    def link_trace(self, visit: Open) -> None:
+    def link_trace(self, visit: Visit) -> None:
         """Attach what a function was traced with to what JAX made of it."""
         jaxpr = visit.params.params["jaxpr"]
         known = self.linked(jaxpr)
         wrapper = self.wrappers.of(visit.info)
         if known is not None and known.wrapper == wrapper:
             return
-        link = Described(
+        link = Description(
             self.function_of(visit),
             self._number_of(visit.function),
             wrapper,
@@ -121,9 +121,9 @@ class Describer:
         self._links.put(jaxpr, link)
         visit.link = link
 
-    def link_lower(self, visit: Open, computation: Any) -> None:
+    def link_lower(self, visit: Visit, computation: Any) -> None:
         """Attach what a program was lowered for to what JAX made of it."""
-        link = visit.link or Described(self.function_of(visit))
+        link = visit.link or Description(self.function_of(visit))
         tree, leaves, found = self._arguments(visit)
         link = replace(link, tree=tree, leaves=leaves, statics=found, jit=self._jit(visit))
         self._links.put(computation, link)
@@ -140,7 +140,7 @@ class Describer:
         code = call_sites.code_of(function)
         return code is not None and call_sites.origin_of(code.co_filename) in ("program", "library")
 
-    def function_of(self, visit: Open) -> FunctionKey:
+    def function_of(self, visit: Visit) -> FunctionKey:
         """Return which function a visit is of, by name and place."""
         if visit.function is not None:
             key: Any = self.objects.of(visit.function)
@@ -156,7 +156,7 @@ class Describer:
             known = self._functions[key] = made
         return known
 
-    def _from_code(self, visit: Open) -> FunctionKey:
+    def _from_code(self, visit: Visit) -> FunctionKey:
         call = self._try(None, equinox.call_of, visit.function, visit.args)
         code = call_sites.code_of(visit.function if call is None else call.function)
         name = call_sites.name_of(call_sites.given_to_pmap(visit.function))
@@ -178,11 +178,11 @@ class Describer:
         qualname = self._qualnames.get((file, int(line)), short)
         return FunctionKey(name or short, qualname, file, int(line))
 
-    def _arguments(self, visit: Open) -> _Arguments:
+    def _arguments(self, visit: Visit) -> _Arguments:
         texts = self._texts
         assert texts is not None
         if visit.kind == "lower" and visit.link is not None:
-            link: Described = visit.link
+            link: Description = visit.link
             skipped = len(visit.meta) - len(link.leaves)
             placed = tuple(
                 texts.placed(leaf.path, meta, leaf.kind)
@@ -235,8 +235,8 @@ class Describer:
         tree = self._try("", signatures.tree_text, signature, p.in_tree, positions)
         return tree or str(p.in_tree), leaves, fixed
 
-    def _jit(self, visit: Open) -> dict[str, str]:
-        link: Described | None = visit.link
+    def _jit(self, visit: Visit) -> dict[str, str]:
+        link: Description | None = visit.link
         if visit.info is not None:
             number = self.wrappers.of(visit.info)
             options = self._options.get(number)
@@ -265,7 +265,7 @@ class Describer:
             more["compiler_options"] = ", ".join([before, *given] if before else given)
         return {**options, **more} if more else options
 
-    def _context(self, visit: Open) -> dict[str, str]:
+    def _context(self, visit: Visit) -> dict[str, str]:
         context = self._settings.now() if self._settings is not None else {}
         params = visit.how or (visit.params.params if visit.params is not None else {})
         mesh = params.get("ctx_mesh")

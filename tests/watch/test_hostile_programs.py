@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import harness
+from harness.errors import ProfileError
 from harness.watch import events
-from harness.watch.log import ProfileError
 from tests.performance.profile_overhead import installed
 
 

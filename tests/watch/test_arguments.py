@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceShardin
 from harness.watch import statics
 from harness.watch.events import Leaf, Static
 from harness.watch.identity import MOST_KEPT, Numbers
-from tests.profiling.recording.recorded import builds
+from tests.watch.recorded import builds
 
 X = np.ones(3, np.float32)
 

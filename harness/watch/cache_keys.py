@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
-from harness.watch.ledger import jax_internals
-from harness.watch.ledger.events import Component, Parts
+from harness.watch import jax_names
+from harness.watch.ledger_events import Component, Parts
 
 COMPUTATION = "computation"
 COMPILE_OPTIONS = "compile_options"
@@ -73,15 +72,15 @@ class Captured:
             if component.name == COMPUTATION:
                 name = text_part(component.sha256)
                 if not parts.has(name):
-                    parts.put(name, jax_internals.module_text(module, False, limit))
+                    parts.put(name, _module_text(module, False, limit))
                 name = located_part(component.sha256)
                 if locations and not parts.has(name):
-                    parts.put(name, jax_internals.module_text(module, True, limit))
+                    parts.put(name, _module_text(module, True, limit))
             elif component.name == COMPILE_OPTIONS:
                 name = fields_part(component.sha256)
                 if not parts.has(name):
-                    fields = jax_internals.compile_option_fields(self.options)
-                    parts.put(name, msgspec.json.encode(fields).decode())
+                    fields = _option_fields(self.options)
+                    parts.put(name, json.dumps(fields, ensure_ascii=False))
 
 
 def text_part(sha256: str) -> str:
@@ -105,3 +104,48 @@ def _readable(chunk: bytes) -> str:
         if text.isprintable() or "\n" in text:
             return text[:_LONGEST_VALUE]
     return "0x" + chunk[: _LONGEST_VALUE // 2].hex()
+
+
+def module_name(computation: Any) -> str:
+    """Return the name of a StableHLO module, as it stands in the entry's file name."""
+    return str(computation.operation.attributes["sym_name"].value)
+
+
+def _module_text(computation: Any, locations: bool, largest_constant: int | None) -> str:
+    """Print a StableHLO module; constants of more elements than the limit are left out."""
+    return str(
+        computation.operation.get_asm(
+            enable_debug_info=locations, large_elements_limit=largest_constant
+        )
+    )
+
+
+def _option_fields(serialized: bytes) -> dict[str, str]:
+    """Return the options that JAX serialised into the key as field name to printed value."""
+    options = jax_names.compile_options(serialized)
+    fields = _attributes(options, "", skip={"executable_build_options"})
+    build = options.executable_build_options
+    fields |= _attributes(build, "executable_build_options.", skip={"debug_options"})
+    # A text proto, whose first line is a changing marker and no field.
+    for line in str(build.debug_options).splitlines():
+        name, colon, value = line.strip().partition(": ")
+        if colon and name.startswith("xla"):
+            label = f"debug_options.{name}"
+            fields[label] = f"{fields[label]}, {value}" if label in fields else value
+    return fields
+
+
+def _attributes(options: Any, prefix: str, skip: set[str]) -> dict[str, str]:
+    fields = {}
+    for name in dir(options):
+        if name.startswith("_") or name in skip:
+            continue
+        try:
+            value = getattr(options, name)
+        # An option that this release refuses to read back (XLA raises its own types here) leaves
+        # the rest readable.
+        except Exception:
+            continue
+        if not callable(value) and " at 0x" not in repr(value):
+            fields[prefix + name] = repr(value)
+    return fields

@@ -14,9 +14,10 @@ from types import FrameType
 from typing import Any, Protocol
 
 from harness.watch import call_sites
-from harness.watch.describing import Describer
+from harness.watch.description import Describer
 from harness.watch.events import Kind
-from harness.watch.opened import Open
+from harness.watch.source import Source
+from harness.watch.visit import Visit
 
 clock = time.perf_counter_ns
 
@@ -27,13 +28,13 @@ CHECK_NS = 50_000_000
 """How often a visit in which others take place is seen to be really going on."""
 
 
-class Sink(Protocol):
-    """What the hooks report to."""
+class Listener(Protocol):
+    """Who is told of builds."""
 
-    def built(self, build: Open) -> None:
+    def built(self, build: Visit) -> None:
         """Take a build that is over."""
 
-    def visited(self, visit: Open) -> None:
+    def visited(self, visit: Visit) -> None:
         """Take a visit to the slow path in which nothing was built."""
 
     def cleared(self, what: str, function: Any, frame: FrameType) -> None:
@@ -43,20 +44,19 @@ class Sink(Protocol):
         """Take a failure of the noting."""
 
 
-class Nesting:
+class Threads(Source[Listener]):
     """What is going on in each thread."""
 
     def __init__(self) -> None:
-        self.sinks: tuple[Sink, ...] = ()
-        self.open: dict[int, Open] = {}
+        super().__init__()
+        self.open: dict[int, Visit] = {}
         """Thread to the innermost visit that is going on there: other threads may look."""
         self.describer = Describer(self.failed)
-        self.active = False
         self._muted: set[int] = set()
         """Threads in which a value is being looked at, which may call JAX itself."""
         self._ids = itertools.count(1)
 
-    def current(self) -> Open | None:
+    def current(self) -> Visit | None:
         """Return the innermost visit that is going on in this thread."""
         return self.open.get(get_ident())
 
@@ -66,20 +66,25 @@ class Nesting:
 
     def failed(self, error: Exception) -> None:
         """Count a failure of the noting."""
-        for sink in self.sinks:
-            sink.failed(error)
+        for listener in self.listeners:
+            listener.failed(error)
 
-    def _enter(self, kind: Kind, frame: FrameType) -> Open:
+    def after_fork(self) -> None:
+        """Forget, in a child, what other threads of the parent were at."""
+        here = get_ident()
+        self.open = {here: self.open[here]} if here in self.open else {}
+
+    def _enter(self, kind: Kind, frame: FrameType) -> Visit:
         thread, now = get_ident(), clock()
         outer = self.open.get(thread)
         if outer is not None and now - outer.checked_ns > CHECK_NS:
             outer = self._still_going_on(outer, frame, now)
-        visit = Open(kind, now, thread)
+        visit = Visit(kind, now, thread)
         visit.outer, visit.frame, visit.checked_ns = outer, frame, now
         self.open[thread] = visit
         return visit
 
-    def _still_going_on(self, visit: Open | None, frame: FrameType, now: int) -> Open | None:
+    def _still_going_on(self, visit: Visit | None, frame: FrameType, now: int) -> Visit | None:
         """Leave out visits whose end was missed: an exception came while the hooks were at it."""
         running = set()
         above: FrameType | None = frame
@@ -92,13 +97,13 @@ class Nesting:
             visit.checked_ns = now
         return visit
 
-    def _leave(self, visit: Open) -> None:
+    def _leave(self, visit: Visit) -> None:
         if visit.outer is None:
             self.open.pop(visit.thread, None)
         else:
             self.open[visit.thread] = visit.outer
 
-    def _settle(self, visit: Open) -> None:
+    def _settle(self, visit: Visit) -> None:
         """Report a visit that is over, or count it to the one in which it took place."""
         visit.end_ns = clock()
         outer = visit.outer
@@ -108,15 +113,15 @@ class Nesting:
         visit.stack = call_sites.places(visit.frame)
         visit.frame = None
         if not visit.built and not visit.held:
-            for sink in self.sinks:
-                sink.visited(visit)
+            for listener in self.listeners:
+                listener.visited(visit)
             return
         around = outer
         while around is not None and not around.stage:
             around = around.outer
         self._place(visit, around)
 
-    def _fold(self, visit: Open, outer: Open) -> None:
+    def _fold(self, visit: Visit, outer: Visit) -> None:
         if visit.traced or visit.nested:
             outer.nested += visit.traced + visit.nested
             if len(outer.inner) < MOST_INNER:
@@ -125,12 +130,12 @@ class Nesting:
                     outer.inner += ((key, visit.begin_ns, visit.end_ns, visit.traced),)
                 outer.inner += visit.inner
         for held in visit.held:
-            around: Open | None = outer
+            around: Visit | None = outer
             while around is not None and not around.stage:
                 around = around.outer
             self._place(held, around)
 
-    def _place(self, build: Open, around: Open | None) -> None:
+    def _place(self, build: Visit, around: Visit | None) -> None:
         """Report a build, once the number of the one is known in whose stage it took place."""
         if around is None:
             self._report(build, 0)
@@ -140,7 +145,7 @@ class Nesting:
         else:
             around.held += (build,)
 
-    def _report(self, build: Open, parent: int) -> None:
+    def _report(self, build: Visit, parent: int) -> None:
         begin = clock()
         build.parent = parent
         build.id = build.id or next(self._ids)
@@ -150,8 +155,8 @@ class Nesting:
         finally:
             self._muted.discard(build.thread)
         build.own_ns += clock() - begin
-        for sink in self.sinks:
-            sink.built(build)
+        for listener in self.listeners:
+            listener.built(build)
         for held in build.held:
             self._report(held, build.id)
 
@@ -163,6 +168,6 @@ class Nesting:
             self.failed(error)
             return None
 
-    def _finish(self, visit: Open) -> None:
+    def _finish(self, visit: Visit) -> None:
         self._leave(visit)
         self._settle(visit)

@@ -9,9 +9,8 @@ import threading
 
 from harness.cache.ledger import read as read_ledger
 from harness.profiles.model import read
-from harness.watch import events, following, programs
-from harness.watch.ledger import following as ledger
-from tests.profiling.following.programs import COMMAND, built, environment, followed, how
+from harness.watch import events, programs
+from tests.watch.programs import COMMAND, built, environment, followed, how
 
 HOSTILE = """
 import sys
@@ -59,7 +58,7 @@ sys.stdout.buffer.write(b"\\xff\\n")
 
 
 def test_a_program_that_changes_jax_and_its_process_is_recorded_to_the_end(tmp_path, capfdbinary):
-    code, profile = followed(HOSTILE, following.new_folder(tmp_path / "p"))
+    code, profile = followed(HOSTILE, programs.new_folder(tmp_path / "p"))
     told = capfdbinary.readouterr()
     assert (code, told.out) == (0, b"\xff\n"), told.err.decode()
     [process] = profile.processes
@@ -106,8 +105,8 @@ if __name__ == "__main__":
 
 def test_every_process_of_a_family_has_its_own_builds(tmp_path):
     (tmp_path / "family.py").write_text(FAMILY)
-    folder = following.new_folder(tmp_path / "p")
-    ran = following.run([sys.executable, str(tmp_path / "family.py")], folder, 25)
+    folder = programs.new_folder(tmp_path / "p")
+    ran = programs.run_profiled([sys.executable, str(tmp_path / "family.py")], folder, 25)
     assert ran.code == 0
     profile = read(folder)
     assert how(profile) == ["command"] * 4 + ["fork"]
@@ -159,12 +158,10 @@ def test_a_program_killed_in_a_build_shows_which(tmp_path):
 
 
 def test_a_ledger_and_a_profile_follow_the_same_program(tmp_path, monkeypatch):
-    folder = following.new_folder(tmp_path / "p")
-    there = ledger.environment(tmp_path / "book.jsonl", os.environ)
-    monkeypatch.setenv("PYTHONPATH", there["PYTHONPATH"])
-    monkeypatch.setenv("HARNESS_LEDGER", there["HARNESS_LEDGER"])
+    folder = programs.new_folder(tmp_path / "p")
+    monkeypatch.setenv("HARNESS_LEDGER", str(tmp_path / "book.jsonl"))
     code = "import jax, os; jax.jit(abs)(1); print(os.environ['PYTHONPATH'])"
-    ran = following.run([sys.executable, "-c", code], folder, 0)
+    ran = programs.run_profiled([sys.executable, "-c", code], folder, 0)
     assert ran.code == 0
     book = read_ledger(tmp_path / "book.jsonl")
     profile = read(folder)
@@ -176,14 +173,14 @@ def test_a_ledger_and_a_profile_follow_the_same_program(tmp_path, monkeypatch):
 def test_a_python_without_jax_or_with_a_broken_profile_runs_all_the_same(tmp_path, capfd):
     (tmp_path / "jax.py").write_text("__version__ = '0'\n")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import jax; print(jax.__file__)"
-    found, profile = followed(code, following.new_folder(tmp_path / "p"))
+    found, profile = followed(code, programs.new_folder(tmp_path / "p"))
     told = capfd.readouterr()
     assert (found, told.out) == (0, f"{tmp_path / 'jax.py'}\n")
     assert "this process has no profile" in told.err
     [process] = profile.processes
     assert len(process.ended.failures) == 1
     code = "try:\n import jax.no_such\nexcept ImportError as e: print(e)\nimport jax"
-    found, profile = followed(code, following.new_folder(tmp_path / "q"))
+    found, profile = followed(code, programs.new_folder(tmp_path / "q"))
     assert found == 0
     assert "jax.no_such" in capfd.readouterr().out
     assert len(profile.processes[0].of(events.Import)) == 1

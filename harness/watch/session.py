@@ -13,17 +13,19 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
-import msgspec
-
-from harness.watch import events, jax_points, process, watching
+from harness.errors import ProfileError
+from harness.watch import events, jax_names, log_file
 from harness.watch.backends import Backends
+from harness.watch.builds import builds
 from harness.watch.events import Build, Ended, Line, Started
-from harness.watch.log import ProfileError, Writer
-from harness.watch.process import LogFile
+from harness.watch.log_file import LogFile
 from harness.watch.recorder import Recorder
+from harness.watch.requests import requests
 from harness.watch.sampler import INTERVAL_MS, Sampler
+from harness.watch.writer import Writer
 
 SAMPLE_VARIABLE = "HARNESS_PROFILE_SAMPLE_MS"
 
@@ -63,11 +65,7 @@ class _Outputs(Writer):
             for output in self.outputs:
                 if isinstance(line, Build) and line.begin_ns < output.since_ns:
                     continue
-                output.write(
-                    msgspec.structs.replace(line, lost=output.lost)
-                    if isinstance(line, Ended)
-                    else line
-                )
+                output.write(replace(line, lost=output.lost) if isinstance(line, Ended) else line)
 
 
 class _Shared:
@@ -92,12 +90,12 @@ class _Shared:
 
     def start(self) -> None:
         self.recorder.start()
-        self.backends.start()
+        self.backends.install()
         self.sampler.start()
 
     def stop(self, why: Why) -> None:
         self.sampler.stop()
-        self.backends.stop()
+        self.backends.uninstall()
         self.recorder.own_ns += self.sampler.own_ns
         self.recorder.stop(why)
 
@@ -112,10 +110,11 @@ class _Shared:
         old = self.recorder
         outputs = [output for output in self.outputs.outputs if output.file is not None]
         self.sampler.forget()
-        self.backends.stop()
+        self.backends.uninstall()
         # What the parent had under way ends in memory, and is forgotten.
         old.writer, self.outputs = Writer(None), _Outputs()
-        watching.after_fork()
+        requests.after_fork()
+        builds.after_fork()
         with contextlib.suppress(Exception):
             old.stop("exit")
         self.outputs.outputs = outputs
@@ -130,7 +129,7 @@ class _Shared:
         outputs[0].file.on_first = self.sampler.start
         try:
             self.recorder.start()
-            self.backends.start()
+            self.backends.install()
         # The child goes on, whatever is wrong with its profile.
         except Exception as error:
             self.recorder.failed(error)
@@ -157,7 +156,7 @@ def start(output: Writer, how: How, sample_ms: float = INTERVAL_MS) -> None:
     """
     global _shared
     with _lock:
-        first = Started(**process.started(how))
+        first = Started(**log_file.started(how))
         imported = _import_jax()
         output.open()
         if _shared is None:
@@ -212,7 +211,7 @@ def _import_jax() -> events.Import | None:
 
 
 def _imported(begin_ns: int, end_ns: int) -> events.Import:
-    versions = {name: jax_points.version(name) for name in ("jax", "jaxlib")}
+    versions = {name: jax_names.version(name) for name in ("jax", "jaxlib")}
     return events.Import(begin_ns, end_ns, threading.get_ident(), versions)
 
 
@@ -222,7 +221,7 @@ _followed: Writer | None = None
 
 
 def follow(file: LogFile, imported: tuple[int, int], own_ns: int) -> None:
-    """Go on with the file that `process.py` began, now that JAX is there.
+    """Go on with the file that `bootstrap/sitecustomize.py` began, now that JAX is there.
 
     Raises:
         ProfileError, LedgerError: as :func:`start`.
@@ -305,4 +304,4 @@ def _in_child() -> None:
     _shared.forked()
     if _files() and _followed is None and not _child_ends:
         _child_ends = True
-        process.at_end(end)
+        log_file.at_end(end)

@@ -10,17 +10,20 @@ of JAX's functions while it is open, notes what they did by its own clock, and p
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.watch.ledger import watching
-from harness.watch.ledger.events import Book, Event, Parts, append, open_to_append, parts_of
+from harness.errors import LedgerError
+from harness.watch.events import encoded
+from harness.watch.ledger_events import Event, Parts, Requests, parts_of
+from harness.watch.log_file import SharedFile
+from harness.watch.requests import requests
+from harness.watch.source import error_text
 
 
-@dataclass
+@dataclass(eq=False)
 class Ledger:
     """An open ledger: the events of this process so far."""
 
@@ -29,10 +32,24 @@ class Ledger:
     parts: Parts = field(default_factory=Parts)
     failures: list[str] = field(default_factory=list)
     """What went wrong inside the ledger itself; the program did not notice."""
+    file: SharedFile | None = None
+    kept: bool = True
+    """Whether events stay in memory."""
 
-    def book(self) -> Book:
+    def contents(self) -> Requests:
         """Return what is known so far, as it would be read from a file."""
-        return Book(tuple(self.events), self.parts)
+        return Requests(tuple(self.events), self.parts)
+
+    def requested(self, event: Event) -> None:
+        """Take a request that is over."""
+        if self.kept:
+            self.events.append(event)
+        if self.file is not None:
+            self.file.append(encoded(event))
+
+    def failed(self, error: Exception) -> None:
+        """Take a failure of the noting."""
+        self.failures.append(error_text(error))
 
 
 @contextmanager
@@ -47,21 +64,16 @@ def ledger(path: Path | str | None = None) -> Iterator[Ledger]:
     Raises:
         LedgerError: if the file cannot be written, or the running JAX is not one that is known.
     """
-    found = Ledger(Path(path) if path is not None else None)
-    descriptor = None
-    if found.path is not None:
-        found.parts = parts_of(found.path)
-        descriptor = open_to_append(found.path)
-    reader = _reader(found, descriptor, keep=True)
+    made = _open(Path(path)) if path is not None else Ledger()
     try:
-        watching.start(reader)
+        requests.add(made)
         try:
-            yield found
+            yield made
         finally:
-            watching.stop(reader)
+            requests.drop(made)
     finally:
-        if descriptor is not None:
-            os.close(descriptor)
+        if made.file is not None:
+            made.file.close()
 
 
 def open_until_exit(path: Path | str) -> Ledger:
@@ -70,16 +82,26 @@ def open_until_exit(path: Path | str) -> Ledger:
     Raises:
         LedgerError: as :func:`ledger`.
     """
-    found = Ledger(Path(path), parts=parts_of(Path(path)))
-    watching.start(_reader(found, open_to_append(Path(path)), keep=False))
-    return found
+    made = _open(Path(path))
+    made.kept = False
+    requests.add(made)
+    return made
 
 
-def _reader(found: Ledger, descriptor: int | None, keep: bool) -> watching.Reader:
-    def receive(event: Event) -> None:
-        if keep:
-            found.events.append(event)
-        if descriptor is not None:
-            append(descriptor, event)
+def _open(path: Path) -> Ledger:
+    return Ledger(path, parts=parts_of(path), file=open_file(path))
 
-    return watching.Reader(receive, found.failures.append, found.parts)
+
+def open_file(path: Path) -> SharedFile:
+    """Open a ledger file, new or not.
+
+    Raises:
+        LedgerError: if it cannot be written.
+    """
+    try:
+        return SharedFile(str(path))
+    except OSError as error:
+        raise LedgerError(
+            f"The ledger {path} cannot be written: {error.strerror}. "
+            "Give a file in a folder that exists and that you may write to."
+        ) from None

@@ -9,15 +9,17 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from harness.watch import events, log, process
-from harness.watch.log import ProfileError, Writer, read_folder
+from harness.errors import ProfileError
+from harness.profiles.log_reader import read_file, read_folder
+from harness.watch import events, log_file
+from harness.watch.writer import Writer
 
 STARTED = events.Started(1, 7, 1, "host", "context", ("p.py",), "/", "3.13", 1.0, 5, 4, 2, 1)
 
@@ -40,7 +42,7 @@ def only(folder):
 
 def limited(folder, code):
     """Run code in a process of its own, which ends well, and return what it printed."""
-    top = "from pathlib import Path\nfrom tests.profiling.hostile.test_log import *\n"
+    top = "from pathlib import Path\nfrom tests.watch.test_log import *\n"
     done = subprocess.run(
         [sys.executable, "-c", top + f"folder = Path({str(folder)!r})\n" + code],
         capture_output=True,
@@ -75,7 +77,7 @@ def test_lines_wait_for_a_full_disk_and_none_is_torn(tmp_path):
 
 
 def test_lines_that_find_no_room_in_time_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "MOST_WAITING", 20)
+    monkeypatch.setattr(log_file, "MOST_WAITING", 20)
     writer = opened(tmp_path)
     size = Path(writer.file.path).stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -111,7 +113,7 @@ def test_a_full_file_system_costs_the_program_nothing(tmp_path):
     """The same with a real ENOSPC, in a mount namespace of its own."""
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from tests.profiling.hostile.test_log import *\n"
+        "from tests.watch.test_log import *\n"
         "folder = Path(sys.argv[1])\n"
         "(folder / 'ballast').write_bytes(bytes(40_000))\n"
         "writer = opened(folder)\n"
@@ -249,7 +251,7 @@ def test_a_number_that_is_none_becomes_0(tmp_path):
     nowhere = events.Build(1, "call", 1, 1, 1, 1, 1, 1, 2, ())
     for flops in (math.nan, math.inf, 2.0):
         program = events.Program(flops=flops)
-        writer.write(msgspec.structs.replace(nowhere, program=program))
+        writer.write(replace(nowhere, program=program))
     writer.close()
     assert [line.program.flops for line in only(tmp_path).lines[1:]] == [0.0, 0.0, 2.0]
 
@@ -313,7 +315,7 @@ def test_garbage_anywhere_costs_only_the_lines_it_is_in(tmp_path_factory, garbag
     path = whole(folder)
     text = path.read_bytes()
     path.write_bytes(text[:at] + garbage + text[at:])
-    if log.read_file(path) in range(1, 10):  # it is in the first line, which says who wrote it
+    if read_file(path) in range(1, 10):  # it is in the first line, which says who wrote it
         assert at <= text.index(b"\n")
         return
     found = only(folder)
@@ -347,7 +349,7 @@ def test_lines_nested_without_end_are_broken_not_fatal(tmp_path):
 
 @pytest.mark.parametrize("more", [b"", b',"added":1'])
 def test_a_newer_release_s_log_is_one_clear_error(tmp_path, more):
-    line = log.encoded(STARTED).replace(b'"schema":1', b'"schema":2')
+    line = events.encoded(STARTED).replace(b'"schema":1', b'"schema":2')
     (tmp_path / "h-1-0.jsonl").write_bytes(line.replace(b',"cwd":"/"', more))
     with pytest.raises(ProfileError, match="written by a newer jax-harness: its format is 2"):
         list(read_folder(tmp_path))
@@ -363,7 +365,7 @@ def test_an_event_that_is_not_known_is_counted(tmp_path):
 def test_files_that_do_not_say_who_wrote_them_are_counted_with_the_others(tmp_path):
     whole(tmp_path)
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    (tmp_path / "torn.jsonl").write_bytes(log.encoded(STARTED)[:50] + b"\n" + b"\xff\xfe\n")
+    (tmp_path / "torn.jsonl").write_bytes(events.encoded(STARTED)[:50] + b"\n" + b"\xff\xfe\n")
     (tmp_path / "folder.jsonl").mkdir()
     os.mkfifo(tmp_path / "pipe.jsonl")
     assert only(tmp_path).broken_lines == 3
@@ -397,7 +399,7 @@ def test_the_order_of_processes_is_that_in_which_they_began(tmp_path):
     for begin in (30, 10, 20):
         writer = Writer(tmp_path)
         writer.open()
-        writer.write(msgspec.structs.replace(STARTED, clock_ns=begin))
+        writer.write(replace(STARTED, clock_ns=begin))
         writer.close()
     assert [found.started.clock_ns for found in read_folder(tmp_path)] == [10, 20, 30]
     assert time.perf_counter_ns() > 30

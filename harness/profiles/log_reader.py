@@ -1,0 +1,128 @@
+"""Read a profile's log, whatever happened to its writer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+
+from harness.errors import ProfileError
+from harness.watch.events import SCHEMA, AnyLine, Started
+from harness.watch.log_file import SUFFIX
+
+_decoders: dict[str, msgspec.json.Decoder[Any]] = {
+    kind.__name__.lower(): msgspec.json.Decoder(kind) for kind in get_args(AnyLine)
+}
+_EVENT = re.compile(rb'\{"event":"(\w+)"')
+"""How a line begins, whoever of our own writes it; others are read twice."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """What one process wrote."""
+
+    name: str
+    started: Started
+    lines: tuple[AnyLine, ...]
+    broken_lines: int = 0
+
+
+class _Head(msgspec.Struct):
+    """As much of a first line as any release writes."""
+
+    event: str = ""
+    schema: int = 0
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def read_folder(folder: Path) -> Iterator[Log]:
+    """Yield the log of every process, in the order in which they began.
+
+    Lines of a file that does not say who wrote it are counted with the first log.
+
+    Raises:
+        ProfileError: if there is no log in the folder, or a newer release wrote it.
+    """
+    logs = []
+    broken = 0
+    for path in sorted(folder.glob("*" + SUFFIX)):
+        if not path.is_file():
+            continue
+        log = read_file(path)
+        if isinstance(log, Log):
+            logs.append(log)
+        else:
+            broken += log
+    if not logs:
+        raise ProfileError(
+            f"{folder} holds no profile. `harness profile -o {folder} -- python program.py` "
+            "writes one."
+        )
+    logs.sort(key=lambda log: log.started.clock_ns)
+    logs[0] = replace(logs[0], broken_lines=logs[0].broken_lines + broken)
+    yield from logs
+
+
+def read_file(path: Path) -> Log | int:
+    """Read one process's file; lines that are none are counted and left out.
+
+    Returns:
+        The log; where no line says who wrote it, the number of lines, at least 1.
+
+    Raises:
+        ProfileError: if the file cannot be opened, or a newer release wrote it.
+    """
+    lines: list[AnyLine] = []
+    broken = 0
+    try:
+        with path.open("rb") as file:
+            for text in file:
+                if text := text.strip():
+                    line = decoded(text, path)
+                    if line is None:
+                        broken += 1
+                    else:
+                        lines.append(line)
+    except OSError as error:
+        raise ProfileError(f"{path} cannot be read: {error.strerror}.") from None
+    started = next((line for line in lines if isinstance(line, Started)), None)
+    if started is None:
+        return max(1, len(lines) + broken)
+    return Log(path.name, started, tuple(lines), broken)
+
+
+def decoded(text: bytes, path: Path) -> AnyLine | None:
+    """Return a line of a file; None if it is torn, or nothing that is known.
+
+    Raises:
+        ProfileError: if it says that a newer release wrote the file.
+    """
+    begin = _EVENT.match(text)
+    event = begin[1].decode() if begin else _read_head(text).event
+    line: AnyLine | None = None
+    if event in _decoders:
+        try:
+            line = _decoders[event].decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            line = None
+    if line is None or isinstance(line, Started):
+        head = _read_head(text)
+        if head.event == "started" and head.schema > SCHEMA:
+            raise ProfileError(
+                f"{path} was written by a newer jax-harness: its format is {head.schema}, and this "
+                f"one reads up to {SCHEMA}. Read it with that release."
+            )
+    return line
+
+
+def _read_head(text: bytes) -> _Head:
+    try:
+        return _head.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _Head()

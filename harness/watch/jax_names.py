@@ -1,0 +1,326 @@
+"""Every private name of JAX that this house stands on, and what differs between its releases.
+
+Written for jax 0.10.2, 0.11.2 and 0.12.0.1. Python functions are replaced as attributes of their
+modules or classes, because that is how all three releases call them; nothing of JAX's own C++ is
+touched. A call on the fast path, in C++, passes none of them, and costs what it always costs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import importlib.metadata
+import inspect
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import HarnessError
+
+RELEASES = "0.10.2 to 0.12.0.1"
+
+
+@dataclass(frozen=True)
+class Name:
+    """A function of JAX that is replaced while somebody listens."""
+
+    module: str
+    """Below `jax._src`."""
+    attribute: str
+    arguments: tuple[str, ...] = ()
+    """Those that are looked at, by name."""
+    some_releases: Mapping[str, str] | None = None
+    """Arguments that only some releases have, and which."""
+    needs: str = ""
+    """An attribute of the module without which JAX does not use the function."""
+
+
+BUILDS = {
+    "infer_params": Name("pjit", "_infer_params"),
+    "run": Name("pjit", "_run_python_pjit"),
+    "call_jaxpr": Name("pjit", "_pjit_call_impl_python"),
+    "lower": Name("pjit", "_resolve_and_lower"),
+    "compile": Name("interpreters.pxla", "MeshComputation.compile"),
+    "traced": Name("interpreters.partial_eval", "test_event"),
+    "lowered": Name("interpreters.mlir", "lower_jaxpr_to_module"),
+    "clear_all": Name("util", "clear_all_caches"),
+    # `jax.jit` sets `clear_cache` of its C++ type to `jit_evict_fn` again at every call.
+    "evict": Name("pjit", "jit_evict_fn"),
+    "evict_method": Name("lib", "_jax.PjitFunction.clear_cache"),
+}
+"""What is replaced to see builds, by role."""
+
+REQUESTS = {
+    "compile_or_get_cached": Name("compiler", "compile_or_get_cached", ("backend", "computation")),
+    "backend_compile": Name("compiler", "backend_compile_and_load"),
+    # Programs with host callbacks were not written; since 0.11.0 they are cached like any other.
+    "cache_write": Name(
+        "compiler",
+        "_cache_write",
+        ("cache_key", "compile_time_secs"),
+        {"host_callbacks": "0.10"},
+    ),
+    "is_cache_used": Name("compilation_cache", "is_cache_used", ("backend",)),
+    "get_executable": Name("compilation_cache", "get_executable_and_time", ("cache_key",)),
+    "put_executable": Name(
+        "compilation_cache", "put_executable_and_time", ("cache_key", "backend")
+    ),
+    "compress": Name("compilation_cache", "compress_executable", ("executable",)),
+    "decompress": Name("compilation_cache", "decompress_executable", ("executable",)),
+    "make_key": Name("cache_key", "get", ("module",)),
+    "hash_part": Name("cache_key", "_log_cache_key_hash", ("last_serialized", "hashfn")),
+    # The put calls it, with a size cap or without, once it holds the lock and has found no entry
+    # in the place: it then writes. No event of JAX says so.
+    "evict_entries": Name("lru_cache", "LRUCache._evict_if_needed"),
+    # The lock of a directory with a size cap.
+    "lock_directory": Name("lru_cache", "filelock.BaseFileLock.acquire", needs="filelock"),
+}
+"""What is replaced to see requests to the persistent cache, by role."""
+
+READ = {
+    "compilation_cache": ("_get_cache",),
+    "distributed": ("global_state",),
+    "monitoring": (
+        "register_event_duration_secs_listener",
+        "unregister_event_duration_listener",
+    ),
+    "config": (
+        "compilation_cache_dir",
+        "compilation_cache_include_metadata_in_key",
+        "compilation_cache_max_size",
+        "enable_compilation_cache",
+        "persistent_cache_min_compile_time_secs",
+        "persistent_cache_min_entry_size_bytes",
+    ),
+}
+"""What is read, of the modules that requests go through."""
+
+DURATIONS = {
+    "/jax/core/compile/jaxpr_trace_duration": "trace",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
+    "/jax/core/compile/backend_compile_duration": "compile",
+}
+"""JAX's own events that have a duration, and the stage that each is of."""
+
+CACHE_EVENTS = {
+    "/jax/compilation_cache/cache_hits": "hit",
+    "/jax/compilation_cache/compile_requests_use_cache": "request",
+    # JAX's "misses" are writes: a compile below the thresholds is not counted (jax 0.8 to 0.12).
+    "/jax/compilation_cache/cache_misses": "write",
+}
+"""JAX's own events of the persistent cache."""
+
+SAVED_EVENT = "/jax/compilation_cache/compile_time_saved_sec"
+
+TRACED = "trace_to_jaxpr"
+"""What JAX notes whenever it really traces, nested or not."""
+
+PMAP_FILE = "jax/_src/pmap.py"
+
+OTHER_SETTINGS = (
+    "jax_platforms",
+    "jax_compilation_cache_dir",
+    "jax_enable_compilation_cache",
+    "jax_debug_nans",
+    "jax_debug_infs",
+    "jax_disable_most_optimizations",
+    "jax_optimization_level",
+    "jax_memory_fitting_level",
+    "jax_exec_time_optimization_effort",
+    "jax_memory_fitting_effort",
+)
+"""Settings that change what is compiled, and that JAX does not look at in its own caches."""
+
+FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A function of JAX, and the module or class that has it as an attribute."""
+
+    holder: Any
+    name: str
+    function: Callable[..., Any]
+
+
+@functools.cache
+def version(package: str = "jax") -> str:
+    """Return the version of an installed package; looking it up takes half a millisecond."""
+    return importlib.metadata.version(package)
+
+
+def module(name: str) -> Any:
+    """Return one of JAX's private modules by its name below `jax._src`."""
+    return importlib.import_module(f"jax._src.{name}")
+
+
+def points(names: Mapping[str, Name], who: str, error: type[HarnessError]) -> dict[str, Point]:
+    """Return what is to be replaced, by role, as it stands in the running JAX.
+
+    Args:
+        names: `BUILDS` or `REQUESTS`.
+        who: who asks, as a message names it.
+        error: what to raise if the running JAX lacks a name or an argument.
+    """
+    found: dict[str, Point] = {}
+    missing: list[str] = []
+    for role, name in names.items():
+        label = f"jax._src.{name.module}.{name.attribute}"
+        try:
+            holder = module(name.module)
+            if name.needs and getattr(holder, name.needs, None) is None:
+                continue
+            of, _, last = name.attribute.rpartition(".")
+            holder = operator.attrgetter(of)(holder) if of else holder
+            point = Point(holder, last, getattr(holder, last))
+        except ModuleNotFoundError as problem:
+            if problem.name == "jax":
+                raise error(
+                    f"The {who} watches JAX, and JAX is not installed in this Python. "
+                    "Install jax, or run the program with the Python that has it."
+                ) from None
+            missing.append(f"jax._src.{name.module}")
+        except AttributeError:
+            missing.append(label)
+        else:
+            found[role] = point
+            known = inspect.signature(point.function).parameters if name.arguments else ()
+            missing += [f"{label}({one}=)" for one in name.arguments if one not in known]
+    _check(missing, who, error)
+    return found
+
+
+def check_read(who: str, error: type[HarnessError]) -> None:
+    """Raise `error` if the running JAX lacks something of `READ`."""
+    missing = [
+        f"jax._src.{name}.{attribute}"
+        for name, wanted in READ.items()
+        for attribute in wanted
+        if not hasattr(module(name), attribute)
+    ]
+    _check(missing, who, error)
+
+
+def _check(missing: list[str], who: str, error: type[HarnessError]) -> None:
+    if missing:
+        raise error(
+            f"The {who} does not know jax {version()}: it lacks "
+            f"{', '.join(dict.fromkeys(missing))}. The {who} was written for jax {RELEASES}; use "
+            "one of those, or a newer jax-harness."
+        )
+
+
+# --- JAX's own events -----------------------------------------------------------------------------
+
+
+def listen(on_duration: Callable[..., None], on_event: Callable[..., None] | None = None) -> None:
+    """Have JAX tell functions every duration, and every event without one, that it records."""
+    monitoring = module("monitoring")
+    monitoring.register_event_duration_secs_listener(on_duration)
+    if on_event is not None:
+        monitoring.register_event_listener(on_event)
+
+
+def unlisten(on_duration: Callable[..., None], on_event: Callable[..., None] | None = None) -> None:
+    """Take the functions off again, if nobody has taken all of them off."""
+    monitoring = module("monitoring")
+    # They fail where monitoring.clear_event_listeners() was called in the meantime.
+    with contextlib.suppress(AssertionError, ValueError):
+        monitoring.unregister_event_duration_listener(on_duration)
+    if on_event is not None:
+        with contextlib.suppress(AssertionError, ValueError):
+            monitoring.unregister_event_listener(on_event)
+
+
+# --- where JAX is, and what is set ----------------------------------------------------------------
+
+
+def trace_is_clean() -> Callable[[], bool]:
+    """Return JAX's own test of whether nothing is being traced on this thread."""
+    clean: Callable[[], bool] = module("core").trace_state_clean
+    return clean
+
+
+def tracing() -> bool:
+    """Return whether this thread is inside a function that JAX is tracing."""
+    return not module("core").trace_ctx.is_top_level()
+
+
+def setting(name: str) -> Any:
+    """Return the value of one of JAX's settings as this thread sees it."""
+    return getattr(module("config"), name).value
+
+
+def persistent_cache(backend: Any) -> Any:
+    """Return JAX's cache object, None where there is none."""
+    return module("compilation_cache")._get_cache(backend)
+
+
+def process_id() -> int:
+    """Return this process's number in a distributed run, 0 elsewhere."""
+    return int(module("distributed").global_state.process_id)
+
+
+def hide(file: str) -> None:
+    """Have JAX take a file for its own: no line of it becomes the source of an operation.
+
+    Without it, operations of a program would be said to come from the profile, which changes the
+    locations in what JAX lowers.
+    """
+    info = module("source_info_util")
+    if file not in info._exclude_paths:
+        info.register_exclusion(file)
+    # Out of the tracebacks that a user sees, too; this one JAX cannot undo.
+    tracebacks = module("traceback_util")
+    if file not in tracebacks._exclude_paths:
+        tracebacks.register_exclusion(file)
+
+
+def show(file: str) -> None:
+    """Undo :func:`hide`, as far as JAX can."""
+    info = module("source_info_util")
+    if file in info._exclude_paths:
+        info._exclude_paths.remove(file)
+        info._exclude_path_regex.cache_clear()
+
+
+# --- the rest: each a thing that JAX has and says nothing public of -------------------------------
+
+
+def bridge() -> Any:
+    """Return the module that makes JAX's backends: `backends`, `backends_are_initialized`."""
+    return module("xla_bridge")
+
+
+def array_type() -> type:
+    """Return the class of JAX's concrete arrays, of which `jax.Array` is only a description."""
+    kind: type = module("array").ArrayImpl
+    return kind
+
+
+def compile_options(serialized: bytes) -> Any:
+    """Return XLA's compile options, as JAX serialises them into a key."""
+    return module("lib").xla_client.CompileOptions.ParseFromString(serialized)
+
+
+def cost_analysis(hlo_module: Any) -> Any:
+    """Return XLA's analysis of an HLO module, which any client answers alike; None without one."""
+    import jax
+
+    try:
+        client = jax.devices("cpu")[0].client
+        return module("lib")._jax.hlo_module_cost_analysis(client, hlo_module)
+    except (ImportError, AttributeError, RuntimeError):
+        return None
+
+
+def cupti() -> Any:
+    """Return the extension that speaks to CUPTI; raises ImportError or AttributeError without."""
+    return module("lib.mosaic_gpu")._mosaic_gpu_ext
+
+
+def file_cache() -> Any:
+    """Return the module of the persistent cache's directory: `LRUCache`, `pathlib`, `filelock`."""
+    return module("lru_cache")

@@ -1,1 +1,0 @@
-"""The persistent cache, request by request, as a process sees it."""

@@ -1,0 +1,218 @@
+"""Watch JAX's requests to the persistent cache from inside, one after the other on each thread."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from harness.errors import LedgerError
+from harness.watch import cache_keys, jax_names, outcomes
+from harness.watch.ledger_events import Event, Parts
+from harness.watch.outcomes import Request
+from harness.watch.source import Shared, Source, error_text
+
+_thread = threading.local()
+
+
+class Listener(Protocol):
+    """Who is told of requests."""
+
+    parts: Parts | None
+    """Where computations and options are kept; None for one that does not look at keys."""
+
+    def requested(self, event: Event) -> None:
+        """Take a request that is over, on the thread that made it."""
+
+    def failed(self, error: Exception) -> None:
+        """Take a failure of the noting."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call of a replaced function: its arguments, and when it is done how it ended."""
+
+    positions: Mapping[str, int]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    result: Any = None
+    error: BaseException | None = None
+    seconds: float = 0.0
+
+    def argument(self, name: str, default: Any = None) -> Any:
+        """Return an argument by its name in the running release, whatever its position."""
+        position = self.positions.get(name, len(self.args))
+        return self.args[position] if position < len(self.args) else self.kwargs.get(name, default)
+
+
+_Note = Callable[[Request, _Call, bool], None]
+
+
+class _Requests(Source[Listener]):
+    """The replacements; the method of a role is called before (`done=False`) and after."""
+
+    def install(self) -> None:
+        """Put the replacements in place.
+
+        Raises:
+            LedgerError: if the running JAX is not one that the ledger knows.
+        """
+        points = jax_names.points(jax_names.REQUESTS, "ledger", LedgerError)
+        jax_names.check_read("ledger", LedgerError)
+        for role, point in points.items():
+            self.replace(point, self._around(point.function, getattr(self, f"_{role}"), role))
+        jax_names.listen(self._on_duration)
+        self.active = True
+
+    def uninstall(self) -> None:
+        """Put JAX back as it was."""
+        if self.active:
+            jax_names.unlisten(self._on_duration)
+        super().uninstall()
+
+    def _around(self, original: Callable[..., Any], note: _Note, role: str) -> Callable[..., Any]:
+        names = inspect.signature(original).parameters
+        positions = {name: position for position, name in enumerate(names)}
+        outermost = role == "compile_or_get_cached"
+
+        @functools.wraps(original)
+        def replacement(*args: Any, **kwargs: Any) -> Any:
+            request: Request | None = getattr(_thread, "request", None)
+            if not self.active or (request is None) != outermost:
+                return original(*args, **kwargs)
+            if outermost:
+                request = _thread.request = Request()
+            assert request is not None
+            call = _Call(positions, args, kwargs)
+            self._guarded(note, request, call, False)
+            began = time.perf_counter()
+            own_before = request.own_s
+            try:
+                call.result = original(*args, **kwargs)
+                return call.result
+            except BaseException as error:
+                call.error = error
+                raise
+            finally:
+                if outermost:
+                    _thread.request = None
+                # What the ledger did inside the call is not JAX's time.
+                call.seconds = time.perf_counter() - began - (request.own_s - own_before)
+                self._guarded(note, request, call, True)
+
+        return replacement
+
+    def _guarded(self, note: _Note, request: Request, call: _Call, done: bool) -> None:
+        began = time.perf_counter()
+        try:
+            note(request, call, done)
+        # Whatever goes wrong in here is the ledger's own affair: the user's compile goes on.
+        except Exception as error:
+            for listener in self.listeners:
+                listener.failed(error)
+        request.own_s += time.perf_counter() - began
+
+    def _on_duration(self, event: str, duration_secs: float, **_: Any) -> None:
+        request: Request | None = getattr(_thread, "request", None)
+        if request is not None and event == jax_names.SAVED_EVENT:
+            request.jax_saved_s = duration_secs
+
+    # --- one method for each role of `jax_names.REQUESTS` -----------------------------------------
+
+    def _compile_or_get_cached(self, request: Request, call: _Call, done: bool) -> None:
+        if not done:
+            request.backend = call.argument("backend")
+            request.module = cache_keys.module_name(call.argument("computation"))
+            request.locations_in_key = bool(
+                jax_names.setting("compilation_cache_include_metadata_in_key")
+            )
+            return
+        event = outcomes.event_of(request, call.error, call.seconds)
+        for listener in self.listeners:
+            listener.requested(event)
+
+    def _is_cache_used(self, request: Request, call: _Call, done: bool) -> None:
+        if done and call.error is None:
+            request.used = bool(call.result)
+            request.enabled = bool(jax_names.setting("enable_compilation_cache"))
+
+    def _make_key(self, request: Request, call: _Call, done: bool) -> None:
+        if not done:
+            if any(listener.parts is not None for listener in self.listeners):
+                request.capturing = cache_keys.Captured()
+            return
+        captured, request.capturing = request.capturing, None
+        request.key_s += call.seconds
+        if call.error is not None:
+            request.key_error = error_text(call.error)
+            return
+        request.key = str(call.result)
+        if captured is None:
+            return
+        request.captured[request.key] = captured
+        for listener in self.listeners:
+            if listener.parts is not None:
+                captured.keep(call.argument("module"), listener.parts, request.locations_in_key)
+
+    def _hash_part(self, request: Request, call: _Call, done: bool) -> None:
+        if done and request.capturing is not None:
+            request.capturing.add(call.argument("last_serialized"), call.argument("hashfn"))
+
+    def _get_executable(self, request: Request, call: _Call, done: bool) -> None:
+        request.reading = not done
+        if not done:
+            request.key = str(call.argument("cache_key"))
+            return
+        request.load_s = call.seconds
+        if call.error is not None:
+            request.read_error = error_text(call.error)
+        elif call.result[0] is not None:
+            request.loaded = True
+            request.stored_compile_s = int(call.result[1])
+
+    def _decompress(self, request: Request, call: _Call, done: bool) -> None:
+        if not done and request.reading:
+            request.bytes_in = len(call.argument("executable"))
+
+    def _backend_compile(self, request: Request, call: _Call, done: bool) -> None:
+        if done:
+            request.compile_s = (request.compile_s or 0.0) + call.seconds
+            if call.error is not None:
+                request.compile_error = error_text(call.error)
+
+    def _cache_write(self, request: Request, call: _Call, done: bool) -> None:
+        if not done:
+            request.asked_to_write = True
+            request.jax_compile_s = float(call.argument("compile_time_secs"))
+            request.host_callbacks = bool(call.argument("host_callbacks", ()))
+
+    def _put_executable(self, request: Request, call: _Call, done: bool) -> None:
+        request.putting = not done
+        if not done:
+            return
+        request.write_s = call.seconds
+        if call.error is not None:
+            request.write_error = error_text(call.error)
+        cache = jax_names.persistent_cache(call.argument("backend"))
+        if cache is not None:
+            request.put = True
+            entry = cache._path / f"{call.argument('cache_key')}-cache"
+            request.in_place = bool(entry.exists())
+
+    def _evict_entries(self, request: Request, call: _Call, done: bool) -> None:
+        request.found_room = request.putting
+
+    def _lock_directory(self, request: Request, call: _Call, done: bool) -> None:
+        if done:
+            request.lock_wait_s += call.seconds
+
+    def _compress(self, request: Request, call: _Call, done: bool) -> None:
+        if done and request.putting and call.error is None:
+            request.entry_bytes = len(call.result)
+
+
+requests = Shared(_Requests)
