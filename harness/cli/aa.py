@@ -78,12 +78,13 @@ def aa(
     from harness.declare import discovery
     from harness.engine import sweeping
     from harness.stages import sampling
-    from harness.verdicts.aa import arms, effects, summing
+    from harness.verdicts.aa import arms
+    from harness.verdicts.aa import rates as measured_rates
 
     level = sampling.effort(effort)
     for place in target or ():
         targets.find(place)
-    injections = effects.injections(effect or [], level.name) if power or effect else []
+    injections = arms.injections(effect or [], level.name) if power or effect else []
     discovered = running.discover(benchmarks, select or [])
     workloads = discovery.with_axes(discovered.workloads, case or [])
     asked = sweeping.Options(
@@ -104,11 +105,11 @@ def aa(
     if not found.measured and not found.reused:
         say("nothing was measured.")
         raise typer.Exit(SOME_FAILED if found.failed else NOTHING_MEASURED)
-    file = summing.file_of(context, run)
-    earlier = summing.read(file)
+    file = measured_rates.file_of(context, run)
+    earlier = measured_rates.read(file)
     power_before = earlier.power if earlier else ()
-    rates = summing.rates_of(found, context, level.name, power_before, any(chosen))
-    summing.write(file, rates)
+    rates = measured_rates.rates_of(found, context, level.name, power_before, any(chosen))
+    measured_rates.write(file, rates)
     _print(rates)
     print(f"{found.measured} records measured, {found.reused} were there. Stored in {file}")
     if found.failed:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import enum
-import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli import files, options
+from harness.cli.saying import say, warnings_said
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -134,74 +133,29 @@ def compare(
         raise UsageError("--explain is for reading: leave --format out.")
     if live and across:
         raise UsageError("--live measures both arms on this machine: leave --across out.")
-    chosen = select or [], stage or [], case or []
-    if live:
-        comparison, records = _measured(a, b, results, *chosen, effort, seed, benchmarks)
-    else:
-        comparison, records = _stored(a, b, results, *chosen, across or [])
-    show(comparison, format_, output, every, records if explain else None, any(chosen))
-
-
-def _measured(
-    a: str,
-    b: str,
-    results: Path,
-    select: list[str],
-    stage: list[str],
-    case: list[str],
-    effort: str,
-    seed: int | None,
-    benchmarks: Path,
-) -> tuple[Comparison, Records]:
-    """Return the comparison of two arms that are measured now, and the records of each."""
-    from harness.cli import live
-    from harness.verdicts.compare import comparison_between
-
-    found = live.measure(
-        a,
-        b,
-        select=select,
-        cases=case,
-        effort=effort,
-        seed=seed,
-        benchmarks=benchmarks,
-        results=results,
-    )
-    comparison = comparison_between(
-        *found.arms, results=results, interleaved=True, stages=stage, on=found.on
-    )
-    return comparison, found.records
-
-
-def _stored(
-    a: str,
-    b: str,
-    results: Path,
-    select: list[str],
-    stage: list[str],
-    case: list[str],
-    across: list[Across],
-) -> tuple[Comparison, Records]:
-    """Return the comparison of two arms that were measured before, and the records of each."""
+    from harness.cli import live as measuring
     from harness.frame.load import load
-    from harness.verdicts.compare import comparison_of
-    from harness.verdicts.explaining import stored_records
+    from harness.verdicts.compare import comparison_between, named_arms
+    from harness.verdicts.explain import stored_records
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        comparison = comparison_of(
-            load(results) if results.exists() else None,
-            a,
-            b,
-            select=select,
-            stages=stage,
-            cases=case,
-            results=results,
-            across=across,
+    chosen = {"select": select or [], "cases": case or []}
+    records: Records
+    if live:
+        measured = measuring.measure(
+            a, b, **chosen, effort=effort, seed=seed, benchmarks=benchmarks, results=results
         )
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        _say(message)
-    return comparison, [stored_records(arm, results) for arm in (comparison.a, comparison.b)]
+        arms, on, records = measured.arms, measured.on, measured.records
+    else:
+        with warnings_said():
+            frame = load(results) if results.exists() else None
+            arms, on = named_arms(frame, a, b, results, **chosen, stages=stage or []), None
+        records = [stored_records(arm, results) for arm in arms]
+    with warnings_said():
+        comparison = comparison_between(
+            *arms, results, stages=stage or [], on=on, interleaved=live, across=bool(across)
+        )
+    narrowed = any((select, stage, case))
+    show(comparison, format_, output, every, records if explain else None, narrowed)
 
 
 def show(
@@ -213,21 +167,20 @@ def show(
     narrowed: bool = False,
 ) -> None:
     """Write a comparison, and exit with its code; with `records` of its arms, explain it."""
-    from harness.verdicts import formats, markdown
+    from harness.verdicts import markdown, summary
 
     if format_ is options.Format.table:
         _table(comparison, output, every, records, narrowed)
     elif format_ is options.Format.markdown:
         files.write(markdown.to_markdown(comparison, every), output)
     elif format_ is options.Format.json:
-        files.write(formats.to_json(comparison), output)
+        files.write(summary.to_json(comparison), output)
     else:
-        files.write(formats.to_csv(comparison).rstrip("\n"), output)
+        frame = summary.ordered(comparison.frame)
+        files.write(frame.to_csv(index=False).rstrip("\n"), output)
     verdicts = set(comparison.frame["verdict"])
     if not verdicts - {"incomparable"}:
-        _say(
-            "nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time."
-        )
+        say("nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time.")
         raise typer.Exit(NOTHING_COMPARABLE)
     raise typer.Exit(SOMETHING_SLOWER if "slower" in verdicts else FINE)
 
@@ -242,7 +195,7 @@ def _table(
     from rich.console import Console
 
     from harness.cli import terminal
-    from harness.verdicts import by_stage, environments, explaining, listing
+    from harness.verdicts import explain, summary
 
     handle = files.open_(output) if output is not None else None
     console = Console(file=handle, width=200, highlight=False) if handle else terminal.console
@@ -250,27 +203,27 @@ def _table(
     def say(text: str, style: str | None = None) -> None:
         console.print(text, markup=False, soft_wrap=True, style=style)
 
-    say(listing.heading(comparison), "bold")
-    for line in listing.across_lines(comparison):
+    say(summary.heading(comparison), "bold")
+    for line in summary.across_lines(comparison):
         say(line, "bold")
-    for line in environments.environment_lines(comparison):
+    for line in summary.environment_lines(comparison):
         say(line)
-    overview = by_stage.table(comparison.frame)
+    overview = summary.overview(comparison.frame)
     if len(overview):
         _print_rows(console, overview)
         say("")
     if records is not None:
-        for text in explaining.explained(comparison, records, narrowed):
+        for text in explain.explained(comparison, records, narrowed):
             say(f"\n{text}")
         say("")
     else:
-        rows, left_out = listing.listed(comparison.frame, every)
+        rows, left_out = summary.listed(comparison.frame, every)
         if len(rows):
-            _print_rows(console, listing.table(rows))
-        for line in (*left_out, *listing.legend(comparison)):
+            _print_rows(console, summary.table(rows))
+        for line in (*left_out, *summary.legend(comparison)):
             say(line)
-    say(listing.summary_text(comparison.frame), "bold")
-    for line in listing.footer(comparison):
+    say(summary.summary_text(comparison.frame), "bold")
+    for line in summary.footer(comparison):
         say(line)
     if handle:
         handle.close()
@@ -288,7 +241,3 @@ def _print_rows(console: Console, rows: pd.DataFrame) -> None:
     for row in rows.itertuples(index=False):
         table.add_row(*(Text(str(cell)) for cell in row))
     console.print(table)
-
-
-def _say(text: str) -> None:
-    print(f"harness: {text}", file=sys.stderr)

@@ -21,5 +21,5 @@ def warnings_said() -> Iterator[None]:
         try:
             yield
         finally:
-            for warning in caught:
-                say(str(warning.message))
+            for text in dict.fromkeys(str(warning.message) for warning in caught):
+                say(text)

@@ -108,7 +108,7 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
 
 
 def _verdict_line(row: Mapping[str, Any]) -> Sequence[str]:
-    from harness.verdicts.comparing import COLUMNS
+    from harness.verdicts.judge import COLUMNS
 
     cause = f"{row['cause']}: " if row.get("cause") else ""
     return (

@@ -21,8 +21,8 @@ from harness.report.sections import (
     stages,
     verdicts,
 )
-from harness.verdicts import stored_rates
 from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.error_rates import newest as newest_rates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def error_rates(results: Path, frame: pd.DataFrame) -> list[ErrorRates]:
     Else its newest, as `harness compare` takes them; none is fine.
     """
     found = (
-        stored_rates.newest(results, str(name), str(part["effort"].mode().iat[0]))
+        newest_rates(results, str(name), str(part["effort"].mode().iat[0]))
         for name, part in frame.groupby("machine", sort=False)
     )
     return [rates for rates in found if rates is not None]

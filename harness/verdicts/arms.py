@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from harness.errors import UsageError
+from harness.frame.choose import narrow
 from harness.frame.frame import axis_columns
+from harness.frame.load import load
 from harness.records.environment import commit_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-COLUMNS = (
-    *("commit", "jax", "jaxlib", "env", "machine", "target", "scenario", "night"),
-    *("dirty", "effort", "python"),
-)
-"""Columns that an arm may select on, besides axes, `transform` and `precision`."""
 
 _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
 """Columns in which a bare word is looked up."""
 
-_PREFIXES = frozenset({"commit", "dirty"})
-"""Columns of digests, of which the beginning will do."""
+COLUMNS = (
+    *("commit", "jax", "jaxlib", "env", "machine", "target", "scenario", "night"),
+    *("dirty", "effort", "python", "transform", "precision"),
+)
+"""Columns that an arm may select on, besides axes."""
+
+_DIGESTS = frozenset({"commit", "dirty"})
+"""Columns of which the beginning of a value will do."""
 
 _SHOWN = 12
 
 
-@dataclass
+@dataclass(frozen=True)
 class Arm:
     """One side of a comparison."""
 
@@ -41,15 +42,14 @@ class Arm:
 
     @property
     def label(self) -> str:
-        """What it is, for a heading: `v1.2 (commit 0123abcd)`."""
-        said = [
-            f"{name}={value[:8] if name in _PREFIXES else value or 'none'}"
+        """What it is, for a heading: `v1.2 (commit=0123abcd)`."""
+        where = ", ".join(
+            f"{name}={value[:8] if name in _DIGESTS else value or 'none'}"
             for name, value in self.where.items()
-        ]
-        found = ", ".join(said)
+        )
         if list(self.where.values()) == [self.text]:
-            return found
-        return self.text if not found or found == self.text else f"{self.text} ({found})"
+            return where
+        return self.text if where in ("", self.text) else f"{self.text} ({where})"
 
 
 def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) -> Arm:
@@ -68,20 +68,20 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
     if not text.strip():
         raise UsageError("An arm is empty: expected a commit, column=value, or a path.")
     is_path = _is_path(text)
+    fits: dict[str, str] = {}
     if "=" in text and not is_path:
-        where = _pairs(text, _known(text, frame))
-        return _selected(text, where, _known(text, frame), repository)
-    fits = _fits(text, frame, repository) if frame is not None else {}
+        return _selected(text, _wanted(text, _known(text, frame)), _known(text, frame), repository)
+    if frame is not None:
+        fits = _fits(text, frame, repository)
     if len(fits) + is_path > 1:
         ways = [*([f"./{text}"] if is_path else []), *(f"{k}={v}" for k, v in fits.items())]
         raise UsageError(f"{text!r} may mean {' or '.join(ways)}. Say which.")
     if is_path:
-        from harness.frame.load import load
-
         return Arm(text, load(text))
+    known = _known(text, frame)
     if not fits:
-        raise UsageError(_nothing(text, _known(text, frame), repository))
-    return _selected(text, fits, _known(text, frame), repository)
+        raise UsageError(_nothing(text, known, repository))
+    return _selected(text, fits, known, repository)
 
 
 def _is_path(text: str) -> bool:
@@ -100,8 +100,8 @@ def _known(text: str, frame: pd.DataFrame | None) -> pd.DataFrame:
     return frame
 
 
-def _pairs(text: str, frame: pd.DataFrame) -> dict[str, str]:
-    known = (*COLUMNS, "transform", "precision", *axis_columns(frame))
+def _wanted(text: str, frame: pd.DataFrame) -> dict[str, str]:
+    known = (*COLUMNS, *axis_columns(frame))
     where: dict[str, str] = {}
     # A comma also stands within a tuple: only one that a name and = follow ends a value.
     for part in re.split(r",(?=\s*[\w.]+\s*=)", text):
@@ -118,16 +118,20 @@ def _pairs(text: str, frame: pd.DataFrame) -> dict[str, str]:
 
 
 def _selected(text: str, where: Mapping[str, str], frame: pd.DataFrame, repository: Path) -> Arm:
-    rows, found = frame, {}
+    rows, full = frame, {}
     for name, wanted in where.items():
         chosen, value = _matching(rows, name, wanted, repository)
         if not chosen.any():
-            raise UsageError(_lacking(text, name, wanted, rows, frame))
-        rows, found[name] = rows[chosen], value
+            among = "" if len(rows) == len(frame) else " with the rest of the arm"
+            raise UsageError(
+                f"The arm {text!r} fits no row: {name} is {_values(rows, name)}{among}, not "
+                f"{wanted or 'an empty value'}."
+            )
+        rows, full[name] = rows[chosen], value
     if "commit" in where and "dirty" not in where and (rows["dirty"] == "").any():
         # A commit means what was committed, where that was measured.
         rows = rows[rows["dirty"] == ""]
-    return Arm(text, rows, found)
+    return Arm(text, rows, full)
 
 
 def _matching(
@@ -139,33 +143,31 @@ def _matching(
         UsageError: `wanted` is the beginning of several.
     """
     texts = frame[name].map(str) if name in axis_columns(frame) else frame[name]
-    if name not in _PREFIXES or not wanted:
+    if name not in _DIGESTS or not wanted:
         return texts == wanted, wanted
     if name == "commit":
         full = commit_of(repository, wanted).hash
         if full and (texts == full).any():
             return texts == full, full
-    found = sorted({value for value in texts.unique() if value.startswith(wanted.lower())})
-    if len(found) > 1:
-        several = ", ".join(value[:12] for value in found)
+    beginning = sorted(value for value in texts.unique() if value.startswith(wanted.lower()))
+    if len(beginning) > 1:
+        several = ", ".join(value[:12] for value in beginning)
         raise UsageError(f"{name}={wanted} is the beginning of several: {several}. Say more of it.")
-    return texts == (found[0] if found else wanted), found[0] if found else wanted
+    value = beginning[0] if beginning else wanted
+    return texts == value, value
 
 
 def _fits(word: str, frame: pd.DataFrame, repository: Path) -> dict[str, str]:
     """Return the columns in which a word is a value, and that value."""
     fits: dict[str, str] = {}
     for name in _WORDS:
-        if name == "commit" and not commit_of(repository, word).hash and not _is_hash(word):
+        is_hash = re.fullmatch(r"[0-9a-fA-F]{4,40}", word)
+        if name == "commit" and not is_hash and not commit_of(repository, word).hash:
             continue
         chosen, value = _matching(frame, name, word, repository)
         if chosen.any():
             fits[name] = value
     return fits
-
-
-def _is_hash(word: str) -> bool:
-    return re.fullmatch(r"[0-9a-fA-F]{4,40}", word) is not None
 
 
 def _nothing(word: str, frame: pd.DataFrame, repository: Path) -> str:
@@ -179,19 +181,11 @@ def _nothing(word: str, frame: pd.DataFrame, repository: Path) -> str:
     return f"{word!r} is no path, no commit that git knows, and nothing in the results. {there}."
 
 
-def _lacking(text: str, name: str, wanted: str, rows: pd.DataFrame, frame: pd.DataFrame) -> str:
-    among = "" if len(rows) == len(frame) else " with the rest of the arm"
-    value = wanted or "an empty value"
-    return f"The arm {text!r} fits no row: {name} is {_values(rows, name)}{among}, not {value}."
-
-
 def _values(frame: pd.DataFrame, name: str) -> str:
     values = list(dict.fromkeys(map(str, frame[name].dropna())))
-    shown = [value[:8] if name in _PREFIXES else value for value in values[-_SHOWN:] if value]
-    if not shown:
-        return "none"
+    shown = [value[:8] if name in _DIGESTS else value for value in values[-_SHOWN:] if value]
     more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-    return ", ".join(shown) + more
+    return ", ".join(shown) + more if shown else "none"
 
 
 def differing(a: Arm, b: Arm) -> list[str]:
@@ -204,3 +198,49 @@ def differing(a: Arm, b: Arm) -> list[str]:
     machines = [arm.rows["machine"].unique() for arm in (a, b)]
     single = not a.where and not b.where and len(machines[0]) == len(machines[1]) == 1
     return [*on, "machine"] if single and machines[0][0] != machines[1][0] else on
+
+
+def narrowed(
+    arms: Sequence[Arm], select: Sequence[str], stages: Sequence[str], cases: Sequence[str]
+) -> list[Arm]:
+    """Return both arms with some workloads and cases only, and check that there are the stages.
+
+    Rows of other stages stay, because they tell what the Python loop took.
+
+    Args:
+        arms: both.
+        select: regular expressions for the names of workloads.
+        stages: names of stages.
+        cases: `column=value` of axes, `transform`, `target`, `precision` or `scenario`; of several
+            values of one column a row has one.
+
+    Raises:
+        UsageError: neither arm has any such row.
+    """
+    names = pd.concat([arm.rows[["workload", "stage"]] for arm in arms])
+    workloads = set(narrow(names, select, latest=False)["workload"])
+    unknown = [stage for stage in stages if stage not in set(names["stage"])]
+    if unknown:
+        there = ", ".join(dict.fromkeys(names["stage"]))
+        raise UsageError(f"No row has the stage {unknown[0]!r}. There are: {there}.")
+    axes = [axis for arm in arms for axis in axis_columns(arm.rows)]
+    known = list(dict.fromkeys((*axes, "transform", "target", "precision", "scenario")))
+    wanted: dict[str, set[str]] = {}
+    for case in cases:
+        name, sign, value = (part.strip() for part in case.partition("="))
+        if not sign or name not in known:
+            raise UsageError(
+                f"{case!r} is no case: expected AXIS=VALUE, with one of the axes "
+                f"{', '.join(known)}."
+            )
+        wanted.setdefault(name, set()).add(value)
+    chosen = []
+    for arm in arms:
+        rows = arm.rows[arm.rows["workload"].isin(workloads)]
+        for name, values in wanted.items():
+            rows = rows[rows[name].map(str).isin(values)] if name in rows else rows.head(0)
+        chosen.append(dataclasses.replace(arm, rows=rows))
+    if all(arm.rows.empty for arm in chosen):
+        said = [*select, *cases]
+        raise UsageError(f"Neither arm has a row with {' and '.join(said)} together.")
+    return chosen

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+
+import pandas as pd
 
 from harness.errors import UsageError
-from harness.verdicts import arms, narrowing, pairing, stored_rates
+from harness.verdicts import arms
 from harness.verdicts.arms import Arm
-from harness.verdicts.comparing import compare_arms
-from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.calibration import Calibration
+from harness.verdicts.error_rates import ErrorRates, newest, scatter_of
+from harness.verdicts.judge import verdicts_on
+from harness.verdicts.pairs import Pairs, comparable_rows, pair
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-class Comparison(NamedTuple):
+@dataclass(frozen=True)
+class Comparison:
     """Two arms, and what changed from one to the other."""
 
     a: Arm
     b: Arm
+    pairs: Pairs
+    """The rows that were judged."""
     frame: pd.DataFrame
-    """What :func:`harness.verdicts.compare_arms` returns."""
+    """What :func:`harness.verdicts.compare_arms` returns: a row per pair, in their order."""
     rates: dict[str, ErrorRates | None]
     """By machine, of those that were compared."""
-    on: list[str]
-    """Columns in which the arms differ by intention."""
-    stages: Sequence[str] = ()
-    """The stages that were judged; all without any."""
     interleaved: bool = False
     across: bool = False
     """Rows of unlike machines were compared, because a user asked for it."""
@@ -75,46 +75,39 @@ def compare(
         UsageError: an arm fits nothing or in two ways, nothing is left of both, or an arm has
             several machines where they are compared across.
     """
-    return comparison_of(
-        frame,
-        a,
-        b,
-        select=select,
-        stages=stages,
-        cases=cases,
-        results=Path(results) if results is not None else None,
-        interleaved=interleaved,
-        across=across,
+    machines = _across_machines(across)
+    tree = Path(results) if results is not None else None
+    named = named_arms(frame, a, b, tree, select=select, stages=stages, cases=cases)
+    return comparison_between(
+        *named, tree, stages=stages, interleaved=interleaved, across=machines
     ).frame
 
 
-def comparison_of(
+def named_arms(
     frame: pd.DataFrame | None,
     a: str,
     b: str,
+    results: Path | None = None,
     *,
     select: Sequence[str] = (),
     stages: Sequence[str] = (),
     cases: Sequence[str] = (),
-    results: Path | None = None,
-    interleaved: bool = False,
-    across: str | Sequence[str] = (),
-) -> Comparison:
-    """Do what :func:`compare` does, and return the arms and error rates as well."""
-    machines = _across_machines(across)
+) -> tuple[Arm, Arm]:
+    """Return the arms that two texts name, with the rows that :func:`compare` leaves of them."""
     repository = results if results is not None and results.is_dir() else Path()
-    first, second = (arms.resolve(text, frame, repository) for text in (a, b))
-    narrowing.narrowed((first, second), select, stages, cases)
-    return comparison_between(first, second, results, interleaved, stages, across=machines)
+    named = [arms.resolve(text, frame, repository) for text in (a, b)]
+    first, second = arms.narrowed(named, select, stages, cases)
+    return first, second
 
 
 def comparison_between(
     a: Arm,
     b: Arm,
     results: Path | None = None,
-    interleaved: bool = False,
+    *,
     stages: Sequence[str] = (),
     on: Sequence[str] | None = None,
+    interleaved: bool = False,
     across: bool = False,
 ) -> Comparison:
     """Compare arms whose rows are at hand, with the error rates that `results` holds.
@@ -125,21 +118,16 @@ def comparison_between(
     Raises:
         UsageError: an arm has several machines, and they are compared across.
     """
-    rates = _rates(a, b, results)
-    on = arms.differing(a, b) if on is None else list(on)
+    differing = arms.differing(a, b) if on is None else list(on)
     if across:
         _check_single(a, b)
-        on = list(dict.fromkeys([*on, "machine"]))
-    frame = compare_arms(
-        a.rows,
-        b.rows,
-        rates=[one for one in rates.values() if one is not None],
-        interleaved=interleaved,
-        on=on,
-        stages=stages,
-        across=across,
-    )
-    return Comparison(a, b, frame, rates, on, stages, interleaved, across)
+        differing.append("machine")
+    pairs = pair(a.rows, b.rows, differing)
+    rates = _rates(a, b, results)
+    chosen = pairs.of_stages(stages)
+    scatter = scatter_of(one for one in rates.values() if one is not None)
+    frame = verdicts_on(chosen, Calibration(pairs), scatter, interleaved, across)
+    return Comparison(a, b, chosen, frame, rates, interleaved, across)
 
 
 def _across_machines(across: str | Sequence[str]) -> bool:
@@ -156,7 +144,7 @@ def _across_machines(across: str | Sequence[str]) -> bool:
 
 def _check_single(a: Arm, b: Arm) -> None:
     for name, arm in (("A", a), ("B", b)):
-        machines = sorted(pairing.comparable_rows(arm.rows)["machine"].unique())
+        machines = sorted(comparable_rows(arm.rows)["machine"].unique())
         if len(machines) > 1:
             raise UsageError(
                 f"Arm {name} has rows of the machines {', '.join(machines)}: across machines each "
@@ -166,11 +154,10 @@ def _check_single(a: Arm, b: Arm) -> None:
 
 def _rates(a: Arm, b: Arm, results: Path | None) -> dict[str, ErrorRates | None]:
     """Return the error rates of the machines of both arms, at the effort that most rows have."""
-    found: dict[str, ErrorRates | None] = {}
+    rates: dict[str, ErrorRates | None] = {}
     for arm in (a, b):
-        rows = pairing.comparable_rows(arm.rows)
-        for machine, part in rows.groupby("machine"):
+        for machine, part in comparable_rows(arm.rows).groupby("machine"):
             name, effort = str(machine), str(part["effort"].mode().iat[0])
-            if not found.get(name):
-                found[name] = stored_rates.newest(results, name, effort) if results else None
-    return found
+            if not rates.get(name):
+                rates[name] = newest(results, name, effort) if results else None
+    return rates

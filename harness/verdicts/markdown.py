@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import itertools
-import re
 
 import pandas as pd
 
-from harness.verdicts import by_stage, rules
+from harness.records.markdown import escaped, table_lines
+from harness.verdicts import rules, summary
 from harness.verdicts.compare import Comparison
-from harness.verdicts.environments import environment_lines
-from harness.verdicts.listing import (
-    across_lines,
-    footer,
-    heading,
-    legend,
-    ordered,
-    summary_text,
-    table,
-)
 
 MOST_CHARACTERS = 60_000
 """Of all tables and what stands around them; GitHub takes no comment of more than 65,536."""
@@ -35,14 +24,15 @@ def to_markdown(comparison: Comparison, every: bool = False) -> str:
 
     Rows that are `same` are only counted, and tables end where the room does, unless `every`.
     """
-    frame = ordered(comparison.frame)
-    above = [f"**{escaped(summary_text(frame))}**", escaped(heading(comparison))]
-    above += [f"**{escaped(line)}**" for line in across_lines(comparison)]
-    above += [escaped(line) for line in environment_lines(comparison)]
-    overview = by_stage.table(frame)
+    frame = summary.ordered(comparison.frame)
+    above = [f"**{escaped(summary.summary_text(frame))}**", escaped(summary.heading(comparison))]
+    above += [f"**{escaped(line)}**" for line in summary.across_lines(comparison)]
+    above += [escaped(line) for line in summary.environment_lines(comparison)]
+    overview = summary.overview(frame)
     if len(overview):
         above.append("\n".join(_lines(overview)))
-    below = [f"<sub>{escaped(line)}</sub>" for line in (*legend(comparison), *footer(comparison))]
+    said = (*summary.legend(comparison), *summary.footer(comparison))
+    below = [f"<sub>{escaped(line)}</sub>" for line in said]
     room = None if every else MOST_CHARACTERS - sum(map(len, (*above, *below)))
     tables = []
     for verdict in rules.VERDICTS:
@@ -54,15 +44,15 @@ def to_markdown(comparison: Comparison, every: bool = False) -> str:
         if verdict in (rules.SLOWER, rules.FASTER):
             tables += [f"### {verdict.capitalize()}", text]
         else:
-            summary = f"<summary>{len(rows)} {verdict}</summary>"
-            tables.append(f"<details>{summary}\n\n{text}\n\n</details>")
+            title = f"<summary>{len(rows)} {verdict}</summary>"
+            tables.append(f"<details>{title}\n\n{text}\n\n</details>")
     return "\n\n".join([*above, *tables, *below])
 
 
 def _table(frame: pd.DataFrame, room: int | None) -> str:
     """Return a table of as many rows as there is room for, in characters; all of them for None."""
-    shown = table(frame if room is None else frame.iloc[:MOST_ROWS]).drop(columns="verdict")
-    lines = _lines(shown)
+    shown = summary.table(frame if room is None else frame.iloc[:MOST_ROWS])
+    lines = _lines(shown.drop(columns="verdict"))
     if room is None:
         return "\n".join(lines)
     ends = itertools.accumulate(len(line) + 1 for line in lines)
@@ -72,14 +62,4 @@ def _table(frame: pd.DataFrame, room: int | None) -> str:
 
 
 def _lines(shown: pd.DataFrame) -> list[str]:
-    rows = [list(shown.columns), ["---"] * len(shown.columns)]
-    rows += [[escaped(cell) for cell in row] for row in shown.to_numpy().tolist()]
-    return [f"| {' | '.join(row)} |" for row in rows]
-
-
-def escaped(text: str) -> str:
-    """Return text that Markdown and HTML leave as it is, on one line."""
-    flat = " ".join(html.escape(str(text), quote=False).split())
-    # An @ would notify somebody; a letter before and after a _ keeps it plain.
-    marked = re.sub(r"([\\`*\[\]|~])", r"\\\1", flat).replace("@", "&#64;")
-    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", marked)
+    return table_lines(list(shown.columns), shown.to_numpy().tolist())

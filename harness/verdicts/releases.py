@@ -10,8 +10,8 @@ from packaging.version import InvalidVersion, Version
 
 from harness.frame.cases import check
 from harness.frame.choose import INSTRUMENTS, ordinary
-from harness.verdicts.comparing import compare_arms
 from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.judge import compare_arms
 
 
 def releases(

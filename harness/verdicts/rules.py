@@ -1,9 +1,21 @@
-"""The rule that decides: it starts at `unsure`, and moves only on evidence."""
+"""The rules: why rows cannot be compared, and which verdict the numbers of the others allow.
+
+A verdict starts at `unsure`, and moves only on evidence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
+
+from harness.errors import UsageError
+from harness.frame.environment_difference import ARROW, environment_difference
+from harness.frame.facts_difference import facts_difference
+from harness.frame.machines import REMEDY, row_difference
+from harness.frame.ratios import LEAST_PROCESSES
+from harness.stages import sampling
+from harness.stages.registry import STAGES
+from harness.verdicts.pairs import Row
 
 SAME, FASTER, SLOWER, UNSURE, INCOMPARABLE = "same", "faster", "slower", "unsure", "incomparable"
 
@@ -13,21 +25,56 @@ VERDICTS = (SLOWER, FASTER, UNSURE, INCOMPARABLE, SAME)
 ALPHA = 0.05
 """The share of rows called faster or slower that may be so by chance."""
 
-LEAST_PROCESSES = 3
-"""Per side: of fewer, nothing is known about their scatter."""
+ACROSS = "`--across machine` compares them all the same."
+"""How to ask for what is not compared unasked."""
 
-RUNS_THE_PROGRAM = frozenset({"execute", "dispatch", "load"})
-"""Stages in which a finished program runs or is read: with an equal program, a changed time is the
-environment's doing. Not so in `trace`, `lower` and `compile`, whose work may change while the
-program that comes out is the same; `first_call` and `start` contain them."""
+
+def incomparable(a: Row | None, b: Row | None, machines: bool = True) -> str:
+    """Return why two rows cannot be compared, or "" if they can.
+
+    `machines` says whether those of two machines, or of unlike ones of one name, cannot.
+    """
+    if a is None or b is None:
+        return "only in A" if b is None else "only in B"
+    if a["version"] != b["version"]:
+        return f"the workload or the method changed: {a['version']}{ARROW}{b['version']}"
+    arms = {"A": a, "B": b}
+    bad = {arm: _status_text(row) for arm, row in arms.items() if row["status"] != "ok"}
+    if bad:
+        return f"{' and '.join(bad)} {' / '.join(dict.fromkeys(bad.values()))}"
+    protocols = [_protocol(row["effort"]) for row in (a, b)]
+    if all(protocols) and protocols[0] != protocols[1]:
+        return (
+            f"processes did different things: {protocols[0]} (effort {a['effort']}) and "
+            f"{protocols[1]} (effort {b['effort']})"
+        )
+    for arm, row in arms.items():
+        if len(row["samples"]) not in (0, row["n_processes"]):
+            return f"{arm} does not say which samples are of which process"
+    differs = row_difference(a, b) if machines else ""
+    if differs and a["machine"] == b["machine"]:
+        return f"{differs}. {REMEDY} {ACROSS}"
+    return f"unlike machines: {differs}. {ACROSS}" if differs else ""
+
+
+def _status_text(row: Row) -> str:
+    return ": ".join(filter(None, (row["status"], row["reason"])))
+
+
+@lru_cache
+def _protocol(effort: str) -> str:
+    try:
+        return sampling.effort(effort).protocol
+    except UsageError:  # of another version of the harness, or of none
+        return ""
 
 
 class Evidence(NamedTuple):
-    """What is known of a pair of rows that can be compared."""
+    """The numbers of a pair of rows that can be compared."""
 
-    stage: str
     n_a: int
     n_b: int
+    """Processes."""
     ratio: float
     low: float
     high: float
@@ -38,14 +85,6 @@ class Evidence(NamedTuple):
     effect: float
     counts: bool
     """The ratio differs from 1 by at least the effect."""
-    program: str
-    """`equal`, `differs`, or "" where a fingerprint is not known."""
-    facts: Callable[[], str]
-    """What differs between the programs."""
-    environment: Callable[[], str]
-    """What differs between the environments."""
-    across: bool = False
-    """The rows are of unlike machines, and a user asked for it."""
 
 
 class Decision(NamedTuple):
@@ -57,25 +96,45 @@ class Decision(NamedTuple):
     """`program`, `environment`, `machine` (across machines), or "" where none is known to be."""
 
 
-def decide(found: Evidence) -> Decision:
-    """Return the verdict on a pair of rows."""
-    decision = _by_numbers(found)
-    if found.across:
+def decide(evidence: Evidence, a: Row, b: Row, across: bool = False) -> Decision:
+    """Return the verdict on a pair of rows; `across` says that unlike machines were asked for."""
+    decision = _by_numbers(evidence)
+    verdict, reason, _ = decision
+    program = program_of(a, b)
+    if across:
         # The machine is what was asked about, so an equal program does not make a row unsure.
-        same = {"equal": "the program is the same", "differs": f"program: {found.facts()}"}
-        parts = ["across machines", decision.reason, same.get(found.program, "")]
-        return Decision(decision.verdict, "; ".join(filter(None, parts)), "machine")
-    if found.program == "equal" and found.stage in RUNS_THE_PROGRAM:
-        if decision.verdict in (FASTER, SLOWER):
-            what = found.environment() or "nothing recorded differs: the machine"
-            text = f"environment: the program is the same, and {change_text(found.ratio)}; {what}"
-            return Decision(UNSURE, text, "environment")
-    elif found.program == "differs" and decision.verdict != SAME:
-        what = found.facts() or "no total differs"
-        return Decision(decision.verdict, f"{decision.reason}; program: {what}", "program")
-    elif found.program == "differs":
-        return decision._replace(cause="program")
+        parts = ["across machines", reason]
+        if program:
+            same = program == "equal"
+            parts += ["the program is the same" if same else f"program: {facts_difference(a, b)}"]
+        return Decision(verdict, "; ".join(parts), "machine")
+    if program == "equal" and verdict in (FASTER, SLOWER) and runs_the_program(b["stage"]):
+        what = _environment_difference(a["environment"], b["environment"])
+        text = (
+            f"environment: the program is the same, and {change_text(evidence.ratio)}; "
+            f"{what or 'nothing recorded differs: the machine'}"
+        )
+        return Decision(UNSURE, text, "environment")
+    if program == "differs":
+        if verdict != SAME:
+            reason += f"; program: {facts_difference(a, b) or 'no total differs'}"
+        return Decision(verdict, reason, "program")
     return decision
+
+
+def runs_the_program(stage: str) -> bool:
+    """Tell whether a finished program runs or is read in a stage, and nothing else is done."""
+    return stage in STAGES and STAGES[stage].runs_program
+
+
+def program_of(a: Row, b: Row) -> str:
+    """Return whether two rows built the same program: `equal`, `differs`, or "" if not known."""
+    if not a["fingerprint"] or not b["fingerprint"]:
+        return ""
+    return "equal" if a["fingerprint"] == b["fingerprint"] else "differs"
+
+
+_environment_difference = lru_cache(maxsize=1024)(environment_difference)
 
 
 def _by_numbers(found: Evidence) -> Decision:
@@ -91,43 +150,35 @@ def _by_numbers(found: Evidence) -> Decision:
             f"too few processes ({found.n_a} and {found.n_b}): at least {more}; --effort default "
             "takes 8",
         )
-    effect = found.effect
+    change, counted = change_text(found.ratio), percent(found.effect)
     differs = found.p_adjusted <= ALPHA
-    interval = f"{found.low:.3g} to {found.high:.3g}"
+    interval = f"the 90 % interval {found.low:.3g} to {found.high:.3g}"
+    chance = f"p = {found.p_adjusted:.2g} among {found.rows} rows"
     if found.counts and differs:
-        return Decision(
-            SLOWER if found.ratio > 1 else FASTER,
-            f"{change_text(found.ratio)} ({percent(effect)} counts), p = {found.p_adjusted:.2g} "
-            f"among {found.rows} rows",
-        )
-    if found.low >= 1 / (1 + effect) and found.high <= 1 + effect:
-        return Decision(SAME, f"the 90 % interval {interval} lies within {percent(effect)}")
+        verdict = SLOWER if found.ratio > 1 else FASTER
+        return Decision(verdict, f"{change} ({counted} counts), {chance}")
+    if found.low >= 1 / (1 + found.effect) and found.high <= 1 + found.effect:
+        return Decision(SAME, f"{interval} lies within {counted}")
     if differs:
-        return Decision(
-            UNSURE,
-            f"{change_text(found.ratio)}, less than what counts ({percent(effect)}), but the 90 % "
-            f"interval {interval} reaches beyond",
+        text = f"{change}, less than what counts ({counted}), but {interval} reaches beyond"
+    elif found.counts:
+        text = (
+            f"{change}, but this may be chance: {chance}; more processes would tell "
+            "(--effort thorough)"
         )
-    if found.counts:
-        return Decision(
-            UNSURE,
-            f"{change_text(found.ratio)}, but this may be chance: p = {found.p_adjusted:.2g} among "
-            f"{found.rows} rows; more processes would tell (--effort thorough)",
+    else:
+        text = (
+            f"{interval} reaches beyond what counts ({counted}): more processes would narrow it "
+            "(--effort thorough)"
         )
-    return Decision(
-        UNSURE,
-        f"the 90 % interval {interval} reaches beyond what counts ({percent(effect)}): more "
-        "processes would narrow it (--effort thorough)",
-    )
+    return Decision(UNSURE, text)
 
 
 def change_text(ratio: float) -> str:
     """Return a ratio in words: `12 % slower`, `1.2 % faster`, `3.1 × slower`."""
     more = max(ratio, 1 / ratio)
     word = "slower" if ratio >= 1 else "faster"
-    if more >= 2:
-        return f"{more:.3g} × {word}"
-    return f"{percent(more - 1)} {word}"
+    return f"{more:.3g} × {word}" if more >= 2 else f"{percent(more - 1)} {word}"
 
 
 def percent(share: float) -> str:

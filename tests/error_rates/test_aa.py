@@ -15,9 +15,10 @@ from harness.engine.sweeping import local_context
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.load import frame_of
 from harness.stages.injection import name
-from harness.verdicts.aa import effects, judging, power
-from harness.verdicts.aa.arms import medians_ns, name_of_run
+from harness.verdicts.aa import rates as of
+from harness.verdicts.aa.arms import injections, medians_ns, name_of_run, usual_effects
 from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.pairs import pair
 from tests.frame.trees import record
 from tests.sweeps import SUITES
 
@@ -48,6 +49,11 @@ def arm(values: dict[int, list[float]], stage="compile", reference="compile", **
 def steady(center: float, processes: int = 8) -> list[float]:
     """Return values that scatter by a percent."""
     return [center * (1 + 0.01 * (process % 3 - 1)) for process in range(processes)]
+
+
+def pairs_of(a, b):
+    """Return two arms, row by row, as a run's rates are made of them."""
+    return pair(*(of.anonymous(frame_of(records)) for records in (a, b)))
 
 
 def test_a_run_is_measured_stored_and_resumed(tmp_path):
@@ -103,61 +109,65 @@ def test_wrong_options_are_explained(options, said, tmp_path):
 
 
 def test_slow_downs_of_one_stage_are_in_arms_of_their_own():
-    assert effects.injections([], "default") == [effects.DEFAULT]
-    assert effects.injections([], "thorough") == [effects.DEFAULT, effects.THOROUGH]
+    usual, thorough = usual_effects("default"), usual_effects("thorough")
+    assert usual == {"trace": 0.5, "lower": 0.5, "compile": 0.2, "execute": 0.2}
+    assert injections([], "default") == [usual]
+    assert injections([], "thorough") == [usual, thorough]
     given = ["compile=0.1", "trace=1", "compile=0.2"]
-    assert effects.injections(given, "default") == [{"compile": 0.1, "trace": 1}, {"compile": 0.2}]
+    assert injections(given, "default") == [{"compile": 0.1, "trace": 1}, {"compile": 0.2}]
 
 
 def test_a_rate_has_the_exact_interval():
-    rate = judging.rate(1, 100)
+    rate = of.rate(1, 100)
     assert (rate.count, rate.of) == (1, 100)
     assert rate.low == pytest.approx(0.000253, abs=1e-6)
     assert rate.high == pytest.approx(0.054459, abs=1e-6)
-    assert (judging.rate(0, 0).low, judging.rate(0, 0).high) == (0.0, 1.0)
+    assert (of.rate(0, 0).low, of.rate(0, 0).high) == (0.0, 1.0)
 
 
 def test_equal_programs_do_not_hide_an_execution_that_differs():
     a = arm({8: steady(1.0)}, "execute", "loop", fingerprint="p")
     b = arm({8: steady(3.0)}, "execute", "loop", fingerprint="p")
-    pairs = [(frame_of(a), frame_of(b))]
-    assert list(judging.judged_by_us(pairs)) == [("execute", True)]
-    assert list(judging.judged_by_asv(pairs)) == [("execute", True)]
+    pairs = pairs_of(a, b)
+    assert list(of.flagged_by_us(pairs)) == [("execute", True)]
+    assert list(of.flagged_by_asv(pairs)) == [("execute", True)]
 
 
 def test_asv_takes_raw_seconds_and_we_take_calibrated_ones():
     a = arm({8: steady(1.0)})
     b = [msgspec.structs.replace(r, reference_ns={"compile": 1.5e6}) for r in arm({8: steady(1.5)})]
-    pairs = [(frame_of(a), frame_of(b))]
-    assert list(judging.judged_by_us(pairs)) == [("compile", False)]
-    assert list(judging.judged_by_asv(pairs)) == [("compile", True)]
-    (noise,) = judging.noise(pairs)
+    pairs = pairs_of(a, b)
+    assert list(of.flagged_by_us(pairs)) == [("compile", False)]
+    assert list(of.flagged_by_asv(pairs)) == [("compile", True)]
+    (noise,) = of.noise([pairs])
     assert noise.ratios == [pytest.approx(1.0)]
 
 
 def test_what_only_one_arm_has_is_not_counted():
-    pairs = [(frame_of(arm({8: steady(1.0)})), frame_of(arm({16: steady(1.0)})))]
-    assert list(judging.judged_by_us(pairs)) == []
-    assert list(judging.judged_by_asv(pairs)) == []
-    assert judging.noise(pairs) == []
+    pairs = pairs_of(arm({8: steady(1.0)}), arm({16: steady(1.0)}))
+    assert list(of.flagged_by_us(pairs)) == []
+    assert list(of.flagged_by_asv(pairs)) == []
+    assert of.noise([pairs]) == []
 
 
 def test_a_slow_down_is_judged_among_identical_rows():
     sizes = range(8, 28)
-    same = frame_of(arm({size: steady(1.0) for size in sizes}))
-    slow = frame_of(arm({size: steady(1.2 if size < 18 else 1.0) for size in sizes}))
-    found = list(power.found_by_stage((same, same), slow, EFFECTS))
+    same = arm({size: steady(1.0) for size in sizes})
+    slow = arm({size: steady(1.2 if size < 18 else 1.0) for size in sizes})
+    pairs = pairs_of(same, same), pairs_of(same, slow)
+    found = list(of.found_of(*pairs, EFFECTS))
     assert found.count(("compile", True)) == 10
     assert found.count(("compile", False)) == 10
-    assert list(power.found_by_stage((same, same), slow, {"trace": 0.5})) == []
+    assert list(of.found_of(*pairs, {"trace": 0.5})) == []
 
 
 def test_axes_that_are_called_like_columns_of_a_comparison_hide_no_slow_down():
     same, slow = (
-        frame_of([msgspec.structs.replace(r, axes={"p": 1}) for r in arm({8: steady(seconds)})])
+        [msgspec.structs.replace(r, axes={"p": 1}) for r in arm({8: steady(seconds)})]
         for seconds in (1.0, 1.2)
     )
-    assert list(power.found_by_stage((same, same), slow, EFFECTS)) == [("compile", True)]
+    found = of.found_of(pairs_of(same, same), pairs_of(same, slow), EFFECTS)
+    assert list(found) == [("compile", True)]
 
 
 def test_a_run_of_some_workloads_has_a_name_of_its_own(tmp_path):

@@ -12,9 +12,9 @@ from harness.errors import HarnessError, UsageError
 from harness.frame.load import frame_of
 from harness.stages.sampling import effort
 from harness.verdicts.compare import comparison_between
-from harness.verdicts.explaining import explained
-from harness.verdicts.listing import legend
+from harness.verdicts.explain import explained
 from harness.verdicts.live import LiveOptions, run_live
+from harness.verdicts.summary import legend
 from tests.repositories import git
 
 BENCHMARK = """

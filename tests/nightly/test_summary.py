@@ -6,12 +6,12 @@ import json
 
 from harness.nightly import summary
 from harness.nightly.state import Book, Environment, Outcome
-from harness.verdicts import comparing
+from harness.verdicts import judge
 from harness.verdicts.history import change_points
 from tests.nightly.test_state import night, rows, verdicts
 
 ROW = {
-    **dict.fromkeys(comparing.COLUMNS, ""),
+    **dict.fromkeys(judge.COLUMNS, ""),
     **{"machine": "m", "workload": "tiny.Scale", "version": "1", "size": 8, "other": None},
     **{"target": "cpu", "transform": "forward", "precision": "", "scenario": "off"},
     **{"stage": "compile", "a_s": 0.01, "b_s": 0.02, "ratio": 2.0, "low": 1.8, "high": 2.2},

@@ -17,7 +17,8 @@ from harness import cli
 from harness.errors import HarnessWarning
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
-from harness.verdicts import by_stage, markdown, stored_rates
+from harness.verdicts import error_rates as stored_rates
+from harness.verdicts import markdown, summary
 from harness.verdicts.error_rates import Power, Rate
 from tests.frame.trees import COMMIT
 from tests.verdicts.arms_of import OTHER, records, tree
@@ -310,7 +311,7 @@ def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio():
             "verdict": ["same", "slower", "faster", "incomparable"],
         }
     )
-    found = by_stage.by_stage(frame)
+    found = summary.by_stage(frame)
 
     assert found.to_dict("records") == [
         {
@@ -332,5 +333,5 @@ def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio():
             "unsure": 0,
         },
     ]
-    assert by_stage.by_stage(frame.head(0)).empty
-    assert by_stage.table(frame).empty
+    assert summary.by_stage(frame.head(0)).empty
+    assert summary.overview(frame).empty

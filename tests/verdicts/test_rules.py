@@ -12,8 +12,8 @@ from harness.errors import UsageError
 from harness.frame.load import frame_of
 from harness.program.facts import Facts
 from harness.verdicts import compare_arms
-from harness.verdicts.comparing import COLUMNS, NUMBERS
 from harness.verdicts.error_rates import SCHEMA, ErrorRates, Noise, Rate
+from harness.verdicts.judge import COLUMNS, NUMBERS
 from tests.frame.trees import failed, record
 from tests.verdicts.arms_of import arm, records
 

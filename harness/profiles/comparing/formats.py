@@ -81,7 +81,7 @@ def footer(difference: Difference) -> list[str]:
 
 def to_markdown(difference: Difference, every: bool = False) -> str:
     """Return a difference as Markdown for a pull request."""
-    from harness.verdicts.markdown import escaped
+    from harness.records.markdown import escaped
 
     first, *rest = difference.answer
     blocks = [f"**{escaped(first)}**", *map(escaped, rest)]
@@ -95,7 +95,7 @@ def to_markdown(difference: Difference, every: bool = False) -> str:
 
 
 def _markdown_table(rows: Rows) -> str:
-    from harness.verdicts.markdown import escaped
+    from harness.records.markdown import escaped
 
     headings, cells = rows
     lines = [headings, ["---"] * len(headings), *([escaped(c) for c in row] for row in cells)]

@@ -11,9 +11,9 @@ from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.content import COUNT, NUMBER, RATIO, SECONDS, Column, Figure, Part, Table
 from harness.report.rows import origins
-from harness.verdicts import environments
-from harness.verdicts.comparing import COLUMNS, compare_arms
 from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.judge import COLUMNS, compare_arms
+from harness.verdicts.summary import environment_differences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def latest(
         rates: what the machines' own A/A measurements say.
 
     Returns:
-        The frame of :func:`harness.verdicts.comparing.compare_arms`, with `case` as text,
+        The frame of :func:`harness.verdicts.compare_arms`, with `case` as text,
         those that need a look first.
     """
     import pandas as pd
@@ -76,7 +76,7 @@ def latest(
         old = (older if alike.empty else alike).iloc[-1]
         arms = [frame[(frame[ORIGIN] == origin[ORIGIN]).all(axis=1)] for origin in (old, new)]
         parts.append(compare_arms(arms[0], arms[1], rates=list(rates) or None))
-        differs = environments.differences(*arms).get(str(machine))
+        differs = environment_differences(*arms).get(str(machine))
         said.append(
             f"{machine}: {_name(old)} against {_name(new)}{f': {differs}' if differs else ''}."
         )

@@ -19,11 +19,14 @@ from harness.errors import UsageError
 from harness.frame.choose import INSTRUMENTS
 from harness.records.schema import Record, digest, plain_axes
 from harness.stages.injection import Injected, name
-from harness.stages.registry import values_ns
-from harness.verdicts.aa.effects import Effects
+from harness.stages.registry import CASE_STAGES, STAGES, values_ns
+from harness.verdicts.error_rates import FOLDER
 
 SCENARIO = "off"
 """The state of the persistent cache in which error rates are measured."""
+
+Effects = dict[str, float]
+"""Stage to slow-down: 0.2 for a fifth more time."""
 
 Records = list[Record]
 
@@ -43,9 +46,49 @@ class Arms:
     """Records of cases that failed or were refused."""
 
 
+def usual_effects(effort: str) -> Effects:
+    """Return the slow-downs that stages name for an effort."""
+    return {stage.name: stage.power[effort] for stage in STAGES.values() if effort in stage.power}
+
+
+def injections(given: Sequence[str], effort: str) -> list[Effects]:
+    """Return the slow-downs of each arm to measure: `given` as STAGE=EFFECT, or the usual ones.
+
+    Stages do not disturb each other, so one arm has one slow-down of every stage.
+
+    Raises:
+        UsageError: one of `given` is no STAGE=EFFECT.
+    """
+    if not given:
+        efforts = ["default", *(["thorough"] if effort == "thorough" else [])]
+        return [usual_effects(one) for one in efforts]
+    arms: list[Effects] = []
+    for text in given:
+        stage, effect = _effect(text)
+        arm = next((arm for arm in arms if stage not in arm), None)
+        if arm is None:
+            arms.append(arm := {})
+        arm[stage] = effect
+    return arms
+
+
+def _effect(text: str) -> tuple[str, float]:
+    stage, _, value = text.partition("=")
+    try:
+        effect = float(value)
+    except ValueError:
+        effect = 0.0
+    if stage not in CASE_STAGES or not 0 < effect <= 100:
+        raise UsageError(
+            f"--effect {text!r}: expected STAGE=EFFECT, such as compile=0.2 for a fifth more time; "
+            f"the stages are {', '.join(CASE_STAGES)}."
+        )
+    return stage, effect
+
+
 def folder_of(results: Path, machine: str) -> Path:
     """Return where a machine's A/A runs are."""
-    return results / machine / "aa"
+    return results / machine / FOLDER
 
 
 def name_of_run(

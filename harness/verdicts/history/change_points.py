@@ -13,11 +13,11 @@ from harness.frame.environment_difference import environment_difference
 from harness.frame.facts_difference import facts_difference
 from harness.frame.frame import axis_columns
 from harness.frame.machines import difference, hardware
-from harness.verdicts.effects import stage_effect
+from harness.stages.registry import effect as stage_effect
 from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, Level, levels, state
 from harness.verdicts.history.weights import weights
-from harness.verdicts.rules import RUNS_THE_PROGRAM
+from harness.verdicts.rules import runs_the_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,7 +132,7 @@ def _step(
     one, other = found.iloc[before].to_dict(), found.iloc[after].to_dict()
     change = SLOWER if new.value > old.value else FASTER
     same = _same_program(one, other)
-    if same and other["stage"] in RUNS_THE_PROGRAM:
+    if same and runs_the_program(other["stage"]):
         change = ENVIRONMENT
     return _around(one, other, axes) | {
         "change": change,

@@ -14,23 +14,20 @@ from harness.frame.frame import axis_column
 from harness.frame.load import record_files_of
 from harness.frame.tables import seconds_text
 from harness.records.schema import Problems, Record, plain_axes, read_file
-from harness.stages.registry import calibrated_by, value_ns
-from harness.verdicts import effects, rules
+from harness.stages import registry
+from harness.stages.stage import LOOP
+from harness.verdicts import rules
 from harness.verdicts.arms import Arm
+from harness.verdicts.calibration import CALIBRATED, divisor
 from harness.verdicts.compare import Comparison
-from harness.verdicts.comparing import either, paired_rows
-from harness.verdicts.incomparable import program_of
-from harness.verdicts.listing import case_texts, ordered, ratio_text, rows_of
-from harness.verdicts.pairing import axis_text
-from harness.verdicts.reference import LOOP, yardstick
-from harness.verdicts.rows import Row
-from harness.verdicts.values import CALIBRATED
+from harness.verdicts.pairs import Pair, Row, axes_key, axes_of
+from harness.verdicts.summary import case_texts, ordered, ratio_text, rows_of
 
 MOST = 20
 """Rows that are explained at the most."""
 
 _IDENTITY = (
-    *("machine", "commit", "dirty", "env", "effort", "night", "workload", "version"),
+    *("workload", "machine", "commit", "dirty", "env", "effort", "night", "version"),
     *("target", "transform", "precision", "scenario"),
 )
 
@@ -47,28 +44,22 @@ def explained(
         records: of each arm, such as :func:`stored_records` gives; others among them do no harm.
         narrowed: the user chose the rows, so those that are `same` are explained too.
     """
-    first, second, axes = paired_rows(comparison.a.rows, comparison.b.rows, comparison.on)
-    both = [
-        pair
-        for pair in zip(first, second, strict=True)
-        if not comparison.stages or either(*pair)["stage"] in comparison.stages
-    ]
     frame = ordered(comparison.frame)
     if not narrowed:
         frame = frame[frame["verdict"] != rules.SAME]
     chosen = frame.iloc[:MOST]
-    pairs = [both[number] for number in chosen.index]
+    axes = comparison.pairs.axes
+    pairs = [comparison.pairs.pairs[number] for number in chosen.index]
     known = [
-        _of_rows(of_arm, (p[side] for p in pairs), axes) for side, of_arm in enumerate(records)
+        _of_rows(of_arm, {_key(pair[side], axes) for pair in pairs if pair[side] is not None})
+        for side, of_arm in enumerate(records)
     ]
     for row, case, pair in zip(rows_of(chosen), case_texts(chosen), pairs, strict=True):
-        lines = [
-            " · ".join(filter(None, (row["workload"], case, row["stage"]))) + f": {row['verdict']}"
-        ]
         by = _divisor(row, pair)
-        lines += _said(row, pair, by)
-        for name, one, found in zip("AB", pair, known, strict=True):
-            lines += _side(name, one, found.get(_key(one, axes), []) if one else [], by)
+        title = " · ".join(filter(None, (row["workload"], case, row["stage"])))
+        lines = [f"{title}: {row['verdict']}", *_rule(row, pair, by)]
+        for name, one, of_arm in zip("AB", pair, known, strict=True):
+            lines += _side(name, one, of_arm.get(_key(one, axes), []), by)
         yield "\n".join(lines)
     if len(frame) > MOST:
         yield f"{len(frame) - MOST} more rows are not explained: narrow with -s, --stage or --case."
@@ -85,62 +76,55 @@ def stored_records(arm: Arm, results: Path) -> Iterator[Record]:
             yield from read_file(path, Problems())
 
 
-def _key(row: Row, axes: Sequence[str]) -> _Key:
-    own = sorted((axis, axis_text(row[axis])) for axis in axes if axis in row)
-    return (*(row[name] for name in _IDENTITY), *(pair for pair in own if pair[1]))
+def _key(row: Row | None, axes: Sequence[str]) -> _Key:
+    if row is None:
+        return ()
+    return (*(row[name] for name in _IDENTITY), axes_key(axes_of(row, axes)))
 
 
-def _record_key(record: Record) -> _Key:
-    axes = plain_axes(record.axes).items()
-    own = sorted((axis_column(axis), axis_text(value)) for axis, value in axes)
-    return (*(getattr(record, name) for name in _IDENTITY), *(pair for pair in own if pair[1]))
-
-
-def _of_rows(
-    records: Iterable[Record], rows: Iterable[Row | None], axes: Sequence[str]
-) -> dict[_Key, list[Record]]:
+def _of_rows(records: Iterable[Record], wanted: set[_Key]) -> dict[_Key, list[Record]]:
     """Return the records of rows, one per process, the latest of each."""
-    wanted = {_key(row, axes) for row in rows if row is not None}
-    workloads = {key[_IDENTITY.index("workload")] for key in wanted}
-    found: dict[_Key, dict[str, Record]] = {}
+    workloads = {key[0] for key in wanted}
+    processes: dict[_Key, dict[str, Record]] = {}
     for record in records:
         if record.workload not in workloads or record.comparison is not None:
             continue
-        key = _record_key(record)
+        axes = {axis_column(name): value for name, value in plain_axes(record.axes).items()}
+        key = (*(getattr(record, name) for name in _IDENTITY), axes_key(axes))
         if key in wanted:
-            found.setdefault(key, {})[record.replicate] = record
-    return {key: list(processes.values()) for key, processes in found.items()}
+            processes.setdefault(key, {})[record.replicate] = record
+    return {key: list(latest.values()) for key, latest in processes.items()}
 
 
-def _divisor(row: dict[str, Any], pair: tuple[Row | None, Row | None]) -> str:
+def _divisor(row: dict[str, Any], pair: Pair) -> str:
     """Return what of the reference the compared values were divided by; "" for raw seconds."""
     a, b = pair
-    if row["basis"] != CALIBRATED or a is None or b is None:
-        return ""
-    return "loop" if yardstick(a, b) == LOOP else calibrated_by(row["stage"])
+    return "" if row["basis"] != CALIBRATED or a is None or b is None else divisor(a, b)
 
 
-def _said(row: dict[str, Any], pair: tuple[Row | None, Row | None], by: str) -> list[str]:
+def _rule(row: dict[str, Any], pair: Pair, by: str) -> list[str]:
     lines = [f"  rule: {row['reason']}"]
     a, b = pair
     if row["basis"]:
-        divisor = "the Python loop" if by == "loop" else f"the reference's {by}"
-        basis = f"value / {divisor} of the same process" if by else "seconds"
-        default = effects.stage_effect(row["stage"])
+        what = "the Python loop" if by == LOOP else f"the reference's {by}"
+        basis = f"value / {what} of the same process" if by else "seconds"
         p, corrected = _number(row["p"]), _number(row["p_adjusted"])
-        raised = " (raised: this machine's A/A)" if row["effect"] > default else ""
+        usual = row["effect"] <= registry.effect(row["stage"])
         lines.append(
-            f"  B / A {ratio_text(row)}; p {p}, corrected {corrected}"
-            f" (alpha {rules.ALPHA:g}); {rules.percent(row['effect'])} counts{raised}; "
+            f"  B / A {ratio_text(row)}; p {p}, corrected {corrected} (alpha {rules.ALPHA:g}); "
+            f"{rules.percent(row['effect'])} counts{'' if usual else _RAISED}; "
             f"{row['basis']}: {basis}"
         )
     if a is not None and b is not None:
         environment = environment_difference(a["environment"], b["environment"])
         lines.append(f"  environment: {environment or 'nothing recorded differs'}")
-        program = program_of(a, b) or "not known"
         facts = facts_difference(a, b)
+        program = rules.program_of(a, b) or "not known"
         lines.append(f"  program: {program}" + (f"; {facts}" if facts else ""))
     return lines
+
+
+_RAISED = " (raised: this machine's A/A)"
 
 
 def _number(value: float) -> str:
@@ -154,7 +138,7 @@ def _side(name: str, row: Row | None, records: Sequence[Record], by: str) -> lis
     about = [
         row["machine"],
         f"commit {row['commit'][:8] or 'none'}" + (" changed" if row["dirty"] else ""),
-        *([f"night {row['night']}"] if row["night"] else []),
+        f"night {row['night']}" if row["night"] else "",
         row["env"],
         f"effort {row['effort']}",
         "" if began != began else f"last process {began:%Y-%m-%d %H:%M:%S} UTC",
@@ -170,11 +154,11 @@ def _side(name: str, row: Row | None, records: Sequence[Record], by: str) -> lis
 
 def _process(record: Record, stage: str, by: str) -> str:
     """Return a process in a line: its value, what that was divided by, samples, host, program."""
-    found = record.stages.get(stage)
-    if found is None or not found.samples_ns:
-        why = found.reason if found is not None else record.reason
+    taken = record.stages.get(stage)
+    if taken is None or not taken.samples_ns:
+        why = taken.reason if taken is not None else record.reason
         return f"{record.replicate}: {record.status}: {why or 'no samples of this stage'}"
-    value = value_ns(stage, found.samples_ns)
+    value = registry.value_ns(stage, taken.samples_ns)
     reference = record.reference_ns.get(by, math.nan)
     host = json.loads(bytes(record.environment) or b"{}").get("host", {})
     parts = [
@@ -185,7 +169,7 @@ def _process(record: Record, stage: str, by: str) -> str:
         f"load {record.load_average[0]:.2f}" if record.load_average else "",
         f"{host.get('affinity', '?')} cores of {host['cpu']}" if host.get("cpu") else "",
         f"program {record.fingerprint[:8]}" if record.fingerprint else "",
-        "samples " + " ".join(f"{sample / 1e9:.4g}" for sample in found.samples_ns) + " s",
-        f"{sum(found.refused.values())} refused" if found.refused else "",
+        "samples " + " ".join(f"{sample / 1e9:.4g}" for sample in taken.samples_ns) + " s",
+        f"{sum(taken.refused.values())} refused" if taken.refused else "",
     ]
     return " · ".join(filter(None, parts))

@@ -1,0 +1,186 @@
+"""Which row of one arm belongs to which row of the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from harness.errors import UsageError
+from harness.frame.choose import INSTRUMENTS, ordinary
+from harness.frame.frame import axis_columns
+from harness.program.facts import TOTALS
+
+Row = Mapping[str, Any]
+"""One row of the frame: names of columns to values."""
+
+Pair = tuple[Row | None, Row | None]
+"""A row of A and the row of B that belongs to it; None where an arm has none."""
+
+CASE = ("workload", "target", "transform", "precision", "scenario", "stage")
+"""Columns that, with the axes, tell the rows of a machine apart."""
+
+NEEDED = (
+    *("machine", *CASE, "version", "value", "calibrated", "samples", "n_processes"),
+    *("calibrated_samples", "status", "reason", "fingerprint", "effort", "environment"),
+    *("started_at", "python", "jax", "jaxlib", "commit", "dirty", "env", "night"),
+)
+"""Columns of the rows of a pair, besides the facts of their programs and their axes."""
+
+
+class Pairs(NamedTuple):
+    """Two arms, row by row."""
+
+    pairs: Sequence[Pair]
+    axes: Sequence[str]
+    """The columns that hold axes."""
+
+    def of_stages(self, stages: Collection[str]) -> Pairs:
+        """Return the pairs of some stages; all of them for none."""
+        if not stages:
+            return self
+        return self._replace(pairs=[pair for pair in self.pairs if either(pair)["stage"] in stages])
+
+    def both(self) -> Iterator[tuple[Row, Row]]:
+        """Yield the pairs of which both arms have a row."""
+        for a, b in self.pairs:
+            if a is not None and b is not None:
+                yield a, b
+
+
+class _View(Mapping[str, Any]):
+    """A row, read where it stands: copies of 100,000 rows take seconds."""
+
+    __slots__ = ("_at", "_columns")
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]], at: int) -> None:
+        self._columns = columns
+        self._at = at
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name][self._at]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+def pair(a: pd.DataFrame, b: pd.DataFrame, on: Collection[str] = ()) -> Pairs:
+    """Return the rows of two arms that can be compared at all, each with what belongs to it.
+
+    Of several rows of a case in an arm the newest counts: that of the newest commit, and of those
+    of one commit, or without any, the one that was measured last. One without a date is older than
+    any other. Pairs come in the order of `a`; what only `b` has follows.
+
+    Args:
+        a: a frame such as :func:`harness.load` returns.
+        b: the same of the other arm.
+        on: columns in which the arms differ by intention: rows of a pair need not share them.
+
+    Raises:
+        UsageError: a frame lacks columns that every frame has.
+    """
+    for name, frame in (("A", a), ("B", b)):
+        lacking = [one for one in (*NEEDED, "threads", "unit") if one not in frame.columns]
+        if lacking:
+            raise UsageError(
+                f"Arm {name} lacks the columns {', '.join(lacking)}: expected a frame such as "
+                "harness.load returns."
+            )
+    arms = [comparable_rows(arm) for arm in (a, b)]
+    axes = [
+        name
+        for name in dict.fromkeys(axis for arm in arms for axis in axis_columns(arm))
+        if any(name in arm.columns and arm[name].notna().any() for arm in arms)
+    ]
+    rows_a, rows_b = (_newest_rows(arm, axes, on) for arm in arms)
+    keys = dict.fromkeys((*rows_a, *rows_b))
+    return Pairs([(rows_a.get(key), rows_b.get(key)) for key in keys], axes)
+
+
+def comparable_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that can be compared at all.
+
+    Left out are those of comparisons with baselines, of instruments, and what is not a time.
+    """
+    frame = ordinary(frame)
+    return frame[~frame["workload"].isin(INSTRUMENTS) & (frame["unit"] == "seconds")]
+
+
+def _newest_rows(
+    frame: pd.DataFrame, axes: Sequence[str], on: Collection[str]
+) -> dict[tuple[str, ...], Row]:
+    """Return the newest row of each case and stage, in the order of the frame."""
+    shared = [frame[name].to_list() for name in ("machine", *CASE) if name not in on]
+    shared += [_axis_texts(frame, axis) for axis in axes if axis not in on]
+    keys = list(zip(*shared, strict=True))
+    started = dates = _moments(frame["started_at"])
+    if "commit_date" in frame.columns:
+        # The clocks of the machines that share a name may differ, what was committed does not.
+        dates = _moments(frame["commit_date"]).fillna(started)
+    columns = {
+        name: frame[name].to_list() for name in (*NEEDED, *TOTALS, *axes) if name in frame.columns
+    }
+    newest = dict.fromkeys(keys, 0)
+    # NaT is the least number there is; of equal moments the last row counts.
+    clock, date = (one.to_numpy("datetime64[ms]").view(np.int64) for one in (started, dates))
+    for position in np.lexsort((clock, date)).tolist():
+        newest[keys[position]] = position
+    return {key: _View(columns, position) for key, position in newest.items()}
+
+
+def _moments(column: pd.Series[Any]) -> pd.Series[Any]:
+    return pd.to_datetime(column, utc=True, errors="coerce")
+
+
+def _axis_texts(frame: pd.DataFrame, axis: str) -> list[str]:
+    texts = [""] * len(frame)
+    if axis in frame.columns:
+        values = frame[axis].to_numpy(object)
+        # Most workloads lack most axes.
+        for position in frame[axis].notna().to_numpy().nonzero()[0].tolist():
+            texts[position] = axis_text(values[position])
+    return texts
+
+
+def axis_text(value: Any) -> str:
+    """Return a text that equal values of an axis share, and no others; "" for none (NaN).
+
+    1 and 1.0 are equal, True and 1 are not, nor are 1 and "1".
+    """
+    if isinstance(value, str):
+        return f"s{value}"
+    if isinstance(value, list | tuple):
+        return f"t{[axis_text(one) for one in value]}"
+    if hasattr(value, "item") and not getattr(value, "shape", ()):  # NumPy's own numbers
+        value = value.item()
+    if isinstance(value, bool):
+        return f"b{value}"
+    if isinstance(value, int | float):
+        if value != value:
+            return ""
+        whole = isinstance(value, float) and math.isfinite(value) and value.is_integer()
+        return f"n{int(value) if whole else value!r}"
+    return "" if value is None else f"o{value!r}"
+
+
+def axes_key(axes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return what equal axes share; those that are NaN are none."""
+    texts = ((name, axis_text(value)) for name, value in sorted(axes.items()))
+    return tuple(pair for pair in texts if pair[1])
+
+
+def axes_of(row: Row, axes: Sequence[str]) -> dict[str, Any]:
+    """Return the axes of a row of a pair, by column."""
+    return {axis: row[axis] for axis in axes if axis in row}
+
+
+def either(pair: Pair) -> Row:
+    """Return the row of the arm that has one, A's where both have."""
+    a, b = pair
+    return a if a is not None else b if b is not None else {}

@@ -1,0 +1,284 @@
+"""A comparison as people read it: worst first, what did not change only counted. Nothing prints."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from harness.frame.environment_difference import UNKNOWN, environment_difference
+from harness.frame.tables import case_text, seconds_text
+from harness.stages.registry import STAGES
+from harness.verdicts import rules
+from harness.verdicts.compare import Comparison
+from harness.verdicts.error_rates import rates_text
+from harness.verdicts.judge import COLUMNS
+from harness.verdicts.pairs import comparable_rows
+
+SCHEMA = 1
+"""Version of the layout of :func:`document`."""
+
+MOST = {rules.SLOWER: 40, rules.FASTER: 40, rules.UNSURE: 10, rules.INCOMPARABLE: 10, rules.SAME: 0}
+"""Rows of a verdict that are listed, unless all are wanted."""
+
+FEW = 12
+"""Rows that a reader takes in without an overview."""
+
+COUNTED = (rules.SLOWER, rules.FASTER, rules.SAME, rules.UNSURE)
+
+HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
+
+LEGEND = (
+    "A, B: medians over processes, as measured. B / A: above 1, B takes longer; {basis}; in "
+    "brackets the 95 % interval."
+)
+
+STORED = "calibrated by a reference in the same process unless marked raw"
+
+TURNS = "as measured, because the processes took turns"
+
+ACROSS = (
+    "Across machines, raw seconds are compared: a verdict is on machine and program together. "
+    "Calibrated: B / A once each side is divided by the reference of its own machine, so without "
+    "the general speed of the machines; it is not tested.",
+)
+
+
+def ordered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a comparison with what became slower first, and the largest change first."""
+    place = frame["verdict"].map({name: n for n, name in enumerate(rules.VERDICTS)})
+    size = -np.abs(np.log(frame["ratio"].to_numpy()))
+    order = np.lexsort((np.where(np.isnan(size), np.inf, size), place.to_numpy()))
+    return frame.iloc[order]
+
+
+def heading(comparison: Comparison) -> str:
+    """Return what is compared, in a line."""
+    turns = ", processes taking turns" if comparison.interleaved else ""
+    across = ", ACROSS MACHINES" if comparison.across else ""
+    return f"A: {comparison.a.label} · B: {comparison.b.label}{turns}{across}"
+
+
+def across_lines(comparison: Comparison) -> list[str]:
+    """Return how the machines differ that were compared with each other; [] if none were."""
+    if not comparison.across:
+        return []
+    said = [f"Across machines: {text}." for text in _across(comparison.frame)]
+    return said or ["Across machines: no row is; both arms are of one machine, or nothing fits."]
+
+
+def _across(frame: pd.DataFrame) -> list[str]:
+    return [text for text in dict.fromkeys(frame["across"]) if text]
+
+
+def environment_lines(comparison: Comparison) -> list[str]:
+    """Return what differs between the environments of the arms, a line per machine."""
+    several = comparison.frame["machine"].nunique() > 1
+    differences = environment_differences(comparison.a.rows, comparison.b.rows)
+    return [
+        f"From A to B{f' on {machine}' if several else ''}: {text}."
+        for machine, text in differences.items()
+    ]
+
+
+def environment_differences(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, str]:
+    """Return what differs from the environment of `a` to that of `b`, by machine.
+
+    Where rows are of several environments of a machine, the newest row's counts. A machine that
+    only one has, or where nothing that is recorded differs, is left out.
+    """
+    before, after = _environments(a), _environments(b)
+    differences = {
+        machine: environment_difference(before[machine], after[machine])
+        for machine in before
+        if machine in after
+    }
+    return {machine: text for machine, text in differences.items() if text not in ("", UNKNOWN)}
+
+
+def _environments(rows: pd.DataFrame) -> dict[str, str]:
+    """Return the environment of each machine's newest row."""
+    ours = comparable_rows(rows)
+    ours = ours[ours["environment"].notna()].sort_values("started_at", kind="stable")
+    last = ours.drop_duplicates("machine", keep="last")
+    return dict(zip(last["machine"], last["environment"], strict=True))
+
+
+def by_stage(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per stage, over the cases that were compared in it.
+
+    Args:
+        frame: from :func:`harness.compare`.
+
+    Returns:
+        `stage`; `cases`, how many; `ratio`, the geometric mean of their ratios b / a, each case
+        with the same weight; how many are `slower`, `faster`, `same` and `unsure`. No row where
+        nothing is comparable.
+    """
+    known = frame[frame["ratio"].notna()]
+    present = set(known["stage"])
+    rows = []
+    for stage in (*(s for s in STAGES if s in present), *sorted(present - set(STAGES))):
+        own = known[known["stage"] == stage]
+        mean = math.exp(np.log(own["ratio"]).mean())
+        counts = [int((own["verdict"] == verdict).sum()) for verdict in COUNTED]
+        rows.append((stage, len(own), mean, *counts))
+    return pd.DataFrame(rows, columns=["stage", "cases", "ratio", *COUNTED])
+
+
+def overview(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return :func:`by_stage` as text; without rows where the comparison is short."""
+    stages = by_stage(frame)
+    if stages["cases"].sum() <= FEW:
+        stages = stages.head(0)
+    texts = stages.assign(ratio=[f"{ratio:.3f}" for ratio in stages["ratio"]])
+    return texts.rename(columns={"ratio": "B / A, geometric mean"}).astype("str")
+
+
+def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows to list, in order, and what is to be said of those left out."""
+    frame = ordered(frame)
+    if every:
+        return frame, []
+    left_out = frame.groupby("verdict").cumcount() >= frame["verdict"].map(MOST)
+    said = [
+        f"{count} more {verdict}" if MOST[verdict] else f"{count} {verdict}"
+        for verdict, count in Counter(frame["verdict"][left_out]).items()
+    ]
+    return frame[~left_out], [f"Not listed: {', '.join(said)}; `--all` lists all."] if said else []
+
+
+def table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of text with :data:`HEADINGS`.
+
+    Stages of a case that are incomparable for one reason share a row.
+    """
+    rows: dict[tuple[Any, ...], list[str]] = {}
+    for row, case in zip(rows_of(frame), case_texts(frame), strict=True):
+        stage, times = row["stage"], [_time(row["a_s"]), _time(row["b_s"])]
+        texts = [row["workload"], case, stage, *times, ratio_text(row)]
+        texts += [row["verdict"], row["reason"]]
+        if row["verdict"] != rules.INCOMPARABLE:
+            rows[len(rows), stage] = texts
+            continue
+        key = (row["machine"], row["workload"], case, row["reason"])
+        if key in rows:
+            rows[key][2] += f", {stage}"
+            rows[key][3] = rows[key][4] = ""
+        else:
+            rows[key] = texts
+    return pd.DataFrame(list(rows.values()), columns=list(HEADINGS), dtype="str")
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def case_texts(frame: pd.DataFrame) -> list[str]:
+    """Return each row's case as short text, with the machine where there are several."""
+    several = frame["machine"].nunique() > 1
+    axes = [name for name in frame.columns if name not in COLUMNS]
+    texts = []
+    for row in rows_of(frame):
+        own = {axis: row[axis] for axis in axes}
+        parts = [case_text(own, row["transform"], row["target"], row["precision"])]
+        parts += [] if row["scenario"] in ("", "off") else [f"scenario={row['scenario']}"]
+        parts += [f"machine={row['machine']}"] if several else []
+        texts.append(", ".join(filter(None, parts)))
+    return texts
+
+
+def ratio_text(row: dict[str, Any]) -> str:
+    """Return a ratio and its interval as text: `1.20 [1.15, 1.25]`; "" where there is none.
+
+    Across machines the ratio of the calibrated values stands behind it.
+    """
+    if math.isnan(row["ratio"]):
+        return ""
+    known = not math.isnan(row["low"])
+    interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if known else ""
+    known = not math.isnan(row["calibrated_ratio"])
+    calibrated = f", {row['calibrated_ratio']:.3g} calibrated" if known else ""
+    return f"{row['ratio']:.3g}{interval}{' raw' if row['basis'] == 'raw' else ''}{calibrated}"
+
+
+def _time(value_s: float) -> str:
+    return "" if math.isnan(value_s) else seconds_text(value_s)
+
+
+def legend(comparison: Comparison) -> tuple[str, ...]:
+    """Return what the columns of the table mean."""
+    said = LEGEND.format(basis=TURNS if comparison.interleaved else STORED)
+    return (said, *(ACROSS if comparison.across else ()))
+
+
+def counts(frame: pd.DataFrame) -> dict[str, int]:
+    """Return how many rows have each verdict, in the order in which they are shown."""
+    counted = Counter(frame["verdict"])
+    return {verdict: counted[verdict] for verdict in rules.VERDICTS}
+
+
+def summary_text(frame: pd.DataFrame) -> str:
+    """Return in a line how many rows have which verdict."""
+    environment = int((frame["cause"] == "environment").sum())
+    of_unsure = f" ({environment} changed with an equal program)" if environment else ""
+    parts = [
+        f"{count} {verdict}{of_unsure if verdict == rules.UNSURE else ''}"
+        for verdict, count in counts(frame).items()
+        if count
+    ]
+    return ", ".join(parts) or "nothing to compare"
+
+
+def footer(comparison: Comparison) -> list[str]:
+    """Return how often verdicts are wrong on each machine."""
+    return [rates_text(rates, machine) for machine, rates in sorted(comparison.rates.items())]
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison for other programs.
+
+    `schema`, `a` and `b` (what the arms are), `interleaved`, `across_machines` (whether that was
+    asked for), `across` (how the machines differ that were compared), `counts` of verdicts,
+    `error_rates` by machine (None where not measured, and without what they hold of each case) and
+    `rows`, worst first, with the columns of the frame.
+    """
+    rates = {}
+    for machine, one in sorted(comparison.rates.items()):
+        whole = msgspec.to_builtins(one) or {}
+        rates[machine] = {name: whole[name] for name in whole if name != "noise"} or None
+    return {
+        "schema": SCHEMA,
+        "a": comparison.a.label,
+        "b": comparison.b.label,
+        "interleaved": comparison.interleaved,
+        "across_machines": comparison.across,
+        "across": _across(comparison.frame),
+        "counts": counts(comparison.frame),
+        "error_rates": rates,
+        "rows": rows_of(ordered(comparison.frame)),
+    }
+
+
+def to_json(comparison: Comparison) -> str:
+    """Return :func:`document` as strict JSON; what is not known is null."""
+    return json.dumps(plain(document(comparison)), indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as strict JSON can hold it: no NaN, no infinity, no types of NumPy."""
+    if isinstance(value, dict):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
