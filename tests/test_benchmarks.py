@@ -20,7 +20,7 @@ GATES = {"float32": 1e-5, "float64": 1e-12, "complex64": 1e-5}
 FOUND = discover(Path(__file__).parents[1] / "benchmarks")
 COMPARED = [workload for workload in FOUND.workloads if workload.baseline]
 
-NAMESPACE = namespace(np)
+NAMESPACE = namespace("numpy")
 
 
 def cases(workload):

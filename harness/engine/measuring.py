@@ -147,7 +147,9 @@ class _Measurer:
 
     def _unit(self, todo: list[CaseRef], cache: str, scenario: str) -> Unit:
         unit = self.order.unit
-        needed = variables(unit.backend, unit.threads, unit.precision, cache)
+        needed = {}
+        if unit.backend:
+            needed = variables(unit.backend, unit.threads, unit.precision, cache)
         return msgspec.structs.replace(
             unit,
             cases=todo,

@@ -19,6 +19,7 @@ from harness.engine.plan import Plan, Share
 from harness.engine.unit import CaseRef, Unit
 from harness.records.comparison import Comparison
 from harness.records.schema import SCHEMA
+from harness.sides.registry import SIDES
 
 
 class NamedCase(msgspec.Struct, frozen=True):
@@ -71,7 +72,9 @@ class Writer:
             target=target.name,
             description=target.description,
             # JAX is kept from the device that CuPy computes on.
-            platforms=target.platforms if share.backend in ("", "xla") else "cpu",
+            platforms=target.platforms
+            if not share.backend or SIDES[share.backend].uses_jax
+            else "cpu",
             environment=dict(target.environment),
             backend=share.backend,
             threads=share.threads,

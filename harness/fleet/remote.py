@@ -17,6 +17,7 @@ from harness.fleet.device import alone
 from harness.fleet.errand import Errand, Kept, Report, decode_errand, encode_report, encode_said
 from harness.records import environment
 from harness.records.schema import Record, encode
+from harness.sides.registry import SIDES
 
 _stopped: set[str] = set()
 
@@ -86,7 +87,8 @@ def _at_home(unit: Unit, source: Source) -> Unit:
     target = targets.TARGETS.get(unit.target)
     if target is None:  # from a file of the client's, whose text the unit holds
         return msgspec.structs.replace(unit, source=source)
-    platforms = target.platforms if unit.backend in ("", "xla") else unit.platforms
+    has_jax = not unit.backend or SIDES[unit.backend].uses_jax
+    platforms = target.platforms if has_jax else unit.platforms
     environment = dict(target.environment)
     return msgspec.structs.replace(
         unit, source=source, platforms=platforms, environment=environment

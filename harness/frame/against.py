@@ -13,8 +13,8 @@ from harness.frame.ceilings import Ceilings, is_ceiling
 from harness.frame.choose import INSTRUMENTS
 from harness.frame.compared_side import ComparedSide
 from harness.frame.frame import axis_column, order_of
-from harness.records.comparison import BACKENDS
 from harness.records.schema import Problems, Record, plain_axes, read_file
+from harness.sides.registry import SIDES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:
         case = (*(getattr(record, name) for name in (*ORIGIN, *CASE)), side.threads)
         sides = found.setdefault((*case, repr(sorted(record.axes.items()))), {})
         sides.setdefault(side.backend, []).append(record)
-    known = list(BACKENDS)
+    known = list(SIDES)
 
     def place(sides: dict[str, list[Record]]) -> tuple[Any, ...]:
         one = next(iter(sides.values()))[0]

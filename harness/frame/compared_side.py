@@ -11,6 +11,7 @@ from typing import Any
 from harness.program.facts import Facts
 from harness.records.comparison import Comparison
 from harness.records.schema import Record
+from harness.sides.registry import SIDES
 from harness.stages.registry import values_ns
 
 RESIDENT = "cache-resident"
@@ -46,7 +47,7 @@ class ComparedSide:
                 has none pays the same in both. XLA: trace + lower + compile, or load where the
                 cache is warm. Baselines: the first call less the latency of a later one.
         """
-        if self.backend == "xla":
+        if self.backend in SIDES and SIDES[self.backend].ahead_of_time:
             steps = ("trace", "lower", "compile" if cache == "cold" else "load")
             return _median(_sums(self.measured, lambda ns: [ns.get(step) for step in steps]))
         own = [r for r in self.measured if r.scenario == cache]

@@ -4,28 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-BACKENDS = {
-    "xla": "the workload's function, compiled by XLA",
-    "numpy": "the workload's baseline in NumPy",
-    "fused": "the workload's fused CPU baseline (numexpr or numba)",
-    "cupy-eager": "the workload's baseline in CuPy, one kernel after another",
-    "cupy-fused": "the workload's fused GPU baseline, else cupy.fuse of the baseline",
-    "cupy-graph": "the workload's baseline in CuPy, replayed as a CUDA graph",
-}
-"""Who can compute a case in a comparison, in the order of tables."""
-
-BACKENDS_OF = {
-    "cpu": ("xla", "numpy", "fused"),
-    "gpu": ("xla", "cupy-eager", "cupy-fused", "cupy-graph"),
-}
-"""The backends of a target's family; others have none to compare with."""
-
-THREADS = {
-    "one": "pinned to one core, every library told to use one thread",
-    "all": "all cores that the process may use",
-}
-"""How many threads of the CPU a comparison may use; on other targets it is always `all`."""
-
 STAGES = ("trace", "lower", "compile", "load", "first_call", "latency", "dispatch", "slope")
 """The stages of a comparison. `first_call` is a baseline's own: its kernels are compiled in it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -13,11 +14,13 @@ from harness.declare import inputs, transforms
 from harness.declare.workload import Case, WorkloadError
 from harness.engine.board import Visit
 from harness.engine.unit import CaseRef, Done
+from harness.program import reading
 from harness.program.facts import Facts
+from harness.program.text import fingerprint
 from harness.records.comparison import STAGES, Comparison
 from harness.records.failure import failure
 from harness.records.schema import StageSamples
-from harness.sides import details, equivalence, guards, rotation, threads, timing
+from harness.sides import attribution, caches, counting, equivalence, guards, threads, timing
 from harness.sides.session import Session
 from harness.sides.side import Side, Unavailable
 from harness.sides.subject import Subject, subject_of
@@ -70,7 +73,7 @@ class CaseRun:
         data = None
         if not self._sets:
             data = self._put_sets(self.subject, first)
-        builder = details.ahead_of_time(self.side)
+        builder: Any = self.side if self.side.ahead_of_time else None
         if builder is not None:
             builder.announce = lambda stage: self._announce(pass_, stage)
         if self.call is None:
@@ -98,13 +101,13 @@ class CaseRun:
 
     def _prepare(self) -> Subject:
         """Find out what the case declares, and how many sets of inputs there are to be."""
-        subject = subject_of(self.workload, self.case, self.side.name)
+        subject = subject_of(self.workload, self.case, type(self.side))
         found = self.found
         found.argument_bytes = subject.argument_bytes
         found.output_bytes = subject.output_bytes
         found.cache_bytes = self.side.cache_bytes()
-        found.rotated = rotation.set_count(found.argument_bytes, found.cache_bytes)
-        if rotation.is_cache_resident(
+        found.rotated = caches.set_count(found.argument_bytes, found.cache_bytes)
+        if caches.is_resident(
             found.rotated, found.argument_bytes, found.output_bytes, found.cache_bytes
         ):
             self._label(["cache-resident"])
@@ -131,7 +134,7 @@ class CaseRun:
         result = call(*self._sets[0])
         side.wait(result)
         spent = _clock() - begin
-        if details.ahead_of_time(side) is None:
+        if not side.ahead_of_time:
             self.samples["first_call"] = StageSamples([float(spent)])
         self.session.timed_ns += spent
         self._reject(side.problems(self._sets[0], result))
@@ -157,7 +160,10 @@ class CaseRun:
             self._take_pass(builder.taken, stage)
         self.session.timed_ns += builder.taken.timed_ns
         if self.facts is None:
-            self.facts, self.fingerprint, text = details.read_program(builder.taken)
+            taken = builder.taken
+            self.facts = reading.read(taken.traced, taken.lowered, taken.compiled)
+            self.fingerprint = fingerprint(taken.compiled)
+            text = taken.compiled.as_text() or ""
             self._reject(guards.unused_arguments(text, subject.jaxpr, subject.names))
 
     # The clock
@@ -165,14 +171,15 @@ class CaseRun:
     def _time(self) -> None:
         call, side = self.call, self.side
         assert call is not None
-        problem = details.warm(side, call, self._sets)
+        problem = timing.warm(side, call, self._sets)
         if problem:
             self._reject([problem])
         compiled = dict(side.compiles())
-        times, seen = details.watched(
-            side, lambda: timing.measure(side, call, self._sets), guarded=not problem
-        )
-        self._reject(seen)
+        side.built()
+        with nullcontext() if problem else side.timed():
+            times = timing.measure(side, call, self._sets)
+        built = side.built()
+        self._reject([f"compilation inside the timed region: {built}"] if built else [])
         self._reject(guards.compiled_inside(compiled, side.compiles()))
         self._reject(guards.unfinished(times.unfinished))
         for stage in ("latency", "dispatch", "slope"):
@@ -195,14 +202,14 @@ class CaseRun:
             return
         call = self.call
         assert call is not None
-        if self.side.name in ("numpy", "cupy-eager"):
-            self.found.operations, self.found.traffic_bytes = details.operations(
+        if self.side.eager:
+            self.found.operations, self.found.traffic_bytes = counting.count(
                 self.workload, self.case, data
             )
         if self.side.asynchronous:
-            self.found.launches, self.found.device_ns = details.device_time(
-                lambda: call(*self._sets[0])
-            )
+            seen = attribution.attribute(lambda: call(*self._sets[0]))
+            if not isinstance(seen, str):
+                self.found.launches, self.found.device_ns = seen.launches, seen.device_ns
         if builder is not None:
             loaded = builder.load()
             self._take_pass(loaded, "load")

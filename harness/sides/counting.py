@@ -8,12 +8,12 @@ About one operation is one kernel of CuPy.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from harness.declare.workload import Case, Workload
+from harness.declare.workload import Case, Workload, static_arguments
 from harness.sides.tree import leaves, mapped
 
 
@@ -217,17 +217,17 @@ def tally(function: Callable[..., Any], arguments: Any) -> Tally:
 
 
 def count(
-    workload: type[Workload], case: Case, arguments: Any, static: Mapping[str, Any]
-) -> tuple[int, int]:
+    workload: type[Workload], case: Case, arguments: Any
+) -> tuple[int, int] | tuple[None, None]:
     """Return how many array operations a workload's eager baseline makes, and the bytes they move.
 
-    `arguments` are NumPy arrays, of the case's full size: the bytes are counted, not scaled.
-
-    Raises:
-        ValueError: the workload has no baseline.
+    None for both where it does what an array that counts cannot. `arguments` are NumPy arrays, of
+    the case's full size: the bytes are counted, not scaled.
     """
-    baseline = workload.baseline
-    if baseline is None:
-        raise ValueError(f"{workload.__qualname__} has no baseline whose operations can be counted")
-    found = tally(lambda xp, *inputs: baseline(xp, *inputs, **static), arguments)
-    return found.operations, found.traffic_bytes
+    baseline, static = workload.baseline, static_arguments(workload, case)
+    assert baseline is not None
+    try:
+        done = tally(lambda xp, *inputs: baseline(xp, *inputs, **static), arguments)
+    except Exception:  # a baseline may use what a counting array does not have
+        return None, None
+    return done.operations, done.traffic_bytes

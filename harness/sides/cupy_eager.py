@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any
 
 from harness.declare.workload import Case, Workload, static_arguments
-from harness.sides.cupy_cache import count_compiles
-from harness.sides.cupy_probe import explain, require_cupy
+from harness.sides.cupy_library import count_compiles, cupy_environment, explain, require_cupy
 from harness.sides.namespace import namespace
 from harness.sides.side import Side, Unavailable
 from harness.sides.tree import leaves, mapped
@@ -22,11 +19,22 @@ _COMPUTE_TYPES = {"ieee": "DEFAULT", "tf32": "TF32", "bf16": "BF16"}
 class CupyEager(Side):
     """`baseline(xp, ...)` on CuPy's arrays. The other two CuPy sides differ in `build` only."""
 
-    name: ClassVar[str] = "cupy-eager"
-    asynchronous: ClassVar[bool] = True
+    name = "cupy-eager"
+    title = "the workload's baseline in CuPy, one kernel after another"
+    families = ("gpu",)
+    colour = "#E69F00"
+    eager = True
+    asynchronous = True
+    scenarios = ("cold", "warm")
+    one_precision = True
+    owns = ("CUPY_", "CUDA_CACHE_", "NVIDIA_TF32_OVERRIDE")
 
-    def __init__(self) -> None:
-        """Find CuPy, and prove that it computes; raises Unavailable with the reason."""
+    @classmethod
+    def environment(cls, precision: str, folder: str) -> dict[str, str]:
+        """Return the variables that CuPy reads."""
+        return cupy_environment(folder, precision)
+
+    def __init__(self, target: str = "gpu") -> None:
         self.cupy: Any = require_cupy()
         self.counts = count_compiles()
         self.stream: Any = self.cupy.cuda.get_current_stream()
@@ -87,7 +95,7 @@ class CupyEager(Side):
         from cupy._core import _routines_linalg as linalg
 
         self.cupy._core.set_compute_type(
-            np.float32, getattr(linalg, f"COMPUTE_TYPE_{compute_type}")
+            self.cupy.float32, getattr(linalg, f"COMPUTE_TYPE_{compute_type}")
         )
         self._compute_type = compute_type
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from harness.declare.workload import Case, Workload, static_arguments
 from harness.sides.cupy_eager import CupyEager
@@ -18,10 +18,14 @@ blocks as fit on one multiprocessor and leaves the others idle (CuPy 14.2): no b
 class CupyFused(CupyEager):
     """`fused_gpu()` where a workload has it, else `cupy.fuse` of its baseline."""
 
-    name: ClassVar[str] = "cupy-fused"
+    name = "cupy-fused"
+    title = "the workload's fused GPU baseline, else cupy.fuse of the baseline"
+    families = ("gpu",)
+    colour = "#D55E00"
+    eager = False
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, target: str = "gpu") -> None:
+        super().__init__(target)
         self._called: Any = None
 
     def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:

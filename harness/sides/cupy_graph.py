@@ -6,11 +6,11 @@ import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from harness.declare.workload import Case, Workload
 from harness.sides.cupy_eager import CupyEager
-from harness.sides.cupy_probe import explain
+from harness.sides.cupy_library import explain
 from harness.sides.side import Unavailable
 
 _VERBOSE = 1
@@ -40,10 +40,14 @@ class CupyGraph(CupyEager):
     the compiles: a sample that contains a capture is wrong.
     """
 
-    name: ClassVar[str] = "cupy-graph"
+    name = "cupy-graph"
+    title = "the workload's baseline in CuPy, replayed as a CUDA graph"
+    families = ("gpu",)
+    colour = "#56B4E9"
+    eager = False
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, target: str = "gpu") -> None:
+        super().__init__(target)
         self.captures = 0
         self.last: Captured | None = None
         self._new_stream()

@@ -14,6 +14,7 @@ import jax  # pytrees only
 import numpy as np
 
 from harness.declare.workload import Case, Workload, WorkloadError, static_arguments, where
+from harness.sides.namespace import namespace
 
 GATES = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1e-2}
 """The greatest relative L2 error that passes, by the coarsest dtype that takes part."""
@@ -55,13 +56,11 @@ def is_inexact(dtype: Any) -> bool:
 
 def reference_of(workload: type[Workload], case: Case, arguments: tuple[Any, ...]) -> Any:
     """Return what the workload's `reference`, else its `baseline`, gives in float64."""
-    from harness.sides.namespace import namespace
-
     function = workload.reference or workload.baseline
     if function is None:
         raise WorkloadError(f"{where(workload)} has neither reference nor baseline.")
     with np.errstate(all="ignore"):
-        found = function(namespace(np), *upcast(arguments), **static_arguments(workload, case))
+        found = function(namespace("numpy"), *upcast(arguments), **static_arguments(workload, case))
     return jax.tree_util.tree_map(np.asarray, found)
 
 

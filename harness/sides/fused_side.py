@@ -6,7 +6,7 @@ import importlib.metadata
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from harness.declare.workload import Case, Workload, static_arguments
 from harness.sides.numpy_side import NumpySide
@@ -16,7 +16,16 @@ from harness.sides.side import Unavailable
 class FusedSide(NumpySide):
     """`fused_cpu()` on NumPy's arrays. What it compiles is compiled in the first call."""
 
-    name: ClassVar[str] = "fused"
+    name = "fused"
+    title = "the workload's fused CPU baseline (numexpr or numba)"
+    families = ("cpu",)
+    colour = "#D55E00"
+    eager = False
+
+    @classmethod
+    def measures(cls, workload: type[Workload]) -> bool:
+        """Tell whether the workload has a `fused_cpu` besides its baseline."""
+        return workload.baseline is not None and workload.fused_cpu is not None
 
     def versions(self) -> dict[str, str]:
         """Return the versions of NumPy and of those compilers that were imported."""

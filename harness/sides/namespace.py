@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 from harness.sides.side import Unavailable
@@ -14,29 +14,25 @@ SPECIAL = ("erf", "expit", "logsumexp")
 _SPECIAL_OF = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
 
 
-def namespace(library: ModuleType | str) -> Any:
-    """Return `xp` for NumPy or CuPy: resolved once, outside the clock.
+def namespace(library: str) -> Any:
+    """Return `xp` for `numpy` or `cupy`: resolved once, outside the clock.
 
     It has every name of `array_api_compat`'s namespace, and :data:`SPECIAL`.
-
-    Args:
-        library: the module, or its name.
 
     Raises:
         Unavailable: array-api-compat is not installed.
         ValueError: it is neither NumPy nor CuPy.
     """
-    name = library if isinstance(library, str) else library.__name__
-    if name not in _SPECIAL_OF:
-        raise ValueError(f"there is no namespace for {name!r}; expected 'numpy' or 'cupy'")
+    if library not in _SPECIAL_OF:
+        raise ValueError(f"there is no namespace for {library!r}; expected 'numpy' or 'cupy'")
     try:
-        compat = importlib.import_module(f"array_api_compat.{name}")
+        compat = importlib.import_module(f"array_api_compat.{library}")
     except ImportError as error:
         raise Unavailable(
-            f"array-api-compat cannot be imported for {name} ({error}); it is a "
+            f"array-api-compat cannot be imported for {library} ({error}); it is a "
             "dependency of the harness, so install that again"
         ) from error
-    special = importlib.import_module(_SPECIAL_OF[name])
+    special = importlib.import_module(_SPECIAL_OF[library])
     names = {key: value for key, value in vars(compat).items() if not key.startswith("__")}
     names |= {key: getattr(special, key) for key in SPECIAL}
     return SimpleNamespace(**names)

@@ -5,26 +5,35 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
-
-import jax  # only its pytrees: no backend of it is woken here
-import numpy as np
+from typing import Any
 
 from harness.declare.workload import Case, Workload, static_arguments
+from harness.sides.caches import last_level_cache
 from harness.sides.namespace import namespace
-from harness.sides.rotation import last_level_cache
 from harness.sides.side import Side, Unavailable
 
 
 class NumpySide(Side):
     """`baseline(xp, ...)` on NumPy's arrays."""
 
-    name: ClassVar[str] = "numpy"
+    name = "numpy"
+    title = "the workload's baseline in NumPy"
+    families = ("cpu",)
+    colour = "#E69F00"
+    eager = True
+    rounds_narrow_sums = True
+
+    def __init__(self, target: str = "cpu") -> None:
+        import jax  # only its pytrees: no back end of it is woken here
+        import numpy
+
+        self.numpy: Any = numpy
+        self.tree: Any = jax.tree_util
 
     def versions(self) -> dict[str, str]:
         """Return NumPy's version and that of the array API layer."""
         compat = importlib.metadata.version("array-api-compat")
-        return {"numpy": np.__version__, "array-api-compat": compat}
+        return {"numpy": self.numpy.__version__, "array-api-compat": compat}
 
     def put(self, arguments: Any) -> Any:
         """Return the arguments: they are NumPy's already."""
@@ -34,7 +43,7 @@ class NumpySide(Side):
         """Return `baseline` with `xp` and the static arguments filled in."""
         if workload.baseline is None:
             raise Unavailable(f"{workload.__qualname__} has no baseline")
-        return partial(workload.baseline, namespace(np), **static_arguments(workload, case))
+        return partial(workload.baseline, namespace("numpy"), **static_arguments(workload, case))
 
     def wait(self, result: Any) -> None:
         """Return at once: NumPy is done when it returns."""
@@ -45,14 +54,15 @@ class NumpySide(Side):
 
     def fetch(self, result: Any) -> Any:
         """Return a result's leaves as NumPy arrays; NumPy's scalars become arrays."""
-        return jax.tree_util.tree_map(np.asarray, result)
+        return self.tree.tree_map(self.numpy.asarray, result)
 
     def problems(self, arguments: Any, result: Any) -> list[str]:
         """Return which results are no arrays of NumPy: another library computed them."""
+        own = (self.numpy.ndarray, self.numpy.generic, int, float, complex)
         return [
             f"result {index} is a {type(leaf).__module__}.{type(leaf).__name__}, not NumPy's"
-            for index, leaf in enumerate(jax.tree_util.tree_leaves(result))
-            if not isinstance(leaf, np.ndarray | np.generic | int | float | complex)
+            for index, leaf in enumerate(self.tree.tree_leaves(result))
+            if not isinstance(leaf, own)
         ]
 
     def cache_bytes(self) -> int | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.declare.workload import Case, Workload
-from harness.records.comparison import BACKENDS_OF, THREADS
+from harness.sides.registry import SIDES, of_family
+from harness.sides.threads import THREADS
 from harness.targets import Target
 
 
@@ -30,19 +31,16 @@ def arms(workload: type[Workload], target: Target) -> Iterator[Arm]:
     if workload.baseline is None or target.compile_only:
         return
     for threads in THREADS if target.family == "cpu" else ("all",):
-        for backend in BACKENDS_OF.get(target.family, ()):
-            if backend == "fused" and workload.fused_cpu is None:
+        for side in of_family(target.family):
+            if not side.measures(workload):
                 continue
-            if not backend.startswith("cupy-"):
-                yield Arm(backend, threads, "off", "")
-                continue
-            for precision in workload.precisions or ("",):
-                for scenario in ("cold", "warm"):
-                    yield Arm(backend, threads, scenario, precision)
+            for precision in (side.one_precision and workload.precisions) or ("",):
+                for scenario in side.scenarios:
+                    yield Arm(side.name, threads, scenario, precision)
 
 
 def compared(case: Case, arm: Arm) -> bool:
     """Tell whether an arm measures a case."""
     if case.transform != "forward":
         return False
-    return not arm.backend.startswith("cupy-") or case.precision == arm.precision
+    return not SIDES[arm.backend].one_precision or case.precision == arm.precision

@@ -1,9 +1,15 @@
-"""What a backend must be able to do to take a side in a comparison."""
+"""What a side of a comparison is: who computes a case, and everything that is known of it.
+
+A side is one class in one file, and one line in :mod:`harness.sides.registry`. Its file imports
+nothing that reads an environment variable: that is for the process that takes the side, once its
+environment is verified.
+"""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -15,15 +21,67 @@ class Unavailable(Exception):
 
 
 class Side(ABC):
-    """One backend in a process of its own. The clock is that of whoever calls it.
+    """One who computes, in a process of its own. The clock is that of whoever calls it.
 
     Whatever happens in `put`, `build`, `fetch` and `problems` is outside the clock.
     """
 
+    # What each side says of itself
+
     name: ClassVar[str]
-    asynchronous: ClassVar[bool] = False
+    """What records, tables and options call it."""
+    title: ClassVar[str]
+    """What it computes, in one phrase."""
+    families: ClassVar[Sequence[str]]
+    """The families of targets on which it is measured: of `cpu`, `gpu`, `tpu`."""
+    colour: ClassVar[str]
+    """Of Okabe and Ito's palette where it has one: told apart with any colour vision."""
+
+    # What is so for most
+
+    uses_jax: ClassVar[bool] = False
+    """JAX has the target's device in this side's process; elsewhere it is kept on the CPU."""
+    ahead_of_time: ClassVar[bool] = False
+    """Built stage by stage before it is called. What others compile, their first call compiles."""
+    eager: ClassVar[bool] = False
+    """It makes one array operation after another, as the baseline is written."""
+    rounds_narrow_sums: ClassVar[bool] = False
+    """It rounds sums of types narrower than float32 after every step: no baseline for them."""
+    asynchronous: bool = False
     """Whether a call may return before it is done, in the order of calls (a GPU's stream). Where it
     is False every call is waited for, because independent calls might otherwise overlap."""
+    scenarios: ClassVar[Sequence[str]] = ("off",)
+    """The states of its own cache of compiled kernels, a process for each."""
+    one_precision: ClassVar[bool] = False
+    """The environment decides on the precision of products, so each has processes of its own."""
+    owns: ClassVar[Sequence[str]] = ()
+    """Beginnings of the variables that it decides on: the caller's do not reach its process."""
+
+    @classmethod
+    def measures(cls, workload: type[Workload]) -> bool:
+        """Tell whether a workload declares what this side computes."""
+        return workload.baseline is not None
+
+    @classmethod
+    def environment(cls, precision: str, folder: str) -> dict[str, str]:
+        """Return the variables that its process needs, besides those of threads.
+
+        Args:
+            precision: of float32 products, for a side that reads it from the environment.
+            folder: where it keeps the kernels that it compiles.
+        """
+        return {}
+
+    # What a process does with it
+
+    @abstractmethod
+    def __init__(self, target: str) -> None:
+        """Wake what computes, on the target `cpu` or `gpu`.
+
+        Raises:
+            Unavailable: this machine or environment lacks what it needs.
+            RuntimeError: JAX found no device of the target.
+        """
 
     @abstractmethod
     def versions(self) -> dict[str, str]:
@@ -31,14 +89,14 @@ class Side(ABC):
 
     @abstractmethod
     def put(self, arguments: Any) -> Any:
-        """Return a pytree of NumPy arrays as arrays of the backend, on its device."""
+        """Return a pytree of NumPy arrays as arrays of the side, on its device."""
 
     @abstractmethod
     def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:
         """Return the function to call with what `put` returned.
 
         Raises:
-            Unavailable: this backend has no way to compute the case.
+            Unavailable: this side has no way to compute the case.
         """
 
     @abstractmethod
@@ -62,11 +120,15 @@ class Side(ABC):
         return []
 
     def compiles(self) -> Mapping[str, int]:
-        """Return what the backend has compiled so far, by `hits`, `misses`, `bytes`.
+        """Return what the side has compiled so far, by `hits`, `misses`, `bytes`.
 
         Anything that grows inside a timed region makes the sample wrong.
         """
         return {}
+
+    def built(self) -> str:
+        """Return what was built since it was last asked, where the side is told by events."""
+        return ""
 
     def timed(self) -> AbstractContextManager[None]:
         """Return what the timed region runs in: a watch that raises on what must not happen."""
@@ -75,3 +137,21 @@ class Side(ABC):
     def cache_bytes(self) -> int | None:
         """Return the size of the cache that rotating inputs must not fit into."""
         return None
+
+
+OWN = ("name", "title", "families", "colour")
+"""What each side says for itself, whatever it derives from."""
+
+
+def complete(side: type[Side]) -> type[Side]:
+    """Return a side that says everything that is needed of one.
+
+    Raises:
+        TypeError: it does not; what it lacks is named.
+    """
+    lacks = [attribute for attribute in OWN if not vars(side).get(attribute)]
+    lacks += [f"{method}()" for method in sorted(side.__abstractmethods__)]
+    if lacks:
+        file = inspect.getsourcefile(side)
+        raise TypeError(f"the side {side.__name__} ({file}) lacks {', '.join(lacks)}")
+    return side

@@ -12,7 +12,7 @@ import jax
 from harness.declare import transforms
 from harness.declare.workload import Case, Workload
 from harness.sides import guards
-from harness.sides.side import Unavailable
+from harness.sides.side import Side, Unavailable
 from harness.stages import preparing
 
 
@@ -46,13 +46,13 @@ class Subject:
         return _nbytes(self.declared)
 
 
-def subject_of(workload: type[Workload], case: Case, backend: str) -> Subject:
+def subject_of(workload: type[Workload], case: Case, side: type[Side]) -> Subject:
     """Trace the JAX function abstractly and return what the case declares.
 
     Raises:
         WorkloadError: the case is declared wrongly.
         NotApplicable: it cannot be measured here.
-        Unavailable: it is no comparison, or none for `backend`.
+        Unavailable: it is no comparison, or none for `side`.
     """
     if workload.donate:
         raise Unavailable("its inputs are donated, and a comparison uses each of them many times")
@@ -63,7 +63,7 @@ def subject_of(workload: type[Workload], case: Case, backend: str) -> Subject:
     if any(jax.numpy.issubdtype(leaf.dtype, jax.dtypes.extended) for leaf in leaves):
         raise Unavailable("it takes or returns PRNG keys, which only JAX has")
     foreign = sorted({leaf.dtype.name for leaf in leaves if leaf.dtype.isbuiltin != 1})
-    if foreign and backend in ("numpy", "fused"):
+    if foreign and side.rounds_narrow_sums:
         raise Unavailable(
             f"NumPy rounds sums of {', '.join(foreign)} after every step, which is no baseline for "
             "a program that sums in float32"

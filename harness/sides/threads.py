@@ -14,6 +14,12 @@ VARIABLES = (
 )
 """Read by the libraries when they are imported, so the parent sets them."""
 
+THREADS = {
+    "one": "pinned to one core, every library told to use one thread",
+    "all": "all cores that the process may use",
+}
+"""How many threads of the CPU a comparison may use; on other targets it is always `all`."""
+
 ONE_AT_MOST = 1.1
 """CPU seconds per second that a process with one thread may use."""
 

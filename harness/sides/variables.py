@@ -10,34 +10,28 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from harness.sides import threads as threading_rules
+from harness.sides.registry import SIDES
 
 READERS = ("numpy", "jax", "cupy", "scipy", "numba", "numexpr")
 """Packages that read variables when they are imported."""
 
-_OWNED_PREFIXES = ("CUPY_", "CUDA_CACHE_")
-_OWNED = frozenset({*threading_rules.VARIABLES, "NVIDIA_TF32_OVERRIDE"})
-
 
 def owned(name: str) -> bool:
     """Tell whether a comparison decides on a variable, so that the caller's does not reach it."""
-    return name in _OWNED or name.startswith(_OWNED_PREFIXES)
+    owned_by_sides = {beginning for side in SIDES.values() for beginning in side.owns}
+    return name in threading_rules.VARIABLES or name.startswith(tuple(owned_by_sides))
 
 
 def variables(backend: str, threads: str, precision: str, folder: str) -> dict[str, str]:
     """Return what the process of one side needs.
 
     Args:
-        backend: one of :data:`harness.records.comparison.BACKENDS`.
-        threads: one of :data:`harness.records.comparison.THREADS`.
+        backend: one of :data:`harness.sides.registry.SIDES`.
+        threads: one of :data:`harness.sides.threads.THREADS`.
         precision: of float32 products, for a backend that reads it from the environment.
         folder: where CuPy keeps its compiled kernels; empty for other backends.
     """
-    found = threading_rules.environment(threads)
-    if backend.startswith("cupy-"):
-        from harness.sides.cupy_cache import cupy_environment
-
-        found |= cupy_environment(folder, precision)
-    return found
+    return threading_rules.environment(threads) | SIDES[backend].environment(precision, folder)
 
 
 def problems(wanted: Mapping[str, str], modules: Iterable[str] | None = None) -> list[str]:

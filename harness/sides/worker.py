@@ -32,7 +32,7 @@ def main() -> None:
     send = worker.sender(stored)
 
     from harness.engine.board import Board
-    from harness.sides import sides
+    from harness.sides import registry
     from harness.sides.session import Process, Session
     from harness.sides.side import Unavailable
     from harness.sides.visiting import measure
@@ -42,7 +42,7 @@ def main() -> None:
         return
     process = Process(cores, problems, labels)
     try:
-        side = sides.take(unit.backend, unit.target)
+        side = registry.find(unit.backend)(unit.target)
     except Unavailable as error:
         Session(unit, workload, send, Board(board_fd), process).skip(str(error))
         return

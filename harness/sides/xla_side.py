@@ -7,20 +7,15 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
-
-import jax
+from typing import TYPE_CHECKING, Any
 
 from harness.declare.workload import Case, Workload
-from harness.program.text import fingerprint
-from harness.sides.device_cache import l2_cache_bytes
-from harness.sides.rotation import last_level_cache
+from harness.sides.caches import l2_cache_bytes, last_level_cache
 from harness.sides.side import Side
-from harness.stages import cached_pass as scenario_pass
-from harness.stages import cold_pass as stages
-from harness.stages.cold_pass import Pass
-from harness.stages.preparing import Prepared, prepare
-from harness.watch import evidence
+
+if TYPE_CHECKING:
+    from harness.stages.cold_pass import Pass
+    from harness.stages.preparing import Prepared
 
 _CACHE_CONFIG = {
     "jax_enable_compilation_cache": True,
@@ -30,20 +25,28 @@ _CACHE_CONFIG = {
 
 
 class XlaSide(Side):
-    """XLA on the CPU. Each call is waited for: independent programs would overlap otherwise."""
+    """`function`, jitted. On a CPU each call is waited for: independent programs would overlap.
 
-    name: ClassVar[str] = "xla"
+    A GPU's one stream finishes calls in their order.
+    """
 
-    def __init__(self, platform: str) -> None:
-        """Wake JAX's backend and compile one trivial program, whose cost is no case's.
+    name = "xla"
+    title = "the workload's function, compiled by XLA"
+    families = ("cpu", "gpu")
+    colour = "#009E73"
+    uses_jax = True
+    ahead_of_time = True
 
-        Args:
-            platform: `cpu` or `gpu`, where results must be.
+    def __init__(self, target: str) -> None:
+        """Wake JAX's backend and compile one trivial program, whose cost is no case's."""
+        import jax
 
-        Raises:
-            RuntimeError: JAX found no device.
-        """
-        self.platform = platform
+        from harness.stages.cold_pass import Pass
+        from harness.watch import evidence
+
+        self.jax: Any = jax
+        self.platform = target
+        self.asynchronous = target != "cpu"
         jax.devices()
         jax.jit(lambda x: x + 1).lower(jax.ShapeDtypeStruct((8,), "float32")).compile()
         self.proof = evidence.Evidence()
@@ -53,46 +56,49 @@ class XlaSide(Side):
 
     def versions(self) -> dict[str, str]:
         """Return the versions of jax, jaxlib and what drives the device."""
-        version = " ".join(jax.devices()[0].client.platform_version.split())
+        version = " ".join(self.jax.devices()[0].client.platform_version.split())
         return {
-            "jax": jax.__version__,
+            "jax": self.jax.__version__,
             "jaxlib": importlib.metadata.version("jaxlib"),
             "platform": version,
         }
 
     def put(self, arguments: Any) -> Any:
         """Return the arguments on the device, uncommitted as a user's are."""
-        return jax.block_until_ready(jax.device_put(arguments))
+        return self.jax.block_until_ready(self.jax.device_put(arguments))
 
     def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:
         """Trace, lower and compile anew; `taken` holds the samples. Return the jitted function."""
+        from harness.stages import cold_pass
+        from harness.stages.preparing import prepare
+
         if (
             self.prepared is None
             or self.prepared.workload is not workload
             or self.prepared.case != case
         ):
             self.prepared = prepare(workload, case)
-        self.taken = Pass()
-        return stages.build(self.taken, self.prepared, self.proof, self.announce)
+        self.taken = cold_pass.Pass()
+        return cold_pass.build(self.taken, self.prepared, self.proof, self.announce)
 
     def wait(self, result: Any) -> None:
         """Return when `result` is there."""
-        jax.block_until_ready(result)
+        self.jax.block_until_ready(result)
 
     def done(self, result: Any) -> bool:
         """Tell whether every array of `result` is there."""
-        return all(leaf.is_ready() for leaf in jax.tree_util.tree_leaves(result))
+        return all(leaf.is_ready() for leaf in self.jax.tree_util.tree_leaves(result))
 
     def fetch(self, result: Any) -> Any:
         """Return a result as NumPy arrays."""
-        return jax.device_get(result)
+        return self.jax.device_get(result)
 
     def problems(self, arguments: Any, result: Any) -> list[str]:
         """Return which arguments and results are not on the target's device."""
         found = []
         for what, tree in (("argument", arguments), ("result", result)):
-            for index, leaf in enumerate(jax.tree_util.tree_leaves(tree)):
-                if not isinstance(leaf, jax.Array):
+            for index, leaf in enumerate(self.jax.tree_util.tree_leaves(tree)):
+                if not isinstance(leaf, self.jax.Array):
                     kind = f"{type(leaf).__module__}.{type(leaf).__name__}"
                     found.append(
                         f"transfer: {what} {index} is a {kind}, not an array on the device"
@@ -108,25 +114,35 @@ class XlaSide(Side):
 
     def cache_bytes(self) -> int | None:
         """Return the size of the cache that the device's cores share, where it is known."""
-        return last_level_cache() if self.platform == "cpu" else None
+        return last_level_cache() if self.platform == "cpu" else l2_cache_bytes()
 
     def timed(self) -> AbstractContextManager[None]:
         """Forbid JAX to move data between host and device without being asked."""
-        guard: AbstractContextManager[None] = jax.transfer_guard("disallow")
+        guard: AbstractContextManager[None] = self.jax.transfer_guard("disallow")
         return guard
+
+    def built(self) -> str:
+        """Return what JAX built since it was last asked, by its own events."""
+        from harness.watch import evidence
+
+        return evidence.contradiction(self.proof.take(), {}) or ""
 
     def load(self) -> Pass:
         """Write the program into a persistent cache of its own, and take the stage `load` from it.
 
         After the timing: what was compiled before is thrown out of memory.
         """
+        from harness.program.text import fingerprint
+        from harness.stages import cached_pass
+        from harness.stages.cold_pass import Pass
+
         assert self.prepared is not None
         taken = Pass()
         program = fingerprint(self.taken.compiled)
         with tempfile.TemporaryDirectory() as scratch, _cache_on():
             for scenario in ("cold", "warm"):
                 taken = Pass()
-                scenario_pass.ahead_of_time(
+                cached_pass.ahead_of_time(
                     taken, self.prepared, self.proof, scenario, Path(scratch), self.announce
                 )
                 if scenario == "cold" and "compile" in taken.refused:
@@ -137,24 +153,10 @@ class XlaSide(Side):
         return taken
 
 
-class XlaDeviceSide(XlaSide):
-    """XLA on a GPU, whose one stream finishes calls in their order."""
-
-    asynchronous: ClassVar[bool] = True
-
-    def cache_bytes(self) -> int | None:
-        """Return the size of the L2 cache, which JAX does not tell."""
-        return l2_cache_bytes()
-
-
-def take(target: str) -> XlaSide:
-    """Return the side for the target `cpu` or `gpu`."""
-    return XlaSide(target) if target == "cpu" else XlaDeviceSide(target)
-
-
 @contextmanager
 def _cache_on() -> Iterator[None]:
     """Let JAX use a persistent cache for a while, whatever it costs to compile."""
+    import jax
     from jax.experimental.compilation_cache import compilation_cache
 
     before = {name: jax.config.values[name] for name in _CACHE_CONFIG}

@@ -8,7 +8,7 @@ from harness.declare.workload import enumerate_cases
 from harness.engine.board import SIZE, Board
 from harness.engine.unit import CaseRef, Done, Unit
 from harness.records.schema import SCHEMA
-from harness.sides import sides
+from harness.sides import registry
 from harness.sides.session import Process, Session
 from harness.sides.visiting import measure
 from tests.sweeps import SUITES
@@ -67,7 +67,7 @@ def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=la
     with tempfile.TemporaryFile() as file:
         file.truncate(SIZE)
         board = Board(file.fileno())
-        side = side or sides.take(backend, "cpu")
+        side = side or registry.find(backend)("cpu")
         measure(Session(asked, workload, send, board, Process(cores)), side)
         board.close()
     proof = getattr(side, "proof", None)

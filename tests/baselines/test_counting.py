@@ -141,23 +141,19 @@ class Scaled(Workload):
         return params["w"] * factor + params["b"][0]
 
 
-class Bare(Workload):
-    """No baseline."""
-
-    def inputs(self):
-        return spec((8,))
-
-    @staticmethod
-    def function(x):
-        return x
-
-
 def test_a_workload_is_counted_with_its_static_arguments():
     w, b = np.ones((8, 8), "float32"), np.ones(8, "float32")
-    found = count(Scaled, Case({"factor": 3}), ({"w": w, "b": [b]},), {"factor": 3})
+    found = count(Scaled, Case({"factor": 3}), ({"w": w, "b": [b]},))
     assert found == (2, 4 * w.nbytes + b.nbytes)
-    with pytest.raises(ValueError, match="Bare has no baseline"):
-        count(Bare, Case(), (b,), {})
+
+
+def test_a_baseline_that_arrays_which_count_cannot_follow_is_not_counted():
+    class Odd(Scaled):
+        @staticmethod
+        def baseline(xp, params, *, factor):
+            return params["w"].somewhere_else
+
+    assert count(Odd, Case({"factor": 3}), ({"w": np.ones((8, 8), "float32")},)) == (None, None)
 
 
 def test_trees_are_walked_in_the_order_of_jax():

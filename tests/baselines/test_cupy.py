@@ -9,17 +9,16 @@ import sys
 
 import pytest
 
-from harness.records.comparison import BACKENDS
-from harness.sides import cupy_probe
-from harness.sides.cupy_cache import cupy_environment
+from harness.sides import cupy_library
 from harness.sides.cupy_graph import count_kernel_nodes
-from harness.sides.cupy_side import CUPY_SIDES, cupy_side
+from harness.sides.cupy_library import cupy_environment
+from harness.sides.registry import find, of_family
 from harness.sides.side import Unavailable
 
 needs_cupy = pytest.mark.skipif(
     importlib.util.find_spec("cupy") is None, reason="CuPy is not installed"
 )
-no_driver = pytest.mark.skipif(cupy_probe.DRIVER_FILE.exists(), reason="there is a CUDA driver")
+no_driver = pytest.mark.skipif(cupy_library.DRIVER_FILE.exists(), reason="there is a CUDA driver")
 
 
 def run(script, folder, **variables):
@@ -32,38 +31,35 @@ def run(script, folder, **variables):
     return done.stdout.strip().splitlines()
 
 
-def test_the_sides_are_those_that_a_comparison_names():
-    assert set(CUPY_SIDES) == {name for name in BACKENDS if name.startswith("cupy-")}
-    with pytest.raises(ValueError, match="no CuPy side is called 'numpy'"):
-        cupy_side("numpy")
+CUPY = [side.name for side in of_family("gpu") if side.name != "xla"]
 
 
 def test_without_cupy_the_reason_names_the_extra(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(Unavailable, match=r"CuPy is not installed \(extra 'gpu'\)"):
-        cupy_side("cupy-eager")
-    assert "extra 'gpu'" in cupy_probe.lacking()
+        find("cupy-eager")("gpu")
+    assert "extra 'gpu'" in cupy_library.lacking()
 
 
 @needs_cupy
 @no_driver
-@pytest.mark.parametrize("name", CUPY_SIDES)
+@pytest.mark.parametrize("name", CUPY)
 def test_without_a_driver_every_side_says_so_and_cupy_is_not_even_imported(name):
     loaded = "cupy" in sys.modules
     with pytest.raises(Unavailable, match="no CUDA driver"):
-        cupy_side(name)
+        find(name)("gpu")
     assert ("cupy" in sys.modules) == loaded
-    assert "no CUDA driver" in cupy_probe.lacking()
+    assert "no CUDA driver" in cupy_library.lacking()
 
 
 PRETEND = """
 from pathlib import Path
-from harness.sides import cupy_probe
-from harness.sides.cupy_side import cupy_side
+from harness.sides import cupy_library
+from harness.sides.registry import find
 from harness.sides.side import Unavailable
-cupy_probe.DRIVER_FILE = Path("/")
+cupy_library.DRIVER_FILE = Path("/")
 try:
-    cupy_side("cupy-eager")
+    find("cupy-eager")("gpu")
 except Unavailable as error:
     print(error)
 """
@@ -89,7 +85,7 @@ def test_a_cache_folder_that_cannot_be_made_is_named_before_cupy_fails_on_it(tmp
 FAILING = """
 import cupy
 from cupy.cuda.memory import OutOfMemoryError
-from harness.sides.cupy_probe import explain
+from harness.sides.cupy_library import explain
 for call in (lambda: cupy.zeros(1), cupy.cuda.nvrtc.getVersion):
     try:
         print(call())
@@ -123,7 +119,7 @@ def test_the_environment_isolates_the_caches_and_says_what_cublas_may_do(tmp_pat
 
 
 COUNTING = """
-from harness.sides.cupy_cache import count_compiles
+from harness.sides.cupy_library import count_compiles
 counts = count_compiles()
 from cupy.cuda import compiler
 backend = compiler._kernel_cache_backend

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from harness.sides.cupy_probe import DRIVER_FILE
+from harness.sides.cupy_library import DRIVER_FILE
 from harness.sides.gpu_checks import cupy_checks, jax_checks, ready
 from harness.sides.gpu_checks.programs import slope
 

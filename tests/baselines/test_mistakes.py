@@ -8,7 +8,7 @@ import pytest
 
 from harness.sides import case_run, timing
 from harness.sides.numpy_side import NumpySide
-from harness.sides.xla_side import XlaDeviceSide, XlaSide
+from harness.sides.xla_side import XlaSide
 from tests.baselines.running import compared, run_one
 
 
@@ -88,8 +88,12 @@ def test_a_product_in_tf32_is_called_by_its_name():
     assert not record.comparison.comparable
 
 
-class DoesNotWait(XlaDeviceSide):
+class DoesNotWait(XlaSide):
     """A side whose author forgot to wait."""
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.asynchronous = True
 
     def wait(self, result):
         pass

@@ -1,4 +1,4 @@
-"""Threads, variables, rotation, names: the small rules of a comparison."""
+"""Threads, variables, caches, names: the small rules of a comparison."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 
 from harness.declare import inputs
 from harness.declare.workload import spec
-from harness.sides import guards, rotation, sides, threads
+from harness.sides import caches, guards, registry, threads
 from harness.sides.namespace import SPECIAL, namespace
 from harness.sides.side import Unavailable
 from harness.sides.variables import owned, problems, variables
@@ -104,21 +104,21 @@ def test_the_cores_at_work_must_agree_with_the_rule(setting, cpu_per_wall, cores
     ],
 )
 def test_as_many_sets_as_exceed_the_cache_and_can_be_afforded(argument_bytes, cache_bytes, sets):
-    assert rotation.set_count(argument_bytes, cache_bytes) == sets
+    assert caches.set_count(argument_bytes, cache_bytes) == sets
 
 
 def test_what_fits_into_a_quarter_of_the_cache_is_resident_in_it():
-    assert rotation.is_cache_resident(3, 10, 9, 10)
-    assert not rotation.is_cache_resident(3, 10, 10, 10)
-    assert not rotation.is_cache_resident(1, 1, 1, None)
+    assert caches.is_resident(3, 10, 9, 10)
+    assert not caches.is_resident(3, 10, 10, 10)
+    assert not caches.is_resident(1, 1, 1, None)
 
 
 def test_the_processors_cache_is_found_where_linux_tells_it(tmp_path, monkeypatch):
     for index, size in enumerate(("48K", "2048K", "36M", "nonsense")):
         (tmp_path / f"index{index}").mkdir()
         (tmp_path / f"index{index}" / "size").write_text(size + "\n")
-    monkeypatch.setattr(rotation, "_CACHES", tmp_path)
-    assert rotation.last_level_cache() == 36 * 2**20
+    monkeypatch.setattr(caches, "_CACHES", tmp_path)
+    assert caches.last_level_cache() == 36 * 2**20
 
 
 def test_sets_of_inputs_share_numbers_but_neither_memory_nor_places():
@@ -136,7 +136,7 @@ def test_sets_of_inputs_share_numbers_but_neither_memory_nor_places():
 
 
 def test_the_namespace_is_the_array_api_and_three_functions():
-    xp = namespace(np)
+    xp = namespace("numpy")
     for name in (*SPECIAL, "tanh", "astype", "permute_dims", "matmul", "float32", "pi"):
         assert hasattr(xp, name), name
     assert xp.erf(np.float64(0)) == 0
@@ -148,14 +148,14 @@ def test_the_namespace_is_the_array_api_and_three_functions():
 def test_without_array_api_compat_the_namespace_is_unavailable(monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat.numpy", None)
     with pytest.raises(Unavailable, match="array-api-compat cannot be imported"):
-        namespace(np)
+        namespace("numpy")
 
 
 def test_cupys_sides_are_unavailable_where_there_is_no_gpu():
     if os.path.exists("/dev/nvidiactl"):
         pytest.skip("there is one")
     with pytest.raises(Unavailable):
-        sides.take("cupy-eager", "gpu")
+        registry.find("cupy-eager")("gpu")
 
 
 def test_leaves_are_called_by_parameter_and_path():

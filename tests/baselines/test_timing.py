@@ -12,6 +12,7 @@ class Scripted(NumpySide):
     """A side on a clock of its own: each call and each wait costs what the script says."""
 
     def __init__(self, monkeypatch, call_ns, wait_ns, asynchronous=False):
+        super().__init__()
         self.asynchronous = asynchronous
         self.now, self.call_ns, self.wait_ns = 0, call_ns, wait_ns
         self.calls, self.waits, self.seen = 0, 0, []

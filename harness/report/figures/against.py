@@ -6,14 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from harness.frame.against_tables import axis_columns, row_text, rows_of
-from harness.records.comparison import BACKENDS
-from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.report.charts import GREEN, GREY, VERMILLION
+from harness.sides.registry import SIDES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
-_BACKENDS = dict(zip(BACKENDS, (GREEN, ORANGE, VERMILLION, ORANGE, VERMILLION, SKY), strict=True))
 
 
 def chart(frame: pd.DataFrame) -> Any:
@@ -105,7 +104,7 @@ def _roofline(frame: pd.DataFrame) -> Any:
     x = alt.X("intensity:Q", scale=alt.Scale(type="log"), title="flop / least byte")
     y = alt.Y("rate:Q", scale=alt.Scale(type="log"), title="flop/s", axis=alt.Axis(format="~s"))
     intensities = [point["intensity"] for point in points]
-    shown = [backend for backend in _BACKENDS if backend in {point["by"] for point in points}]
+    shown = [name for name in SIDES if name in {point["by"] for point in points}]
     lines = [
         {"roof": number, "intensity": at, "rate": rate}
         for number, ceilings in enumerate(roofs)
@@ -125,7 +124,7 @@ def _roofline(frame: pd.DataFrame) -> Any:
             color=alt.Color(
                 "by:N",
                 title=None,
-                scale=alt.Scale(domain=shown, range=[_BACKENDS[backend] for backend in shown]),
+                scale=alt.Scale(domain=shown, range=[SIDES[name].colour for name in shown]),
             ),
             tooltip=["case:N", "by:N", alt.Tooltip("rate:Q", format=".3s")],
         )

@@ -6,9 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from harness.frame.against_tables import axis_columns, row_text, rows_of
-from harness.records.comparison import BACKENDS
 from harness.report import charts
-from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.report.charts import GREEN, GREY, VERMILLION
 from harness.report.content import (
     COUNT,
     NUMBER,
@@ -21,6 +20,7 @@ from harness.report.content import (
     Table,
 )
 from harness.report.figures.against import corners
+from harness.sides.registry import SIDES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ NOTES = (
 )
 
 _VERDICTS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
-_SIDES = dict(zip(BACKENDS, (GREEN, ORANGE, VERMILLION, ORANGE, VERMILLION, SKY), strict=True))
+_SIDES = {name: side.colour for name, side in SIDES.items()}
 
 
 def section(comparisons: pd.DataFrame) -> Part:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import targets
-from harness.sides.cupy_cache import cupy_environment
+from harness.sides.cupy_library import cupy_environment
 
 TIMEOUT_S = 90.0
 BUDGET_S = 240.0

@@ -12,10 +12,9 @@ from harness.declare.workload import PRECISIONS, Case, Workload
 from harness.sides import ceilings
 from harness.sides.attribution import Attribution, attribute
 from harness.sides.counting import tally
-from harness.sides.cupy_cache import count_compiles
 from harness.sides.cupy_fused import fell_back, fuse
 from harness.sides.cupy_graph import CupyGraph
-from harness.sides.cupy_probe import explain, lacking
+from harness.sides.cupy_library import count_compiles, explain, lacking
 from harness.sides.gpu_checks.programs import PROGRAMS, gelu, slope, softmax
 from harness.sides.side import Unavailable
 

@@ -157,7 +157,7 @@ def profiler() -> dict[str, Any]:
     """Tell whether a trace of `jax.profiler` holds the kernels that CuPy launched."""
     import tempfile
 
-    from harness.sides.cupy_probe import require_cupy
+    from harness.sides.cupy_library import require_cupy
 
     cupy = require_cupy()
     kernel = cupy.ElementwiseKernel("float32 x", "float32 y", "y = x + 1", "harness_seen")

@@ -1,22 +1,22 @@
-"""CuPy's kernel cache: where it lies, in which environment, and what it did.
-
-CuPy reads its variables, and makes the folder of its kernel cache, when it is imported; so the
-parent of the process that measures sets them.
-"""
+"""CuPy itself: whether it can compute here, in which environment, and what it compiles."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 from typing import Any
 
 from harness.sides.side import Unavailable
 
+DRIVER_FILE = Path("/dev/nvidiactl")
+"""There as soon as NVIDIA's driver is loaded."""
+
 _TF32 = {"": "0", "ieee": "0", "tf32": "1", "bf16": "0"}
 
 
 def cupy_environment(cache_folder: str | Path, precision: str = "") -> dict[str, str]:
-    """Return the variables of a process that computes with CuPy.
+    """Return the variables of a process that computes with CuPy, which reads them when imported.
 
     `cache_folder` holds its compiled kernels: an empty folder is a cold cache, one that another
     process filled a warm one. The driver's own cache is off, so that a cold cache is cold.
@@ -38,12 +38,44 @@ def cupy_environment(cache_folder: str | Path, precision: str = "") -> dict[str,
     }
 
 
-def check_cache_folder() -> None:
-    """Check that CuPy will be able to write its kernel cache, which it does not say clearly itself.
+def lacking() -> str | None:
+    """Return why CuPy cannot compute here, without importing it; None if it seems that it can."""
+    if not importlib.util.find_spec("cupy"):
+        return "CuPy is not installed (extra 'gpu')"
+    if not DRIVER_FILE.exists():
+        return f"no CUDA driver ({DRIVER_FILE} does not exist)"
+    return None
+
+
+def require_cupy() -> Any:
+    """Return the module `cupy`, proven to compile and run a kernel.
 
     Raises:
-        Unavailable: the folder cannot be made or written.
+        Unavailable: it cannot; the text is the one reason.
     """
+    reason = lacking()
+    if reason:
+        raise Unavailable(reason)
+    _check_cache_folder()
+    try:
+        import cupy
+    except (ImportError, OSError) as error:
+        raise Unavailable(f"CuPy cannot be imported: {error}") from error
+    if not cupy.cuda.is_available():
+        raise Unavailable("no CUDA device that CuPy can use (cupy.cuda.is_available() is False)")
+    try:
+        # A kernel of its own: one of CuPy's would be compiled already when a baseline wants it.
+        kernel = cupy.ElementwiseKernel("float32 x", "float32 y", "y = x + 1", "harness_probe")
+        proof = kernel(cupy.asarray([1.0], "float32")).get().tolist()
+    except RuntimeError as error:
+        raise Unavailable(f"CuPy could not run one small kernel: {explain(error)}") from error
+    if proof != [2.0]:
+        raise Unavailable(f"CuPy computed 1 + 1 = {proof}; the device or driver is broken")
+    return cupy
+
+
+def _check_cache_folder() -> None:
+    """Raise Unavailable where CuPy could not write its kernel cache: it says so unclearly."""
     folder = Path(os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,6 +88,28 @@ def check_cache_folder() -> None:
             f"CuPy's kernel cache at {folder} cannot be written; set CUPY_CACHE_DIR to a folder "
             "that can"
         )
+
+
+_BY_STATUS = {
+    2: "the device's memory is exhausted",
+    35: "no CUDA driver, or one that is too old for this CuPy",
+    46: "the device is busy, or in a mode that lets one process use it",
+    100: "no CUDA device",
+    209: "this CuPy has no code for this device",
+}
+"""CUDARuntimeError.status to a reason; see cudaError_t in NVIDIA's documentation."""
+
+
+def explain(error: BaseException) -> str:
+    """Return in one sentence what an exception of CuPy means."""
+    name = type(error).__name__
+    text = " ".join(str(error).split())
+    if name == "OutOfMemoryError":
+        return f"the device's memory is exhausted: {text}"
+    if name == "DynamicLibNotFoundError":
+        return f"a library of CUDA is missing (cupy-cuda13x[ctk] brings them): {text}"
+    reason = _BY_STATUS.get(getattr(error, "status", -1))
+    return f"{reason} ({text})" if reason else f"{name}: {text}"
 
 
 def count_compiles() -> dict[str, int] | None:

@@ -1,7 +1,8 @@
-"""How many sets of inputs take turns, so that what is timed does not come from a cache."""
+"""How large a cache is, and how many sets of inputs take turns, so that none comes from it."""
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 from pathlib import Path
@@ -15,6 +16,10 @@ MOST_SETS = 16
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
+_DRIVER = "libcuda.so.1"
+_L2_CACHE_SIZE = 38
+"""CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE."""
+
 
 def set_count(argument_bytes: int, cache_bytes: int | None) -> int:
     """Return how many sets of inputs there should be.
@@ -27,7 +32,7 @@ def set_count(argument_bytes: int, cache_bytes: int | None) -> int:
     return max(1, min(enough, MOST_SETS, MOST_BYTES // argument_bytes))
 
 
-def is_cache_resident(sets: int, argument_bytes: int, output_bytes: int, cache: int | None) -> bool:
+def is_resident(sets: int, argument_bytes: int, output_bytes: int, cache: int | None) -> bool:
     """Tell whether what takes turns, and one result, may stay in the cache."""
     return cache is not None and sets * argument_bytes + output_bytes < CACHE_MULTIPLE * cache
 
@@ -39,9 +44,27 @@ def last_level_cache() -> int | None:
         text = file.read_text().strip()
         if text[:-1].isdecimal() and text[-1] in _UNITS:
             sizes.append(int(text[:-1]) * _UNITS[text[-1]])
-    return max(sizes, default=None) or _from_configuration()
+    return max(sizes, default=None) or _configured()
 
 
-def _from_configuration() -> int | None:
+def _configured() -> int | None:
     name = "SC_LEVEL3_CACHE_SIZE"
     return (os.sysconf(name) or None) if name in getattr(os, "sysconf_names", {}) else None
+
+
+def l2_cache_bytes(device: int = 0) -> int | None:
+    """Return the size of a GPU's L2 cache, which JAX does not tell: of the driver.
+
+    None where there is no NVIDIA driver or device. No context is made on the device.
+    """
+    try:
+        driver = ctypes.CDLL(_DRIVER)
+    except OSError:
+        return None
+    size, handle = ctypes.c_int(), ctypes.c_int()
+    failed = (
+        driver.cuInit(0)
+        or driver.cuDeviceGet(ctypes.byref(handle), device)
+        or driver.cuDeviceGetAttribute(ctypes.byref(size), _L2_CACHE_SIZE, handle)
+    )
+    return None if failed or size.value <= 0 else size.value
