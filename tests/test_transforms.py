@@ -9,7 +9,7 @@ import pytest
 
 from harness.declare import inputs, transforms
 from harness.declare.workload import Case, Workload, spec
-from harness.stages import preparing
+from harness.stages.prepared import prepare, wrap
 
 
 class Loss(Workload):
@@ -51,9 +51,9 @@ class Integers(Workload):
 
 def run(workload, case):
     """Return the inputs and the result of a workload's transformed function."""
-    prepared = preparing.prepare(workload, case)
+    prepared = prepare(workload, case)
     arguments = inputs.fill(prepared.arguments)
-    return arguments, preparing.wrap(prepared)(*arguments, **prepared.static)
+    return arguments, wrap(prepared)(*arguments, **prepared.static)
 
 
 def assert_trees_close(one, other):

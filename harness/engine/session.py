@@ -13,8 +13,8 @@ from harness.engine.board import Board
 from harness.engine.unit import Done, Hello, Unit
 from harness.records import environment
 from harness.records.schema import Record, to_raw
-from harness.stages import cold_pass as stages
 from harness.stages import injection
+from harness.stages.passes import gc_off
 from harness.targets.topologies import Topology, unusable
 from harness.watch import evidence
 
@@ -84,7 +84,7 @@ class Session:
 
         one = self.topology.one if self.topology else None
         traced = jax.jit(first).trace(jax.ShapeDtypeStruct((8,), "float32", sharding=one))
-        with stages.gc_off():
+        with gc_off():
             begin = _clock()
             lowered = traced.lower()
             middle = _clock()

@@ -72,7 +72,8 @@ def _build(wanted: Job, topology: Any, begin: Any) -> Message:
     from harness.declare.workload import Case
     from harness.program import reading, text
     from harness.records.schema import plain_axes
-    from harness.stages import preparing
+    from harness.stages.build import Build
+    from harness.stages.prepared import prepare
 
     begin("import")
     workload = _load(wanted)
@@ -82,38 +83,38 @@ def _build(wanted: Job, topology: Any, begin: Any) -> Message:
     case = Case(
         plain_axes(wanted.axes), wanted.transform, wanted.unit.target, precision=wanted.precision
     )
-    prepared = preparing.prepare(workload, case, topology)
-    jitted = preparing.wrap(prepared)
-    begin("trace")
-    traced = None if prepared.is_pmap else jitted.trace(*prepared.abstract, **prepared.static)
+    prepared = prepare(workload, case, topology)
+    made = Build.of(prepared)
     shown = ""
-    if wanted.stage == "jaxpr":
-        jaxpr = traced.jaxpr if traced else jax.make_jaxpr(jitted)(*prepared.abstract).jaxpr
-        shown = str(jaxpr.pretty_print(source_info=True) if wanted.located else jaxpr)
-        if not wanted.with_facts:
+    for step, work in made.steps():
+        begin(step)
+        work()
+        if step == "trace" and wanted.stage == "jaxpr":
+            shown = _jaxpr(made.traced.jaxpr, wanted)
+        elif step == "lower" and wanted.stage == "stablehlo":
+            shown = made.lowered.as_text(debug_info=wanted.located)
+        elif step == "lower" and wanted.stage == "jaxpr" and made.traced is None:
+            shown = _jaxpr(jax.make_jaxpr(made.jitted)(*made.arguments).jaxpr, wanted)
+        if shown and not wanted.with_facts:
             return Built(shown)
-    begin("lower")
-    lowered = traced.lower() if traced else jitted.lower(*prepared.abstract)
-    if wanted.stage == "stablehlo":
-        shown = lowered.as_text(debug_info=wanted.located)
-        if not wanted.with_facts:
-            return Built(shown)
-    begin("compile")
-    compiled = lowered.compile()
-    misplaced = topology.misplaced(compiled) if topology else ""
+    misplaced = topology.misplaced(made.compiled) if topology else ""
     if misplaced:
         return Failed(misplaced)
     begin("text")
     if wanted.stage == "hlo":
-        whole = compiled.as_text()
+        whole = made.compiled.as_text()
         if not whole:
             return Failed(
                 f"the back end of {wanted.unit.target} gives no text of what it compiled. Ask for "
                 "--stage stablehlo."
             )
         shown = whole if wanted.located else text.normalise(whole)
-    facts = reading.read(traced, lowered, compiled) if wanted.with_facts else None
-    return Built(shown, text.fingerprint(compiled), facts)
+    facts = reading.read(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
+    return Built(shown, text.fingerprint(made.compiled), facts)
+
+
+def _jaxpr(jaxpr: Any, wanted: Job) -> str:
+    return str(jaxpr.pretty_print(source_info=True) if wanted.located else jaxpr)
 
 
 def _load(wanted: Job) -> Any:

@@ -16,7 +16,7 @@ import msgspec
 from harness.declare import location, transforms
 from harness.declare.workload import enumerate_cases
 from harness.ship.route_child import plain
-from harness.stages import preparing
+from harness.stages.prepared import Prepared, prepare
 
 NO_FLATBUFFERS = (
     "the package 'flatbuffers' is not installed, and jax.export needs it to serialise: "
@@ -29,7 +29,7 @@ def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_bytes())
     workload = location.load(msgspec.convert(job["source"], location.Source))
     case = list(enumerate_cases(workload))[job["case"]]
-    prepared = preparing.prepare(workload, case)
+    prepared = prepare(workload, case)
     data = prepared.data(None)
     leaves, structure = jax.tree_util.tree_flatten(data)
     positions = jax.tree_util.tree_unflatten(structure, range(len(leaves)))
@@ -59,21 +59,21 @@ def in_a_line(error: Exception) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def jitted(prepared: preparing.Prepared) -> Any:
+def jitted(prepared: Prepared) -> Any:
     """Return the jitted function with its static arguments bound, under its own name."""
     function = transforms.transformed(prepared.workload, prepared.case)
     fixed = functools.wraps(function)(functools.partial(function, **prepared.static))
     return jax.jit(fixed, donate_argnums=prepared.donated_positions)
 
 
-def _export(prepared: preparing.Prepared, job: dict[str, Any]) -> int:
+def _export(prepared: Prepared, job: dict[str, Any]) -> int:
     from jax import export
 
     blob = export.export(jitted(prepared))(*prepared.abstract).serialize()
     return Path(job["export"]).write_bytes(blob)
 
 
-def _executable(prepared: preparing.Prepared, data: Any, job: dict[str, Any]) -> int:
+def _executable(prepared: Prepared, data: Any, job: dict[str, Any]) -> int:
     from jax.experimental import serialize_executable
 
     compiled = jitted(prepared).lower(*data).compile()

@@ -86,10 +86,10 @@ _Program = tuple[Any, dict[str, Any]]
 
 def _from_source(job: dict[str, Any]) -> _Program:
     from harness.declare.workload import static_arguments
-    from harness.stages import preparing
+    from harness.stages.prepared import Prepared, wrap
 
     workload, case = _case(job)
-    jitted = preparing.wrap(preparing.Prepared(workload, case, (), (), None, {}, {}))
+    jitted = wrap(Prepared(workload, case, (), (), None, {}))
     return jitted, static_arguments(workload, case)
 
 

@@ -19,7 +19,9 @@ from harness.declare.workload import enumerate_cases
 from harness.ship.build_child import NO_FLATBUFFERS, in_a_line, jitted
 from harness.ship.results import difference
 from harness.ship.route_child import plain
-from harness.stages import cold_pass, preparing
+from harness.stages.build import Build
+from harness.stages.passes import gc_off
+from harness.stages.prepared import Prepared, prepare
 from harness.watch import evidence
 
 SYMBOL = "b"
@@ -38,11 +40,11 @@ def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_bytes())
     workload = location.load(msgspec.convert(job["source"], location.Source))
     known = list(enumerate_cases(workload))
-    prepared = [preparing.prepare(workload, known[position]) for position in job["cases"]]
+    prepared = [prepare(workload, known[position]) for position in job["cases"]]
     Path(sys.argv[2]).write_text(json.dumps(_measure(prepared, job["sizes"], job["seed"])))
 
 
-def _measure(prepared: list[preparing.Prepared], sizes: list[int], seed: int) -> dict[str, Any]:
+def _measure(prepared: list[Prepared], sizes: list[int], seed: int) -> dict[str, Any]:
     try:
         shapes = symbolic_shapes([p.abstract for p in prepared], sizes)
         specs = export.symbolic_args_specs(prepared[0].abstract, shapes)
@@ -105,16 +107,14 @@ def _build(
 
 def _timed(function: Any, arguments: Sequence[Any]) -> tuple[Any, dict[str, float]]:
     """Trace, lower and compile a jitted function; return the program, and seconds by step."""
-    clock = time.perf_counter
-    with cold_pass.gc_off():
-        times = [clock()]
-        traced = function.trace(*arguments)
-        times.append(clock())
-        lowered = traced.lower()
-        times.append(clock())
-        compiled = lowered.compile()
-        times.append(clock())
-    return compiled, {step: times[i + 1] - times[i] for i, step in enumerate(STEPS)}
+    build = Build(function, tuple(arguments))
+    seconds = {}
+    with gc_off():
+        for name, step in build.steps():
+            begin = time.perf_counter()
+            step()
+            seconds[name] = time.perf_counter() - begin
+    return build.compiled, seconds
 
 
 def symbolic_shapes(arguments: Sequence[Any], sizes: Sequence[int]) -> Any:

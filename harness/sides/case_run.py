@@ -24,8 +24,8 @@ from harness.sides import attribution, caches, counting, equivalence, guards, th
 from harness.sides.session import Session
 from harness.sides.side import Side, Unavailable
 from harness.sides.subject import Subject, subject_of
-from harness.stages import cold_pass as stages
 from harness.stages import reference
+from harness.stages.passes import Pass
 
 KEEP_BYTES = 64 * 2**20
 """Sets of inputs up to this size in all stay in memory between visits; larger are made anew."""
@@ -90,7 +90,7 @@ class CaseRun:
             self._after(builder, first, data)
         if builder is not None:
             self.call = None  # built anew in the next visit: nothing in memory may answer
-            builder.taken.forget()
+            builder.forget()
         if self.found.rotated * self.found.argument_bytes > KEEP_BYTES:
             self._sets = []
 
@@ -160,10 +160,10 @@ class CaseRun:
             self._take_pass(builder.taken, stage)
         self.session.timed_ns += builder.taken.timed_ns
         if self.facts is None:
-            taken = builder.taken
-            self.facts = reading.read(taken.traced, taken.lowered, taken.compiled)
-            self.fingerprint = fingerprint(taken.compiled)
-            text = taken.compiled.as_text() or ""
+            build = builder.taken.build
+            self.facts = reading.read(build.traced, build.lowered, build.compiled)
+            self.fingerprint = fingerprint(build.compiled)
+            text = build.compiled.as_text() or ""
             self._reject(guards.unused_arguments(text, subject.jaxpr, subject.names))
 
     # The clock
@@ -217,7 +217,7 @@ class CaseRun:
 
     # The record
 
-    def _take_pass(self, taken: stages.Pass, stage: str) -> None:
+    def _take_pass(self, taken: Pass, stage: str) -> None:
         samples = self.samples.setdefault(stage, StageSamples())
         samples.samples_ns += [round(ns, 1) for ns in taken.samples_ns.get(stage, ())]
         if stage in taken.refused:

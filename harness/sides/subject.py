@@ -13,14 +13,14 @@ from harness.declare import transforms
 from harness.declare.workload import Case, Workload
 from harness.sides import guards
 from harness.sides.side import Side, Unavailable
-from harness.stages import preparing
+from harness.stages.prepared import Prepared, prepare
 
 
 @dataclass(frozen=True)
 class Subject:
     """A case made ready to be computed by any side."""
 
-    prepared: preparing.Prepared
+    prepared: Prepared
     jaxpr: Any
     declared: Any
     """The result as a pytree of `jax.ShapeDtypeStruct`: the JAX function decides on dtypes."""
@@ -56,7 +56,7 @@ def subject_of(workload: type[Workload], case: Case, side: type[Side]) -> Subjec
     """
     if workload.donate:
         raise Unavailable("its inputs are donated, and a comparison uses each of them many times")
-    prepared = preparing.prepare(workload, case)
+    prepared = prepare(workload, case)
     function = partial(transforms.transformed(workload, case), **prepared.static)
     jaxpr, declared = jax.make_jaxpr(function, return_shape=True)(*prepared.abstract)
     leaves = jax.tree_util.tree_leaves((prepared.abstract, declared))

@@ -14,8 +14,8 @@ from harness.sides.caches import l2_cache_bytes, last_level_cache
 from harness.sides.side import Side
 
 if TYPE_CHECKING:
-    from harness.stages.cold_pass import Pass
-    from harness.stages.preparing import Prepared
+    from harness.stages.passes import Pass
+    from harness.stages.prepared import Prepared
 
 _CACHE_CONFIG = {
     "jax_enable_compilation_cache": True,
@@ -41,7 +41,6 @@ class XlaSide(Side):
         """Wake JAX's backend and compile one trivial program, whose cost is no case's."""
         import jax
 
-        from harness.stages.cold_pass import Pass
         from harness.watch import evidence
 
         self.jax: Any = jax
@@ -52,7 +51,7 @@ class XlaSide(Side):
         self.proof = evidence.Evidence()
         self.announce: Callable[[str], None] = lambda stage: None
         self.prepared: Prepared | None = None
-        self.taken = Pass()
+        self.taken: Pass | None = None
 
     def versions(self) -> dict[str, str]:
         """Return the versions of jax, jaxlib and what drives the device."""
@@ -69,8 +68,8 @@ class XlaSide(Side):
 
     def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:
         """Trace, lower and compile anew; `taken` holds the samples. Return the jitted function."""
-        from harness.stages import cold_pass
-        from harness.stages.preparing import prepare
+        from harness.stages.passes import take_pass
+        from harness.stages.prepared import prepare
 
         if (
             self.prepared is None
@@ -78,8 +77,15 @@ class XlaSide(Side):
             or self.prepared.case != case
         ):
             self.prepared = prepare(workload, case)
-        self.taken = cold_pass.Pass()
-        return cold_pass.build(self.taken, self.prepared, self.proof, self.announce)
+        self.taken = take_pass(
+            self.prepared, self.proof, announce=self.announce, steps=("build", "compile")
+        )
+        return self.taken.call
+
+    def forget(self) -> None:
+        """Let go of what was built: nothing in memory may answer the next build."""
+        if self.taken is not None:
+            self.taken.build.forget()
 
     def wait(self, result: Any) -> None:
         """Return when `result` is there."""
@@ -133,22 +139,25 @@ class XlaSide(Side):
         After the timing: what was compiled before is thrown out of memory.
         """
         from harness.program.text import fingerprint
-        from harness.stages import cached_pass
-        from harness.stages.cold_pass import Pass
+        from harness.stages.passes import take_pass
 
         assert self.prepared is not None
-        taken = Pass()
-        program = fingerprint(self.taken.compiled)
+        assert self.taken is not None
+        program = fingerprint(self.taken.build.compiled)
         with tempfile.TemporaryDirectory() as scratch, _cache_on():
             for scenario in ("cold", "warm"):
-                taken = Pass()
-                cached_pass.ahead_of_time(
-                    taken, self.prepared, self.proof, scenario, Path(scratch), self.announce
+                taken = take_pass(
+                    self.prepared,
+                    self.proof,
+                    scenario,
+                    Path(scratch),
+                    announce=self.announce,
+                    steps=("build", "compile", "load"),
                 )
-                if scenario == "cold" and "compile" in taken.refused:
+                if "compile" in taken.refused:
                     taken.refuse("load", f"nothing to load: {taken.refused['compile']}")
                     return taken
-        if fingerprint(taken.compiled) != program:
+        if fingerprint(taken.build.compiled) != program:
             taken.refuse("load", "the cache answered with another program than was put into it")
         return taken
 

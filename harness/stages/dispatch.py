@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from harness.stages.blocks import time_returns
 from harness.stages.stage import LOOP, Stage
+
+if TYPE_CHECKING:
+    from harness.stages.passes import Pass
+
+
+def take(run: Pass) -> None:
+    """Time calls one by one, until they return."""
+    run.repeated("dispatch", time_returns, STAGE.events)
+
 
 STAGE = Stage(
     name="dispatch",
@@ -13,6 +25,7 @@ STAGE = Stage(
     calibrated_by=LOOP,
     effect=0.25,
     colour="#CC79A7",
+    take=take,
     runs_program=True,
     asv={"off": "dispatch"},
 )

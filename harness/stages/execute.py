@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from harness.stages.blocks import time_blocks
 from harness.stages.stage import LOOP, Stage
+
+if TYPE_CHECKING:
+    from harness.stages.passes import Pass
+
+
+def take(run: Pass) -> None:
+    """Time blocks of calls, each waited for."""
+    run.repeated("execute", time_blocks, STAGE.events)
+
 
 STAGE = Stage(
     name="execute",
@@ -13,6 +25,7 @@ STAGE = Stage(
     calibrated_by=LOOP,
     effect=0.05,
     colour="#0072B2",
+    take=take,
     runs_program=True,
     stacked=True,
     asv={"off": "execute"},

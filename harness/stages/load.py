@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.stages.compile import take
 from harness.stages.stage import Stage, median
 
 STAGE = Stage(
@@ -13,6 +14,7 @@ STAGE = Stage(
     calibrated_by="compile",
     effect=0.1,
     colour="#009E73",
+    take=take,
     runs_program=True,
     stacked=True,
     asv={"warm": "load"},

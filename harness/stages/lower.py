@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from harness.stages.stage import Stage, median
+
+if TYPE_CHECKING:
+    from harness.stages.passes import Pass
+
+
+def take(run: Pass) -> None:
+    """Lower; what has no trace step of its own is traced in it."""
+    traced = {} if run.build.has_trace else {"trace": 1}
+    run.timed("lower", run.build.lower, {**traced, **STAGE.events})
+
 
 STAGE = Stage(
     name="lower",
@@ -13,6 +25,8 @@ STAGE = Stage(
     calibrated_by="lower",
     effect=0.15,
     colour="#E69F00",
+    take=take,
+    events={"lower": 1},
     stacked=True,
     asv={"off": "lower"},
     power={"default": 0.5},

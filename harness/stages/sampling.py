@@ -1,32 +1,14 @@
-"""How often: efforts, the order of visits, blocks of calls, and when to stop."""
+"""How often a case is measured: efforts, the order of visits, and when to stop."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import random
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from harness.errors import UsageError
-
-EXECUTE_S = 0.020
-"""How long one pass runs a program, in seconds; a longer call still runs once."""
-
-BLOCKS = 4
-"""Blocks of readings that one pass takes of `execute`; each block gives its least reading."""
-
-DISPATCHES = 8
-"""Calls that one pass times for `dispatch`."""
-
-CLOCK_SHARE = 0.01
-"""The clock's own cost may be at most this part of a reading."""
-
-DONATED_BYTES = 64 * 2**20
-"""Fresh buffers made ahead for a block of donating calls take at most this much."""
+from harness.stages.blocks import BLOCKS
 
 NARROW = 0.05
 """`thorough` stops when half of the interval of the median is at most this part of the median."""
@@ -83,110 +65,6 @@ def visits(cases: Sequence[int], passes: int, seed: int) -> list[tuple[int, int]
         rng.shuffle(once)
         order += [(number, case) for case in once]
     return order
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """How a program's calls are grouped for the clock."""
-
-    blocks: int
-    readings: int
-    """Readings of the clock in a block."""
-    number: int
-    """Calls in a reading: one, if a call is long enough for the clock."""
-    dispatches: int
-
-
-@dataclass(frozen=True)
-class Timed:
-    """What the clock said, in nanoseconds per call."""
-
-    dispatched: list[float]
-    """Of each of `Grouping.dispatches` calls, until it returned."""
-    finished: list[float]
-    """Of each of `Grouping.blocks` blocks the least reading, until the calls had finished."""
-    spent_ns: float
-    """In all that was timed."""
-
-
-def clock_cost_ns() -> float:
-    """Return what one reading of the clock costs: the least of several rounds."""
-    clock = time.perf_counter_ns
-
-    def round_ns() -> float:
-        begin = clock()
-        for _ in range(100):
-            clock()
-        return (clock() - begin) / 100
-
-    return min(round_ns() for _ in range(5))
-
-
-def plan_blocks(
-    call: Callable[..., Any],
-    supply: Iterator[tuple[Any, ...]],
-    donating: bool,
-    effort_s: float = EXECUTE_S,
-) -> Grouping:
-    """Decide how many calls make a reading and a block, from a few calls that are not kept."""
-    import jax
-
-    ready: Callable[[Any], Any] = jax.block_until_ready
-    clock = time.perf_counter_ns
-    spent: list[int] = []
-    while len(spent) < 5 and sum(spent) < effort_s * 1e9 / 4:
-        arguments = next(supply)
-        begin = clock()
-        ready(call(*arguments))
-        spent.append(clock() - begin)
-    clock_ns = clock_cost_ns()
-    once_ns = max(1, min(spent) - clock_ns)
-    number = max(1, math.ceil(clock_ns / CLOCK_SHARE / once_ns))
-    readings = max(1, round(effort_s * 1e9 / BLOCKS / (once_ns * number)))
-    if donating:
-        nbytes = sum(leaf.nbytes for leaf in jax.tree_util.tree_leaves(next(supply)))
-        most = max(1, DONATED_BYTES // max(1, nbytes))
-        number = min(number, most)
-        readings = min(readings, max(1, most // number))
-    slow = once_ns > effort_s * 1e9
-    return Grouping(1 if slow else BLOCKS, readings, number, 1 if slow else DISPATCHES)
-
-
-def time_blocks(
-    call: Callable[..., Any], supply: Iterator[tuple[Any, ...]], plan: Grouping, donating: bool
-) -> Timed:
-    """Time calls until they return, then blocks of readings of calls until they have finished."""
-    import jax
-
-    ready: Callable[[Any], Any] = jax.block_until_ready
-    clock = time.perf_counter_ns
-    dispatched: list[float] = []
-    for _ in range(plan.dispatches):
-        arguments = next(supply)
-        begin = clock()
-        result = call(*arguments)
-        end = clock()
-        ready(result)
-        dispatched.append(end - begin)
-
-    finished: list[float] = []
-    spent_ns = sum(dispatched)
-    for _ in range(plan.blocks):
-        calls = plan.readings * plan.number
-        # Buffers that are donated are made outside the clock, a block's at a time.
-        batch = [next(supply) for _ in range(calls if donating else 1)]
-        everyone = iter(batch) if donating else itertools.repeat(batch[0])
-        taken = []
-        for _ in range(plan.readings):
-            turn = itertools.islice(everyone, plan.number)
-            begin = clock()
-            for arguments in turn:
-                ready(call(*arguments))
-            end = clock()
-            taken.append(end - begin)
-        finished.append(min(taken) / plan.number)
-        spent_ns += sum(taken)
-    return Timed(dispatched, finished, spent_ns)
 
 
 def median_interval_ranks(n: int, level: float = 0.95) -> tuple[int, int] | None:

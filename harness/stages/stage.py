@@ -5,7 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from harness.stages.passes import Pass
 
 LOOP = "loop"
 """The plain Python loop: what stages are divided by that JAX has no part in."""
@@ -16,6 +19,10 @@ Step = Literal[
 """The part of a visit that takes a stage. A scenario names the steps that its visits have;
 `process` is paid once a process, `reference` is the reference program's alone, and `comparison` is
 what only a side of a comparison takes."""
+
+
+ELSEWHERE = ("process", "reference", "comparison")
+"""Steps that are no part of a pass over a case."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +50,11 @@ class Stage:
     identical arms, calibrated, stayed within on two shared cores."""
     colour: str
     """Of Okabe and Ito's palette where it has one: told apart with any colour vision."""
+    take: Callable[[Pass], None] | None = None
+    """Takes the stage in a pass over a case: calls :meth:`Pass.timed` or one of its like. None for
+    what is taken elsewhere: by the process of itself, or by a side of a comparison."""
+    events: Mapping[str, int] = field(default_factory=dict)
+    """What JAX reports while a sample is taken, no more and no less: the proof of its label."""
     runs_program: bool = False
     """A finished program runs or is read: with an equal program, a changed time is the
     environment's doing. Not so where JAX or XLA work, which may change for an equal program."""
@@ -62,6 +74,7 @@ class Stage:
             "calibrated_by": not self.calibrated_by,
             "effect": not self.effect > 0,
             "colour": not self.colour.startswith("#"),
+            "take": (self.take is None) != (self.step in ELSEWHERE),
         }
         for lacking in (name for name, is_wrong in wrong.items() if is_wrong):
             given = getattr(self, lacking)

@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from harness.stages.stage import Stage, median
+
+if TYPE_CHECKING:
+    from harness.stages.passes import Pass
+
+NO_PMAP_TRACE = "jax.pmap has no trace step of its own; its lower stage traces as well"
+
+GIVEN_BACK = "JAX gave back the jaxpr of the last pass: nothing was traced"
+
+
+def take(run: Pass) -> None:
+    """Trace; a jaxpr that the last pass got as well was not traced (no event tells)."""
+    if not run.build.has_trace:
+        run.missing["trace"] = NO_PMAP_TRACE
+        return
+    run.timed("trace", run.build.trace, STAGE.events)
+    if run.prepared.was_given(run.build.traced.jaxpr):
+        run.refuse("trace", GIVEN_BACK)
+
 
 STAGE = Stage(
     name="trace",
@@ -13,6 +33,8 @@ STAGE = Stage(
     calibrated_by="trace",
     effect=0.1,
     colour="#56B4E9",
+    take=take,
+    events={"trace": 1},
     stacked=True,
     asv={"off": "trace"},
     power={"default": 0.5},

@@ -13,7 +13,7 @@ class Evidence:
     """Counts JAX's own events between two readings.
 
     A cached trace that a new jit object finds again fires the event of a trace as well (jax 0.10
-    to 0.12); `cold_pass` tells it by the jaxpr, which is then the very same object.
+    to 0.12); the stage `trace` tells it by the jaxpr, which is then the very same object.
     """
 
     def __init__(self) -> None:
@@ -41,19 +41,6 @@ class Evidence:
 
     def _count(self, kind: str) -> None:
         self._counts[kind] = self._counts.get(kind, 0) + 1
-
-
-COLD: dict[str, Counts] = {
-    "trace": {"trace": 1},
-    "lower": {"lower": 1},
-    "compile": {"compile": 1},
-    "dispatch": {},
-    "execute": {},
-}
-"""What a cold sample of each stage must show, no more and no less, with the cache off."""
-
-PMAP: dict[str, Counts] = {**COLD, "lower": {"trace": 1, "lower": 1}}
-"""`jax.pmap` has no trace step of its own (jax 0.10 to 0.12): lowering traces as well."""
 
 
 def contradiction(seen: Counts, expected: Counts) -> str | None:

@@ -6,9 +6,10 @@ import jax
 import pytest
 
 from harness.declare.workload import Case, Workload, enumerate_cases, name_of, spec
-from harness.stages import cold_pass as stages
-from harness.stages import injection, preparing, sampling
+from harness.stages import dispatch, execute, injection
 from harness.stages.injection import Injected, Work, lengthened, measure_work
+from harness.stages.passes import take_pass
+from harness.stages.prepared import prepare
 from harness.stages.registry import values_ns
 from tests.sweeps import sweep, workload
 
@@ -29,9 +30,9 @@ class Tiny(Workload):
 
 def values(proof, turns):
     """Return the least of a few passes by stage, in nanoseconds."""
-    prepared = preparing.prepare(Tiny, Case())
+    prepared = prepare(Tiny, Case())
     prepared.turns = turns
-    passes = [stages.cold_pass(prepared, proof, effort_s=SHORT_S) for _ in range(2)]
+    passes = [take_pass(prepared, proof, effort_s=SHORT_S) for _ in range(2)]
     assert all(taken.refused == {} for taken in passes)
     return {stage: min(min(taken.samples_ns[stage]) for taken in passes) for stage in STAGES}
 
@@ -57,19 +58,22 @@ def test_without_a_slow_down_the_step_itself_is_what_is_called():
 
 def test_an_ordinary_pass_times_the_jitted_function_itself(proof, monkeypatch):
     called = []
-    real = sampling.time_blocks
 
-    def time_blocks(call, *rest):
-        called.append(call)
-        return real(call, *rest)
+    def noted(real):
+        def measure(calls, plan):
+            called.append(calls.call)
+            return real(calls, plan)
 
-    monkeypatch.setattr(sampling, "time_blocks", time_blocks)
-    prepared = preparing.prepare(Tiny, Case())
-    stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+        return measure
+
+    monkeypatch.setattr(dispatch, "time_returns", noted(dispatch.time_returns))
+    monkeypatch.setattr(execute, "time_blocks", noted(execute.time_blocks))
+    prepared = prepare(Tiny, Case())
+    take_pass(prepared, proof, effort_s=SHORT_S)
     assert [type(call.func).__name__ for call in called] == ["PjitFunction"] * 2
     called.clear()
     prepared.turns = {"execute": 9}
-    stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    take_pass(prepared, proof, effort_s=SHORT_S)
     assert called[0].func is not called[1].func
 
 

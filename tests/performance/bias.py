@@ -21,8 +21,10 @@ import jax
 
 from harness.declare.inputs import fill
 from harness.declare.workload import Case, Workload, spec
-from harness.stages import cold_pass as stages
-from harness.stages import preparing, sampling
+from harness.stages import sampling
+from harness.stages.blocks import Calls, Grouping, group, time_blocks
+from harness.stages.passes import gc_off
+from harness.stages.prepared import prepare, wrap
 from harness.watch import evidence
 
 
@@ -52,7 +54,7 @@ class Matmul(Workload):
         return a @ b
 
 
-def bare(call, arguments, plan: sampling.Grouping) -> float:
+def bare(call, arguments, plan: Grouping) -> float:
     """Return nanoseconds per call of a bare loop: the least of as many readings."""
     least = math.inf
     turns = range(plan.number)
@@ -67,23 +69,23 @@ def bare(call, arguments, plan: sampling.Grouping) -> float:
 
 def compare(workload: type[Workload], case: Case, rounds: int) -> tuple[float, list[float]]:
     """Return the bare loop's median in nanoseconds, and harness / bare for each round."""
-    prepared = preparing.prepare(workload, case)
-    call = preparing.wrap(prepared)
+    prepared = prepare(workload, case)
+    call = wrap(prepared)
     arguments = tuple(jax.device_put(fill(prepared.arguments)))
     jax.block_until_ready(call(*arguments))
-    supply = itertools.repeat(arguments)
-    with stages.gc_off():
-        plan = sampling.plan_blocks(call, supply, False)
-    plan = sampling.Grouping(1, plan.readings, plan.number, 0)
+    calls = Calls(call, itertools.repeat(arguments), jax.block_until_ready)
+    with gc_off():
+        plan = group(calls)
+    plan = Grouping(1, plan.readings, plan.number, 0)
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds):
         turns = ["ours", "theirs"]
         random.shuffle(turns)
         for turn in turns:
-            with stages.gc_off():
+            with gc_off():
                 if turn == "ours":
-                    ours += sampling.time_blocks(call, supply, plan, False).finished
+                    ours += time_blocks(calls, plan).samples_ns
                 else:
                     theirs.append(bare(call, arguments, plan))
     ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]

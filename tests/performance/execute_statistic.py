@@ -44,8 +44,8 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
 
     from harness.declare import discovery
     from harness.declare.workload import enumerate_cases
-    from harness.stages import cold_pass as stages
-    from harness.stages import preparing
+    from harness.stages.passes import take_pass
+    from harness.stages.prepared import prepare
     from harness.watch import evidence
 
     proof, clock = evidence.Evidence(), time.perf_counter_ns
@@ -54,14 +54,13 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
         if workload.__name__ in NAMES:
             for case in enumerate_cases(workload, ["cpu"]):
                 name = f"{workload.__name__} {case.label}"
-                cases.append((name, preparing.prepare(workload, case, None)))
+                cases.append((name, prepare(workload, case, None)))
     found: dict[str, dict[str, float]] = {}
     for _ in range(3):
         random.shuffle(cases)
         for name, prepared in cases:
-            taken = stages.Pass()
-            call = stages.build(taken, prepared, proof, lambda stage: None)
-            arguments = prepared.data(taken.compiled)
+            taken = take_pass(prepared, proof, steps=("build", "compile"))
+            call, arguments = taken.call, prepared.data(taken.build.compiled)
             jax.block_until_ready(call(*arguments))
             times: list[int] = []
             end = clock() + pass_ns

@@ -38,7 +38,7 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
     from harness.declare.transforms import NotApplicable
     from harness.declare.workload import enumerate_cases, name_of
     from harness.program import reading
-    from harness.stages import preparing
+    from harness.stages.prepared import prepare, wrap
 
     mesh = Mesh(np.array(built.devices(target)[:1]), ("x",))
     here = NamedSharding(mesh, PartitionSpec())
@@ -49,7 +49,7 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
             if target != "cpu" and case.transform in ("sharded", "pmap"):
                 continue
             try:
-                prepared = preparing.prepare(workload, case)
+                prepared = prepare(workload, case)
             except NotApplicable:
                 continue
             arguments = prepared.abstract
@@ -58,7 +58,7 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
                     lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=here), arguments
                 )
             jax.clear_caches()
-            jitted = preparing.wrap(prepared)
+            jitted = wrap(prepared)
             traced = None
             if prepared.is_pmap:
                 lowered = jitted.lower(*arguments)

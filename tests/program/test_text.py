@@ -57,13 +57,13 @@ def test_what_has_no_text_has_no_fingerprint():
 
 SCRIPT = """
 import jax
-from harness.declare import inputs; from harness.stages import preparing
+from harness.declare import inputs; from harness.stages import prepared as preparing
 from harness.program.text import fingerprint
 from harness.stages.reference import Reference
 from harness.declare.workload import Case
 
-prepared = preparing.prepare(Reference, Case())
-jitted = preparing.wrap(prepared)
+prepared = prepare(Reference, Case())
+jitted = wrap(prepared)
 print(fingerprint(jitted.trace(*prepared.abstract).lower().compile()))
 """
 

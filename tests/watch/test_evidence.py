@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from harness.declare.transforms import fresh
-from harness.watch.evidence import COLD, Evidence, contradiction
+from harness.stages.registry import CASE_STAGES, STAGES
+from harness.watch.evidence import Evidence, contradiction
+
+COLD = {name: dict(STAGES[name].events) for name in CASE_STAGES}
 
 
 def scaled(x):

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import itertools
 import random
-import types
 
 import pytest
 from hypothesis import given
@@ -10,7 +8,6 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from harness.errors import UsageError
-from harness.stages import sampling
 from harness.stages.sampling import EFFORTS, effort, is_narrow, median_interval_ranks, visits
 
 # --- efforts --------------------------------------------------------------------------------------
@@ -77,113 +74,6 @@ def test_the_cases_that_were_handed_over_stay_as_they_are():
     cases = [3, 1, 2]
     visits(cases, 3, 0)
     assert cases == [3, 1, 2]
-
-
-# --- blocks of calls, on a clock that is told what time it is ------------------------------------
-
-
-class Clock:
-    """A clock that each reading moves on by its cost, and each call by the call's."""
-
-    def __init__(self, call_ns, reading_ns=50):
-        self.call_ns, self.reading_ns = call_ns, reading_ns
-        self.now_ns = self.calls = 0
-        self.arguments = []
-
-    def perf_counter_ns(self):
-        self.now_ns += self.reading_ns
-        return self.now_ns
-
-    def call(self, *arguments):
-        self.now_ns += self.call_ns
-        self.calls += 1
-        self.arguments.append(arguments)
-        return 0.0
-
-
-@pytest.fixture
-def told(monkeypatch):
-    def tell(call_ns, reading_ns=50):
-        clock = Clock(call_ns, reading_ns)
-        stopped = types.SimpleNamespace(perf_counter_ns=clock.perf_counter_ns)
-        monkeypatch.setattr(sampling, "time", stopped)
-        return clock
-
-    return tell
-
-
-def test_the_cost_of_the_clock_is_that_of_one_reading(told):
-    told(0, 70)
-    assert sampling.clock_cost_ns() == pytest.approx(70, rel=0.02)
-
-
-@pytest.mark.parametrize("call_ns", [20_000_001, 50_000_000, 20_000_000_000])
-def test_a_slow_call_is_one_block_of_one_call(told, call_ns):
-    clock = told(call_ns)
-    plan = sampling.plan_blocks(clock.call, itertools.repeat(()), donating=False)
-    assert plan == sampling.Grouping(blocks=1, readings=1, number=1, dispatches=1)
-    assert clock.calls == 1
-
-
-@pytest.mark.parametrize("call_ns", [100, 1_000, 9_000])
-@pytest.mark.parametrize("effort_s", [0.000_01, 0.001, 0.010])
-@pytest.mark.parametrize("reading_ns", [20, 500])
-def test_the_clock_is_at_most_a_hundredth_of_a_reading(told, call_ns, effort_s, reading_ns):
-    clock = told(call_ns, reading_ns)
-    plan = sampling.plan_blocks(clock.call, itertools.repeat(()), False, effort_s)
-    assert (plan.blocks, plan.dispatches) == (sampling.BLOCKS, sampling.DISPATCHES)
-    assert reading_ns <= sampling.CLOCK_SHARE * plan.number * call_ns * 1.02
-
-
-@pytest.mark.parametrize("call_ns", [100, 1_000, 20_000])
-def test_all_blocks_take_about_the_time_asked_for(told, call_ns):
-    clock = told(call_ns)
-    plan = sampling.plan_blocks(clock.call, itertools.repeat(()), False, 0.010)
-    assert plan.blocks * plan.readings * plan.number * call_ns == pytest.approx(1e7, rel=0.05)
-
-
-@pytest.mark.parametrize("donating", [False, True])
-def test_what_is_timed_is_nanoseconds_per_call(told, donating):
-    clock = told(1_000, 50)
-    plan = sampling.Grouping(blocks=4, readings=7, number=100, dispatches=8)
-    arguments = ((number,) for number in itertools.count())
-    timed = sampling.time_blocks(clock.call, arguments, plan, donating)
-    assert timed.dispatched == [1_050.0] * 8
-    assert timed.finished == [pytest.approx(1_000.5)] * 4
-    assert timed.spent_ns == 8 * 1_050 + 4 * 7 * 100_050
-    assert clock.calls == 8 + 4 * 7 * 100
-
-
-def test_a_block_gives_its_least_reading(told):
-    clock = told(0, 0)
-    costs = iter([900, 300, 500, 400, 200, 600])
-
-    def call(*_):
-        clock.now_ns += next(costs)
-        return 0.0
-
-    timed = sampling.time_blocks(call, itertools.repeat(()), sampling.Grouping(2, 3, 1, 0), False)
-    assert timed.finished == [300, 200]
-
-
-def test_a_donating_call_gets_arguments_of_its_own(told):
-    clock = told(1_000)
-    arguments = ((number,) for number in itertools.count())
-    sampling.time_blocks(clock.call, arguments, sampling.Grouping(4, 5, 2, 8), donating=True)
-    assert clock.arguments == [(number,) for number in range(48)]
-
-
-@pytest.mark.parametrize(
-    ("nbytes", "calls"), [(sampling.DONATED_BYTES * 2, 1), (sampling.DONATED_BYTES // 3, 3)]
-)
-@pytest.mark.parametrize("call_ns", [1_000, 100_000])
-def test_fresh_buffers_of_a_block_are_bounded(told, nbytes, calls, call_ns):
-    clock = told(call_ns)
-    large = types.SimpleNamespace(nbytes=nbytes)
-    plan = sampling.plan_blocks(clock.call, itertools.repeat((large,)), donating=True)
-    assert plan.readings * plan.number == calls
-    free = sampling.plan_blocks(clock.call, itertools.repeat((large,)), False)
-    assert free.readings * free.number > 3
 
 
 # --- when to stop ---------------------------------------------------------------------------------

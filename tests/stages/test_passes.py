@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +16,10 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from harness.declare import transforms
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, spec
-from harness.stages import cold_pass as stages
-from harness.stages import preparing, sampling
+from harness.stages import blocks, dispatch, execute
+from harness.stages.passes import gc_off, take_pass
+from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
-from harness.watch import evidence
 
 SHORT_S = 0.0005
 """Execute for this long: what is tested here does not depend on it."""
@@ -96,8 +97,18 @@ EVERY_KIND = [
 
 def take(workload, proof, case=None, **options):
     """Make one short pass over one case."""
-    prepared = preparing.prepare(workload, case or next(enumerate_cases(workload)))
-    return stages.cold_pass(prepared, proof, effort_s=SHORT_S, **options)
+    prepared = prepare(workload, case or next(enumerate_cases(workload)))
+    return take_pass(prepared, proof, effort_s=SHORT_S, **options)
+
+
+def watch_calls(monkeypatch, watched):
+    """Have `watched(call)` stand in for what is timed."""
+
+    def stand_in(real):
+        return lambda calls, plan: real(replace(calls, call=watched(calls.call)), plan)
+
+    monkeypatch.setattr(dispatch, "time_returns", stand_in(dispatch.time_returns))
+    monkeypatch.setattr(execute, "time_blocks", stand_in(execute.time_blocks))
 
 
 @pytest.mark.parametrize(
@@ -106,9 +117,9 @@ def take(workload, proof, case=None, **options):
     ids=[f"{w.__name__}-{'-'.join(map(str, c.coordinates.values()))}" for w, c in EVERY_KIND],
 )
 def test_a_pass_has_every_stage_proven_twice_in_a_row(workload, case, proof):
-    prepared = preparing.prepare(workload, case)
+    prepared = prepare(workload, case)
     for _ in range(2):
-        taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+        taken = take_pass(prepared, proof, effort_s=SHORT_S)
         assert taken.refused == {}
         assert tuple(taken.samples_ns) == CASE_STAGES
         assert all(ns > 0 for samples in taken.samples_ns.values() for ns in samples)
@@ -166,9 +177,9 @@ def test_stages_are_announced_in_order_and_before_they_begin(proof):
         counted.append(proof.take())
 
     taken = take(Plain, proof, announce=announce)
-    assert said == ["trace", "lower", "compile", "execute"]
+    assert said == ["trace", "lower", "compile", "execute", "dispatch", "execute"]
     # What comes before a stage has been judged and taken: nothing of the next one is there yet.
-    assert counted == [{}] * 4
+    assert counted == [{}] * 6
     assert taken.refused == {}
 
 
@@ -179,28 +190,29 @@ def test_the_collector_is_off_inside_the_clock_and_on_again_afterwards(proof, mo
         if event.startswith("/jax/core/compile/"):
             inside.append(gc.isenabled())
 
-    real = sampling.time_blocks
-
-    def time_blocks(call, *rest):
-        def watched(*arguments):
+    def watched(call):
+        def calling(*arguments):
             inside.append(gc.isenabled())
             return call(*arguments)
 
-        return real(watched, *rest)
+        return calling
 
-    monkeypatch.setattr(sampling, "time_blocks", time_blocks)
-    prepared = preparing.prepare(Plain, Case())
+    watch_calls(monkeypatch, watched)
+    prepared = prepare(Plain, Case())
     assert gc.isenabled()
     jax.monitoring.register_event_duration_secs_listener(on_event)
     try:
-        stages.cold_pass(
-            prepared, proof, lambda stage: outside.append(gc.isenabled()), effort_s=SHORT_S
+        take_pass(
+            prepared,
+            proof,
+            announce=lambda stage: outside.append(gc.isenabled()),
+            effort_s=SHORT_S,
         )
     finally:
         jax.monitoring.unregister_event_duration_listener(on_event)
-    assert len(inside) > 3 + sampling.DISPATCHES
+    assert len(inside) > 3 + blocks.DISPATCHES
     assert not any(inside)
-    assert outside == [True] * 4
+    assert outside == [True] * 6
     assert gc.isenabled()
 
 
@@ -219,7 +231,7 @@ def test_the_collector_is_on_again_after_an_error(proof):
 def test_a_collector_that_was_off_stays_off():
     gc.disable()
     try:
-        with stages.gc_off():
+        with gc_off():
             assert not gc.isenabled()
         assert not gc.isenabled()
     finally:
@@ -250,13 +262,13 @@ def test_what_the_function_calls_is_traced_anew_in_every_pass(proof):
 
 def test_a_trace_that_jax_had_in_memory_is_refused(proof, monkeypatch):
     """Both things that make a pass cold are broken on purpose; either of them would do."""
-    prepared = preparing.prepare(Plain, Case())
-    first = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    prepared = prepare(Plain, Case())
+    first = take_pass(prepared, proof, effort_s=SHORT_S)
     assert first.refused == {}
     monkeypatch.setattr(transforms, "fresh", lambda function: function)
     monkeypatch.setattr(jax, "clear_caches", lambda: None)
-    kept = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
-    again = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    kept = take_pass(prepared, proof, effort_s=SHORT_S)
+    again = take_pass(prepared, proof, effort_s=SHORT_S)
     assert kept.refused == {}
     assert set(again.refused) >= {"trace", "lower"}
     assert again.refused["trace"] == (
@@ -341,40 +353,39 @@ def test_a_call_that_compiles_again_is_refused(proof):
 @pytest.mark.parametrize("transform", ["forward", "vmap"])
 def test_donated_inputs_are_donated_and_fresh_for_every_call(transform, proof, monkeypatch):
     seen = []
-    real = sampling.time_blocks
 
-    def time_blocks(call, *rest):
-        def watched(state, step):
+    def watched(call):
+        def calling(state, step):
             assert not any(leaf.is_deleted() for leaf in (*state.values(), step))
             result = call(state, step)
             seen.append((state, step))
             return result
 
-        return real(watched, *rest)
+        return calling
 
-    monkeypatch.setattr(sampling, "time_blocks", time_blocks)
-    prepared = preparing.prepare(Donated, Case(transform=transform))
-    taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
+    watch_calls(monkeypatch, watched)
+    prepared = prepare(Donated, Case(transform=transform))
+    taken = take_pass(prepared, proof, effort_s=SHORT_S)
     assert taken.refused == {}
-    assert "input_output_alias" in taken.compiled.as_text()
-    assert len(seen) >= sampling.DISPATCHES + sampling.BLOCKS
+    assert "input_output_alias" in taken.build.compiled.as_text()
+    assert len(seen) >= blocks.DISPATCHES + blocks.BLOCKS
     assert all(leaf.is_deleted() for state, _ in seen for leaf in state.values())
     assert not any(step.is_deleted() for _, step in seen)
-    kept = jax.tree_util.tree_leaves(prepared.data(taken.compiled))
+    kept = jax.tree_util.tree_leaves(prepared.data(taken.build.compiled))
     assert not any(leaf.is_deleted() for leaf in kept)
 
 
 def test_the_data_of_a_case_are_made_once(proof):
-    prepared = preparing.prepare(Plain, Case())
-    taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
-    assert prepared.data(taken.compiled) is prepared.data(taken.compiled)
+    prepared = prepare(Plain, Case())
+    taken = take_pass(prepared, proof, effort_s=SHORT_S)
+    assert prepared.data(taken.build.compiled) is prepared.data(taken.build.compiled)
 
 
 def test_data_that_are_large_are_not_kept(proof, monkeypatch):
-    monkeypatch.setattr(preparing, "_KEEP_DATA_BYTES", 16)
-    prepared = preparing.prepare(Plain, Case())
-    taken = stages.cold_pass(prepared, proof, effort_s=SHORT_S)
-    assert prepared.data(taken.compiled) is not prepared.data(taken.compiled)
+    monkeypatch.setattr("harness.stages.prepared._KEEP_DATA_BYTES", 16)
+    prepared = prepare(Plain, Case())
+    taken = take_pass(prepared, proof, effort_s=SHORT_S)
+    assert prepared.data(taken.build.compiled) is not prepared.data(taken.build.compiled)
 
 
 def test_inputs_that_are_none_are_refused_before_anything_is_traced():
@@ -382,9 +393,9 @@ def test_inputs_that_are_none_are_refused_before_anything_is_traced():
         def inputs(self):
             return spec((4,)), 3
 
-    text = r"Wrong \(.*test_stages\.py:\d+\), transform='forward', .*: the input at \[1\] is 3 of"
+    text = r"Wrong \(.*test_passes\.py:\d+\), transform='forward', .*: the input at \[1\] is 3 of"
     with pytest.raises(WorkloadError, match=text):
-        preparing.prepare(Wrong, Case())
+        prepare(Wrong, Case())
 
 
 def test_pmap_still_has_no_trace_of_its_own():
@@ -402,7 +413,8 @@ import warnings
 warnings.simplefilter("error")
 import jax
 from harness.declare import transforms
-from harness.stages import cold_pass as stages, preparing
+from harness.stages.passes import take_pass
+from harness.stages.prepared import prepare
 from harness.watch import evidence
 from harness.declare.workload import Case, Workload, spec
 
@@ -429,20 +441,20 @@ class Odd(Both):
 proof = evidence.Evidence()
 found = {"devices": jax.device_count()}
 for workload, transform in [(Both, "sharded"), (Both, "pmap"), (Scalar, "sharded")]:
-    prepared = preparing.prepare(workload, Case({"factor": 3}, transform))
-    passes = [stages.cold_pass(prepared, proof, effort_s=0.0005) for _ in range(2)]
-    data = prepared.data(passes[0].compiled)
+    prepared = prepare(workload, Case({"factor": 3}, transform))
+    passes = [take_pass(prepared, proof, effort_s=0.0005) for _ in range(2)]
+    data = prepared.data(passes[0].build.compiled)
     found[f"{workload.__name__} {transform}"] = {
         "stages": [list(taken.samples_ns) for taken in passes],
         "refused": [taken.refused for taken in passes],
         "shapes": [leaf.shape for leaf in prepared.abstract],
         "shard": [leaf.sharding.shard_shape(leaf.shape) for leaf in data],
         "devices": [len(leaf.devices()) for leaf in data],
-        "donates": "input_output_alias" in passes[0].compiled.as_text(),
+        "donates": "input_output_alias" in passes[0].build.compiled.as_text(),
         "kept": [not leaf.is_deleted() for leaf in data],
     }
 try:
-    preparing.prepare(Odd, Case({"factor": 3}, "sharded"))
+    prepare(Odd, Case({"factor": 3}, "sharded"))
 except transforms.NotApplicable as reason:
     found["odd"] = str(reason)
 print(json.dumps(found))
@@ -490,7 +502,6 @@ def test_sharded_does_not_apply_where_devices_cannot_share_evenly(several):
 def test_pmap_has_every_stage_but_trace(several):
     assert several["Both pmap"]["refused"] == [{}, {}]
     assert several["Both pmap"]["stages"] == [list(CASE_STAGES[1:])] * 2
-    assert evidence.PMAP["lower"] == {"trace": 1, "lower": 1}
 
 
 def test_pmap_adds_an_axis_of_devices(several):

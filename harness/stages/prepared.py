@@ -13,7 +13,6 @@ import jax
 
 from harness.declare import inputs, transforms
 from harness.declare.workload import Case, Workload, make_inputs, static_arguments, where
-from harness.watch import evidence
 
 if TYPE_CHECKING:
     from harness.targets.topologies import Topology
@@ -36,7 +35,6 @@ class Prepared:
     """The same as `jax.ShapeDtypeStruct`, with shardings where the transform has them."""
     shardings: Any
     static: dict[str, Any]
-    expected: dict[str, evidence.Counts]
     topology: Topology | None = None
     """What the case is compiled for without being run; None where it is run."""
     turns: dict[str, int] = field(default_factory=dict)
@@ -49,6 +47,11 @@ class Prepared:
     def is_pmap(self) -> bool:
         """Whether `jax.pmap` stands in for `jax.jit`."""
         return self.case.transform == "pmap"
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The static arguments as the wrapped function takes them: `jax.pmap` gets them bound."""
+        return {} if self.is_pmap else self.static
 
     @property
     def donated_positions(self) -> tuple[int, ...]:
@@ -104,9 +107,8 @@ def prepare(workload: type[Workload], case: Case, topology: Topology | None = No
             abstract,
             shardings,
         )
-    expected = evidence.PMAP if case.transform == "pmap" else evidence.COLD
     static = static_arguments(workload, case)
-    return Prepared(workload, case, arguments, abstract, shardings, static, expected, topology)
+    return Prepared(workload, case, arguments, abstract, shardings, static, topology)
 
 
 def wrap(prepared: Prepared) -> Any:

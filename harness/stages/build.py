@@ -1,0 +1,63 @@
+"""Trace, lower and compile a jitted function: the one place that does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+from harness.stages.prepared import Prepared, wrap
+
+
+class Build:
+    """A jitted function on its way to a program; what each step made is kept until `forget`.
+
+    `for name, step in build.steps(): step()` makes all of it. What is between two steps, a clock or
+    a message, is the caller's.
+    """
+
+    def __init__(
+        self, jitted: Any, arguments: tuple[Any, ...], static: Mapping[str, Any] | None = None
+    ) -> None:
+        """Begin with a jitted or pmapped function, its arguments (abstract or not) and static ones.
+
+        JAX finds what it has in memory again unless the function is a fresh one, such as `wrap`
+        returns, and `jax.clear_caches()` was called.
+        """
+        self.jitted = jitted
+        self.arguments = arguments
+        self.static = static or {}
+        self.has_trace = hasattr(jitted, "trace")  # jax.pmap has none (jax 0.10 to 0.12)
+        self.traced: Any = None
+        self.lowered: Any = None
+        self.compiled: Any = None
+
+    @classmethod
+    def of(cls, prepared: Prepared) -> Self:
+        """Begin anew with a case: no earlier build shares a cache with this one."""
+        return cls(wrap(prepared), prepared.abstract, prepared.keywords)
+
+    def steps(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """Yield the name and the function of each step in order; `trace` only if there is one."""
+        if self.has_trace:
+            yield "trace", self.trace
+        yield "lower", self.lower
+        yield "compile", self.compile
+
+    def trace(self) -> None:
+        """Make `traced`, a `jax.stages.Traced`."""
+        self.traced = self.jitted.trace(*self.arguments, **self.static)
+
+    def lower(self) -> None:
+        """Make `lowered`, a `jax.stages.Lowered`; of a pmapped function this traces as well."""
+        if self.traced is None:
+            self.lowered = self.jitted.lower(*self.arguments, **self.static)
+        else:
+            self.lowered = self.traced.lower()
+
+    def compile(self) -> None:
+        """Make `compiled`, a `jax.stages.Compiled`."""
+        self.compiled = self.lowered.compile()
+
+    def forget(self) -> None:
+        """Let go of what was built: nothing of it may answer the next build."""
+        self.traced = self.lowered = self.compiled = None

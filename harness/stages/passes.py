@@ -1,0 +1,291 @@
+"""One pass over a case: its stages taken in order, each timed, and proven by JAX's own events."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import gc
+import tempfile
+import time
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from harness.stages import injection
+from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
+from harness.stages.build import Build
+from harness.stages.prepared import Prepared, supply, wrap
+from harness.stages.registry import STAGES
+from harness.stages.scenarios import cache_state
+from harness.stages.scenarios.registry import SCENARIOS, stages_of
+from harness.stages.scenarios.scenario import Scenario
+from harness.stages.stage import Stage
+from harness.watch import evidence
+
+_clock = time.perf_counter_ns
+
+
+def take_pass(
+    prepared: Prepared,
+    proof: evidence.Evidence,
+    scenario: str = "off",
+    folder: Path | None = None,
+    *,
+    number: int = 0,
+    ready_ns: float = 0.0,
+    announce: Callable[[str], None] = lambda stage: None,
+    effort_s: float = EXECUTE_S,
+    steps: Container[str] | None = None,
+) -> Pass:
+    """Take every stage of a scenario once, from nothing in memory.
+
+    Where the scenario begins with an empty directory, the first pass fills `folder`; later passes
+    and first calls have empty directories of their own. What is prepared for a topology is compiled
+    and not run.
+
+    Args:
+        prepared: the case.
+        proof: hears JAX's events.
+        scenario: one of :data:`harness.stages.scenarios.registry.SCENARIOS`.
+        folder: the directory of the persistent cache; None where the scenario has none.
+        number: of the pass in its process, from 0.
+        ready_ns: what the process took until it could begin.
+        announce: called with the name of each stage before it begins, outside the clock.
+        effort_s: how long the program is run for, in seconds.
+        steps: takes only the stages of these; None means all.
+    """
+    state = SCENARIOS[scenario]
+    with ExitStack() as stack:
+        compiled_in = called_in = folder
+        if folder is not None and state.directory == "empty":
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            compiled_in, called_in = (_empty(scratch / name) for name in ("compiled", "called"))
+            compiled_in = compiled_in if number else folder
+        if compiled_in is not None:
+            cache_state.use(compiled_in)
+        jax.clear_caches()
+        run = Pass(prepared, proof, state, compiled_in, called_in, ready_ns, announce, effort_s)
+        for name in stages_of(scenario):
+            if steps is None or STAGES[name].step in steps:
+                run.take(STAGES[name])
+        if folder is not None and run.folder != folder:
+            cache_state.use(folder)  # not a directory that is gone in a moment
+    return run
+
+
+def _empty(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+class Pass:
+    """What one pass gave: nanoseconds by stage, or why a sample was refused."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        proof: evidence.Evidence,
+        scenario: Scenario,
+        compiled_in: Path | None,
+        called_in: Path | None,
+        ready_ns: float,
+        announce: Callable[[str], None],
+        effort_s: float,
+    ) -> None:
+        self.prepared = prepared
+        self.proof = proof
+        self.scenario = scenario
+        self.folder = compiled_in
+        """The directory that the persistent cache has now."""
+        self.called_in = called_in
+        self.ready_ns = ready_ns
+        self.announce = announce
+        self.effort_s = effort_s
+        self.build = Build.of(prepared)
+        self.samples_ns: dict[str, list[float]] = {}
+        self.number: dict[str, int] = {}
+        """Calls in a sample, where several are averaged."""
+        self.refused: dict[str, str] = {}
+        self.missing: dict[str, str] = {}
+        """Why there is no sample of a stage, where that is no fault."""
+        self.timed_ns = 0.0
+        """Time spent inside timed regions, refused samples included."""
+        self.entry_bytes = 0
+        """What the persistent cache wrote for the program."""
+        self._calls: tuple[Calls, Grouping] | None = None
+        self._call_problem = ""
+
+    def take(self, stage: Stage) -> None:
+        """Take a stage; what cannot be run here, or runs another program, has a reason instead."""
+        assert stage.take is not None
+        topology = self.prepared.topology
+        if stage.step == "run":
+            if topology is not None:
+                self.missing[stage.name] = topology.not_run
+                return
+            self._first_run()
+            if self._call_problem:
+                self.refuse(stage.name, self._call_problem)
+                return
+        stage.take(self)
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """What users call: the jitted function.
+
+        Only pmap's own call would compile a second time (jax 0.10 to 0.12), so there it is the
+        compiled program.
+        """
+        if self.prepared.is_pmap:
+            return self.build.compiled  # type: ignore[no-any-return]
+        return functools.partial(self.build.jitted, **self.prepared.keywords)
+
+    # The clock
+
+    def clocked(self, stage: str, step: Callable[[], object]) -> tuple[int, evidence.Counts]:
+        """Return what a step took in nanoseconds, and what JAX and its cache did meanwhile."""
+        self.announce(stage)
+        step = injection.lengthened(step, self.prepared.turns.get(stage, 0))
+        before = self._entries()
+        self.proof.take()
+        with gc_off():
+            begin = _clock()
+            step()
+            end = _clock()
+        self.timed_ns += end - begin
+        return end - begin, self._with_entries(self.proof.take(), before)
+
+    def timed(self, stage: str, step: Callable[[], object], events: Mapping[str, int]) -> None:
+        """Time a step once, and keep the sample if the events are those of its stage."""
+        spent_ns, seen = self.clocked(stage, step)
+        self.judge(stage, [spent_ns], seen, events)
+
+    def repeated(
+        self,
+        stage: str,
+        measure: Callable[[Calls, Grouping], Timed],
+        events: Mapping[str, int],
+    ) -> None:
+        """Time many calls of the program, and keep the samples if no event contradicts."""
+        assert self._calls is not None
+        calls, plan = self._calls
+        self.announce(stage)
+        calls = dataclasses.replace(calls, call=self._lengthened(stage, calls.call))
+        self.proof.take()
+        with gc_off():
+            timed = measure(calls, plan)
+        self.timed_ns += timed.spent_ns
+        self.judge(stage, timed.samples_ns, self.proof.take(), events, timed.number)
+
+    def _lengthened(self, stage: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        return injection.lengthened(call, self.prepared.turns.get(stage, 0))
+
+    def _first_run(self) -> None:
+        """Call once, off the clock; it must run the very program that was built."""
+        if self._calls is not None or self._call_problem:
+            return
+        self.announce("execute")
+        prepared, call = self.prepared, self.call
+        arguments = supply(prepared, self.build.compiled)
+        self.proof.take()
+        first = next(arguments)
+        self.proof.take()  # fresh donated buffers are copies, which JAX compiles, once
+        jax.block_until_ready(call(*first))  # it takes a slow path
+        problem = evidence.contradiction(self.proof.take(), {})
+        if problem:
+            self._call_problem = f"the call did not run the program that was compiled: {problem}"
+            return
+        donated = None
+        if prepared.workload.donate:
+            donated = sum(leaf.nbytes for leaf in jax.tree_util.tree_leaves(next(arguments)))
+        calls = Calls(call, arguments, jax.block_until_ready, donated)
+        with gc_off():
+            executed = dataclasses.replace(calls, call=self._lengthened("execute", call))
+            self._calls = calls, group(executed, self.effort_s)
+
+    def first_call(self) -> Callable[[], object]:
+        """Return the first call of a new jitted function, in a cache of its own, to be timed."""
+        # Fresh donated buffers are copies, which JAX compiles: before the directory is looked at.
+        arguments = next(supply(self.prepared, self.build.compiled))
+        self.folder = self.called_in
+        if self.folder is not None:
+            cache_state.use(self.folder)
+        jax.clear_caches()
+        call = functools.partial(wrap(self.prepared), **self.prepared.keywords)
+        return lambda: jax.block_until_ready(call(*arguments))
+
+    # The proof
+
+    def _entries(self) -> dict[str, int]:
+        return cache_state.entries(self.folder) if self.folder is not None else {}
+
+    def _with_entries(self, seen: evidence.Counts, before: dict[str, int]) -> evidence.Counts:
+        """Add to the events what the directory shows: entries that are new, changed or gone."""
+        after = self._entries()
+        new = after.keys() - before.keys()
+        if new:
+            self.entry_bytes = self.entry_bytes or sum(after[name] for name in new)
+        other = sum(after.get(name) != size for name, size in before.items())
+        extra = {"entry": len(new), "changed entry": other}
+        return {**seen, **{kind: count for kind, count in extra.items() if count}}
+
+    def judge(
+        self,
+        stage: str,
+        samples_ns: list[float],
+        seen: evidence.Counts,
+        events: Mapping[str, int],
+        number: int = 1,
+    ) -> None:
+        """Keep samples whose events are what their stage needs, refuse them otherwise."""
+        problem = evidence.contradiction(seen, dict(events))
+        if problem:
+            self.refuse(stage, problem)
+        else:
+            self.keep(stage, samples_ns, number)
+
+    def judge_as_one_of(
+        self,
+        outcomes: Sequence[tuple[str, Mapping[str, int]]],
+        spent_ns: float,
+        seen: evidence.Counts,
+    ) -> None:
+        """Keep a sample as the first stage whose events were seen, else refuse it as the first."""
+        for stage, events in outcomes:
+            if seen == events:
+                self.keep(stage, [spent_ns])
+                return
+        stage, events = outcomes[0]
+        self.judge(stage, [spent_ns], seen, events)
+
+    def keep(self, stage: str, samples_ns: list[float], number: int = 1) -> None:
+        """Keep samples of a stage."""
+        self.samples_ns[stage] = samples_ns
+        self.number[stage] = number
+
+    def refuse(self, stage: str, reason: str) -> None:
+        """Throw the samples of a stage away, and say why."""
+        self.samples_ns.pop(stage, None)
+        self.refused[stage] = reason
+
+    def refuse_if_misplaced(self) -> None:
+        """Refuse all that was taken so far if the program was built for another device."""
+        topology = self.prepared.topology
+        misplaced = topology.misplaced(self.build.compiled) if topology is not None else ""
+        for stage in (*self.samples_ns, *self.refused) if misplaced else ():
+            self.refuse(stage, misplaced)
+
+
+@contextmanager
+def gc_off() -> Iterator[None]:
+    """Keep Python's garbage collector out of the clock; it runs between samples instead."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

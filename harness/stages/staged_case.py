@@ -1,0 +1,154 @@
+"""One case in a measuring process: the passes over it, and what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from harness.declare.workload import Case, Workload
+from harness.program import kept, reading
+from harness.program.facts import Facts
+from harness.program.text import fingerprint
+from harness.records.schema import StageSamples
+from harness.stages import injection, reference, registry
+from harness.stages.passes import Pass, take_pass
+from harness.stages.prepared import Prepared, prepare
+from harness.stages.scenarios.cache_state import switched_off
+from harness.stages.scenarios.registry import SCENARIOS, stages_of
+from harness.targets.topologies import Topology
+from harness.watch.evidence import Evidence
+
+OTHER_PROGRAM = "the cache answered with another program than was put into it"
+
+LOOPS = 10
+"""Rounds of the plain Python loop before a pass; the least counts."""
+
+
+class StagedCase:
+    """A case whose stages are taken, pass by pass, by XLA in a scenario."""
+
+    def __init__(
+        self,
+        workload: type[Workload],
+        case: Case,
+        proof: Evidence,
+        *,
+        scenario: str = "off",
+        folder: str = "",
+        ready_ns: float = 0.0,
+        topology: Topology | None = None,
+        expected: str = "",
+        programs: str = "",
+        turns: Mapping[str, int] | None = None,
+        is_reference: bool = False,
+    ) -> None:
+        """Describe the passes; nothing is made before the first one.
+
+        Args:
+            workload: the workload.
+            case: one of its cases.
+            proof: hears JAX's events.
+            scenario: the state of the persistent cache.
+            folder: the directory of that; empty where there is none.
+            ready_ns: what the process took until it could begin.
+            topology: what the case is compiled for without being run.
+            expected: the fingerprint of the program that the cache must answer with, if known.
+            programs: the folder in which the texts of the program are kept; empty for none.
+            turns: extra work by stage; see `injection`.
+            is_reference: also time the plain loop, and keep the persistent cache out.
+        """
+        self.workload = workload
+        self.case = case
+        self.proof = proof
+        self.scenario = SCENARIOS[scenario]
+        self.folder = Path(folder) if folder else None
+        self.ready_ns = ready_ns
+        self.topology = topology
+        self.expected = expected
+        self.programs = programs
+        self.turns = turns or {}
+        self.is_reference = is_reference
+        self.prepared: Prepared | None = None
+        self.samples = {stage: StageSamples() for stage in stages_of(scenario)}
+        self.loop_ns: list[float] = []
+        self.passes = 0
+        self.fingerprint = ""
+        self.facts: Facts | None = None
+        self.entry_bytes = 0
+
+    def visit(self, number: int, announce: Callable[[str], None]) -> float:
+        """Make pass `number`; return the nanoseconds inside timed regions.
+
+        Raises:
+            WorkloadError: the case is declared wrongly.
+            NotApplicable: it cannot be measured here, which is no fault.
+        """
+        if self.prepared is None:
+            announce("inputs")
+            self.prepared = prepare(self.workload, self.case, self.topology)
+            self.prepared.turns = dict(self.turns)
+        timed_ns = 0.0
+        if self.is_reference:
+            self.loop_ns.append(float(min(reference.time_loop() for _ in range(LOOPS))))
+            timed_ns += LOOPS * self.loop_ns[-1]
+        with switched_off() if self.is_reference else nullcontext():
+            taken = take_pass(
+                self.prepared,
+                self.proof,
+                self.scenario.name,
+                self.folder,
+                number=number,
+                ready_ns=self.ready_ns,
+                announce=announce,
+            )
+        self._look_at_program(taken)
+        taken.build.forget()
+        self._add(taken)
+        self.passes += 1
+        return timed_ns + taken.timed_ns
+
+    def _look_at_program(self, taken: Pass) -> None:
+        build = taken.build
+        from_cache = self.scenario.directory == "filled"
+        if from_cache or not self.fingerprint:
+            self.fingerprint = fingerprint(build.compiled)
+        if self.expected and self.fingerprint != self.expected:
+            for stage in registry.names("load", "first_call"):
+                taken.refuse(stage, OTHER_PROGRAM)
+        if self.passes or from_cache or self.is_reference:
+            return
+        self.facts = reading.read(build.traced, build.lowered, build.compiled)
+        if self.programs:
+            kept.keep(Path(self.programs), self.fingerprint, build.lowered, build.compiled)
+
+    def _add(self, taken: Pass) -> None:
+        self.entry_bytes = max(self.entry_bytes, taken.entry_bytes)
+        for stage, samples in self.samples.items():
+            samples.samples_ns += [round(ns, 1) for ns in taken.samples_ns.get(stage, ())]
+            samples.number = taken.number.get(stage, samples.number)
+            samples.reason = taken.missing.get(stage, samples.reason)
+            if stage in taken.refused:
+                reason = taken.refused[stage]
+                samples.refused[reason] = samples.refused.get(reason, 0) + 1
+
+    def stages(self) -> dict[str, StageSamples]:
+        """Return the samples by stage; a stage that has none says why, where that is no fault."""
+        for stage, samples in self.samples.items():
+            if not samples.samples_ns and not samples.refused:
+                samples.reason = samples.reason or self.scenario.missing.get(stage, "")
+        loop = {"loop": StageSamples(list(self.loop_ns))} if self.is_reference else {}
+        return {**self.samples, **loop}
+
+    def values_ns(self) -> dict[str, float]:
+        """Return the process's one value per stage."""
+        return registry.values_ns(self.stages())
+
+    def fields(self, extra_ns: Mapping[str, float]) -> dict[str, Any]:
+        """Return what else its record holds; `extra_ns` is the extra work, by stage."""
+        return {
+            "fingerprint": injection.fingerprint(self.fingerprint, extra_ns),
+            "facts": self.facts,
+            "entry_bytes": self.entry_bytes,
+        }
