@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.verdicts.history.weights import weights
+from harness.verdicts.history.points import weights
 
 
 def points(widths, samples=None, basis="raw"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,14 +14,10 @@ from harness.frame.environment_difference import environment_difference
 from harness.frame.facts_difference import facts_difference
 from harness.frame.frame import axis_columns
 from harness.frame.machines import difference, hardware
-from harness.stages.registry import effect as stage_effect
+from harness.stages.registry import effect
 from harness.verdicts.history.points import points
-from harness.verdicts.history.steps import CONFIRMED, Level, levels, state
-from harness.verdicts.history.weights import weights
+from harness.verdicts.history.steps import CONFIRMED, levels, state
 from harness.verdicts.rules import runs_the_program
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
 
@@ -35,7 +32,6 @@ COLUMNS = (
 
 _NUMBERS = ("before_s", "after_s", "ratio", "effect")
 _COUNTS = ("n_before", "n_after", "series", "position")
-_TAKEN = ("scenario", "stage", "basis", "env", "started_at", "series", "position")
 _OTHERS = (*_NUMBERS, *_COUNTS, "same_program", "started_at")
 
 
@@ -73,14 +69,15 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
     Raises:
         UsageError: a column is missing.
     """
-    found = points(frame)
+    table = points(frame)
     axes = axis_columns(frame)
-    steps = [_step(found, axes, *step) for step in _steps(found)]
-    if cuts:
-        steps += [_cut(found, axes, *cut) for cut in _cuts(found)]
-    steps.sort(key=lambda row: row["place"])
+    changes = [*_steps(table), *(_cuts(table) if cuts else ())]
+    changed = {at for change in changes for at in (change.before, change.after)}
+    rows = dict(zip(changed, table.loc[list(changed)].to_dict("records"), strict=True))
+    changes.sort(key=lambda change: _place(rows[change.after]))
+    found = [_row(change, rows[change.before], rows[change.after], axes) for change in changes]
     head, tail = COLUMNS[: COLUMNS.index("target")], COLUMNS[COLUMNS.index("target") :]
-    result = pd.DataFrame(steps, columns=[*head, *axes, *tail], dtype=object)
+    result = pd.DataFrame(found, columns=[*head, *axes, *tail], dtype=object)
     types: dict[str, Any] = {name: "str" for name in COLUMNS if name not in _OTHERS}
     types |= dict.fromkeys(_NUMBERS, float) | dict.fromkeys(_COUNTS, np.int64)
     result = result.astype(types)
@@ -88,76 +85,89 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
     return result
 
 
-def _steps(found: pd.DataFrame) -> Iterator[tuple[int, int, Level, Level, float, str]]:
-    """Yield the rows of the points around each step, the levels, the effect and the state."""
-    judged = found["judged"].to_numpy(float)
-    weight = weights(found)
-    stages = found["stage"].to_numpy()
-    order = found.sort_values(["series", "piece", "position"], kind="stable").index.to_numpy()
-    keys = found[["series", "piece"]].to_numpy()[order]
-    borders = np.flatnonzero((keys[1:] != keys[:-1]).any(axis=1)) + 1
-    for rows in np.split(order, borders) if len(order) else ():
-        effect = stage_effect(stages[rows[0]])
-        own = levels(judged[rows], weight[rows], effect)
+class _Change(NamedTuple):
+    """A step, or a cut, between two points of a series."""
+
+    before: int
+    after: int
+    """The rows of the last point before it and of the first point after it."""
+    before_s: float
+    after_s: float
+    n_before: int
+    n_after: int
+    state: str = CONFIRMED
+
+
+def _steps(table: pd.DataFrame) -> Iterator[_Change]:
+    """Yield the steps within each piece of each series."""
+    values, weights = (table[name].to_numpy(float) for name in ("judged", "weight"))
+    stages = table["stage"].to_list()
+    for rows in table.groupby(["series", "piece"]).indices.values():  # in the order of time
+        own = levels(values[rows], weights[rows], effect(stages[rows[0]]))
         for number, (before, after) in enumerate(itertools.pairwise(own)):
-            last = state(after, number + 2 == len(own))
-            around = rows[before.positions[-1]], rows[after.positions[0]]
-            yield int(around[0]), int(around[1]), before, after, effect, last
+            yield _Change(
+                int(rows[before.positions[-1]]),
+                int(rows[after.positions[0]]),
+                before.value,
+                after.value,
+                len(before.positions),
+                len(after.positions),
+                state(after, is_last=number + 2 == len(own)),
+            )
 
 
-def _cuts(found: pd.DataFrame) -> Iterator[tuple[int, int, float, float, int, int]]:
-    """Yield the rows around each cut, and the median and number of points of the two pieces."""
-    good = found[found["judged"].notna()]
+def _cuts(table: pd.DataFrame) -> Iterator[_Change]:
+    """Yield where one piece of a series ends and the next begins."""
+    good = table[table["judged"].notna()]
     several = good.groupby("series")["piece"].transform("nunique") > 1
     for _, part in good[several].groupby("series", sort=False):
-        pieces = list(part.groupby("piece")["judged"])
-        for (_, before), (_, after) in itertools.pairwise(pieces):
+        pieces = [piece for _, piece in part.groupby("piece")["judged"]]
+        for before, after in itertools.pairwise(pieces):
             start = after.index[0]
-            earlier = before.index[before.index < start]  # rows stand in the order of time
+            earlier = before.index[before.index < start]
             if len(earlier):
                 medians = float(before.median()), float(after.median())
-                yield int(earlier[-1]), int(start), *medians, len(before), len(after)
+                yield _Change(int(earlier[-1]), int(start), *medians, len(before), len(after))
 
 
-def _step(
-    found: pd.DataFrame,
-    axes: list[str],
-    before: int,
-    after: int,
-    old: Level,
-    new: Level,
-    effect: float,
-    confidence: str,
+def _place(after: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """Return what sorts changes: by machine, and the newest first."""
+    return (after["machine"], -after["rank"], after["series"])
+
+
+def _row(
+    step: _Change, one: Mapping[Any, Any], other: Mapping[Any, Any], axes: Sequence[str]
 ) -> dict[str, Any]:
-    one, other = found.iloc[before].to_dict(), found.iloc[after].to_dict()
-    change = SLOWER if new.value > old.value else FASTER
-    same = _same_program(one, other)
+    same = None
+    if one["fingerprint"] and other["fingerprint"]:
+        same = bool(one["fingerprint"] == other["fingerprint"])
+    change = SLOWER if step.after_s > step.before_s else FASTER
     if same and runs_the_program(other["stage"]):
         change = ENVIRONMENT
-    return _around(one, other, axes) | {
-        "change": change,
-        "state": confidence,
-        "before_s": old.value,
-        "after_s": new.value,
-        "ratio": new.value / old.value,
-        "effect": effect,
-        "n_before": len(old.positions),
-        "n_after": len(new.positions),
-        "reason": "",
+    is_cut = one["piece"] != other["piece"]
+    names = (name for name in (*COLUMNS, *axes) if name in other)
+    return {name: other[name] for name in names} | {
+        "change": INCOMPARABLE if is_cut else change,
+        "state": step.state,
+        "before_s": step.before_s,
+        "after_s": step.after_s,
+        "ratio": math.nan if is_cut else step.after_s / step.before_s,
+        "effect": effect(other["stage"]),
+        "n_before": step.n_before,
+        "n_after": step.n_after,
+        "night_before": one["night"],
+        "night_after": other["night"],
+        "commit_before": one["commit"],
+        "commit_after": other["commit"],
+        "same_program": same,
+        "environment": environment_difference(one["environment"], other["environment"]),
+        "facts": facts_difference(one, other),
+        "reason": _reason(one, other) if is_cut else "",
     }
 
 
-def _cut(
-    found: pd.DataFrame,
-    axes: list[str],
-    before: int,
-    after: int,
-    old_s: float,
-    new_s: float,
-    n_before: int,
-    n_after: int,
-) -> dict[str, Any]:
-    one, other = found.iloc[before].to_dict(), found.iloc[after].to_dict()
+def _reason(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
+    """Return why the points of two pieces are not compared."""
     changed = [
         f"{name} {one[name]} → {other[name]}"
         for name in ("version", "effort")
@@ -165,37 +175,4 @@ def _cut(
     ]
     machine = difference(*(hardware(row["environment"]) for row in (one, other)))
     changed += [f"another machine of this name: {machine}"] if machine else []
-    return _around(one, other, axes) | {
-        "change": INCOMPARABLE,
-        "state": CONFIRMED,
-        "before_s": old_s,
-        "after_s": new_s,
-        "ratio": float("nan"),
-        "effect": stage_effect(other["stage"]),
-        "n_before": n_before,
-        "n_after": n_after,
-        "reason": ", ".join(changed),
-    }
-
-
-def _around(
-    one: Mapping[Hashable, Any], other: Mapping[Hashable, Any], axes: list[str]
-) -> dict[str, Any]:
-    """Return what a row says of the points before and after a step."""
-    names = ("machine", "workload", "version", *axes, "target", "transform", "precision")
-    return {name: other[name] for name in (*names, *_TAKEN)} | {
-        "night_before": one["night"],
-        "night_after": other["night"],
-        "commit_before": one["commit"],
-        "commit_after": other["commit"],
-        "same_program": _same_program(one, other),
-        "environment": environment_difference(one["environment"], other["environment"]),
-        "facts": facts_difference(*({str(k): v for k, v in row.items()} for row in (one, other))),
-        "place": (other["machine"], -other["rank"], other["series"]),
-    }
-
-
-def _same_program(one: Mapping[Hashable, Any], other: Mapping[Hashable, Any]) -> bool | None:
-    if not one["fingerprint"] or not other["fingerprint"]:
-        return None
-    return bool(one["fingerprint"] == other["fingerprint"])
+    return ", ".join(changed)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,11 @@ from harness.errors import UsageError
 from harness.frame.choose import INSTRUMENTS, ORIGIN, ordinary
 from harness.frame.frame import axis_columns
 from harness.frame.machines import numbers
+from harness.stages.sampling import median_interval_ranks
 from harness.verdicts.history.order import in_order, lanes
 
-if TYPE_CHECKING:
-    Codes = np.ndarray[Any, np.dtype[np.int64]]
+Codes = np.ndarray[Any, np.dtype[np.int64]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 CASE = ["machine", "workload", "target", "transform", "precision", "scenario", "stage"]
 """Columns that, with the axes, tell one series from another."""
@@ -154,7 +156,7 @@ def _pieces(found: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Add `basis` and `judged`, and take the numbers from points that are not `ok`."""
+    """Add `basis`, `judged` and `weight`, and leave no numbers in points that are not `ok`."""
     good = (found["status"] == "ok") & np.isfinite(found["value"]) & (found["value"] > 0)
     numbers = ["value", "low", "high", "calibrated"]
     found = found.assign(**{name: found[name].where(good) for name in numbers})
@@ -162,7 +164,32 @@ def _judged(found: pd.DataFrame) -> pd.DataFrame:
     keys = [found["series"], found["piece"]]
     calibrated = ~lacking.groupby(keys).transform("any")
     speed = (found["value"] / found["calibrated"]).groupby(keys).transform("median")
-    return found.assign(
+    found = found.assign(
         basis=np.where(calibrated, "calibrated", "raw"),
         judged=np.where(calibrated, found["calibrated"] * speed, found["value"]),
     )
+    return found.assign(weight=weights(found))
+
+
+def weights(found: pd.DataFrame) -> Floats:
+    """Return what each point counts in asv's step detection: less, the wider its interval is.
+
+    1 / (width + the piece's median width) of the points' intervals. asv's own pages weigh with
+    1 / width; but the median of a night also differs from night to night, and its interval is
+    itself uncertain, so no point counts more than twice as much as the usual one. The interval is
+    that of what is judged, so where that is calibrated, of the calibrated samples. NaN, which
+    stands for the median of the others, where there is none: under 6 processes.
+    """
+    widths = (found["high"] - found["low"]).to_numpy(float, copy=True)
+    samples = found["calibrated_samples"].to_list()
+    ranks_of = functools.cache(median_interval_ranks)
+    for row in np.flatnonzero(found["basis"] == "calibrated").tolist():
+        ordered = [] if samples[row] is None else sorted(samples[row])
+        ranks = ranks_of(len(ordered))
+        widths[row] = ordered[ranks[1]] - ordered[ranks[0]] if ranks else np.nan
+    # The scale is left out: within a piece it is one, and only ratios of weights count.
+    widths[~(widths >= 0)] = np.nan
+    usual = pd.Series(widths).groupby([found["series"], found["piece"]]).transform("median")
+    both: Floats = widths + usual.to_numpy(float)
+    both[both == 0] = np.nan
+    return np.reciprocal(both)
