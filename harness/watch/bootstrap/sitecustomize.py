@@ -28,23 +28,23 @@ clock = time.perf_counter_ns
 
 
 class _WhenImported:
-    """Finds nothing itself; it acts when one of the modules that it waits for was executed."""
+    """Finds nothing itself; it acts when JAX was imported."""
 
-    def __init__(self, actions: dict[str, Callable[[int, int], None]]) -> None:
+    def __init__(self, actions: list[Callable[[int, int], None]]) -> None:
         self.actions = actions
-        self.looking: set[str] = set()
+        self.looking = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name not in self.actions or name in self.looking:
+        if name != "jax" or self.looking:
             return None
         begin = clock()
-        self.looking.add(name)
+        self.looking = True
         try:
             spec = self._others(name, path, target)
         finally:
-            self.looking.discard(name)
+            self.looking = False
         loader = spec.loader if spec is not None else None
         if spec is None or loader is None or not hasattr(loader, "exec_module"):
             return spec
@@ -53,11 +53,11 @@ class _WhenImported:
         def then_act(module: ModuleType) -> None:
             execute(module)  # where it raises, the next import of it comes here again
             loader.__dict__.pop("exec_module", None)
-            action = self.actions.pop(name, None)
-            if not self.actions and self in sys.meta_path:
+            if self in sys.meta_path:
                 sys.meta_path.remove(self)
-            if action is not None:
-                action(begin, clock())
+                end = clock()
+                for action in self.actions:
+                    action(begin, end)
 
         loader.exec_module = then_act  # type: ignore[method-assign]
         return spec
@@ -155,13 +155,13 @@ def _load_log_file() -> Any:
 
 
 def _follow() -> None:
-    actions: dict[str, Callable[[int, int], None]] = {}
+    actions: list[Callable[[int, int], None]] = []
     if os.environ.get("HARNESS_LEDGER"):
-        actions["jax._src.compiler"] = _open_ledger
+        actions.append(_open_ledger)
     folder = os.environ.get("HARNESS_PROFILE")
     if folder:
         try:
-            actions["jax"] = _begin_profile(folder)
+            actions.append(_begin_profile(folder))
         # The program goes on, whatever is wrong with the profile.
         except Exception as error:
             print(f"harness: this process has no profile: {error}", file=sys.stderr)

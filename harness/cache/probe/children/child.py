@@ -1,9 +1,10 @@
 """One process of the probe: run a program's functions once and report what the cache did.
 
 Started as ``python -P child.py '{"program": FILE, ...}'``; the last line of its output is a JSON
-object. Only the standard library and JAX are imported.
+object. Only the standard library, JAX, and this package's names of JAX's are imported.
 """
 
+import contextlib
 import json
 import logging
 import os
@@ -16,7 +17,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-PREFIX = "/jax/compilation_cache/"
+sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
+from harness.watch import jax_names
+
+del sys.path[0]
+
 WAIT_S = 30.0
 
 
@@ -33,13 +38,9 @@ def plant(fault: dict[str, str]) -> None:
     import pathlib
 
     kind: Any = type(pathlib.Path("."))
-    try:
+    with contextlib.suppress(ImportError, KeyError):
         # With `etils` installed JAX writes through a path class of that package.
-        from harness.watch import jax_names
-
         kind = type(vars(jax_names.file_cache())["pathlib"].Path("."))
-    except (ImportError, KeyError):
-        pass
     write = kind.write_bytes
     armed = [True]
 
@@ -98,12 +99,11 @@ def main(order: dict[str, Any]) -> dict[str, Any]:
     import jax
     import numpy as np
 
-    counts = {"compile_requests_use_cache": 0, "cache_hits": 0, "cache_misses": 0}
+    counts = dict.fromkeys(jax_names.CACHE_EVENTS.values(), 0)
 
     def on_event(event: str, **_: Any) -> None:
-        name = event.removeprefix(PREFIX)
-        if name in counts:
-            counts[name] += 1
+        if event in jax_names.CACHE_EVENTS:
+            counts[jax_names.CACHE_EVENTS[event]] += 1
 
     jax.monitoring.register_event_listener(on_event)
     messages = Messages()
@@ -121,9 +121,9 @@ def main(order: dict[str, Any]) -> dict[str, Any]:
             seconds += time.perf_counter() - start
             correct = correct and bool(np.allclose(result, expected, rtol=1e-4, atol=1e-4))
     return {
-        "requests": counts["compile_requests_use_cache"],
-        "hits": counts["cache_hits"],
-        "writes": counts["cache_misses"],
+        "requests": counts["request"],
+        "hits": counts["hit"],
+        "writes": counts["write"],
         "correct": correct,
         "call_s": seconds,
         "process_s": time.perf_counter() - began,
