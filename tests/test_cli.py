@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from harness import cli
+from harness.errors import ExitCode
 from harness.frame.load import load
 from tests.sweeps import SUITES
 
@@ -155,7 +156,10 @@ def test_nothing_to_show_is_exit_code_4(tmp_path):
         (["run", "Nope", *TROUBLED], "No workload matches 'Nope'. There are: "),
         (["run", "Sca(le", *TROUBLED], "'Sca(le' is no regular expression"),
         (["run", "Scale", "--effort", "mad", *TROUBLED], "No effort is called 'mad'"),
-        (["run", "Scale", "--target", "npu", *TROUBLED], "No target is called 'npu'; known are"),
+        (
+            ["run", "Scale", "--target", "npu", *TROUBLED],
+            "No target is called 'npu'. Did you mean 'tpu'? There are: cpu,",
+        ),
         (["run", "Scale", "--case", "size", *TROUBLED], "expected AXIS=VALUE"),
         (["run", "Scale", "--case", "size=9", *TROUBLED], "No case has size=9. The axes and"),
         (["run", "--benchmarks", "nowhere"], "There is no folder of benchmarks at"),
@@ -239,5 +243,5 @@ def test_an_error_in_the_harness_is_not_taken_for_something_slower(monkeypatch, 
     monkeypatch.setattr(cli, "app", broken)
     with pytest.raises(SystemExit) as caught:
         cli.main()
-    assert caught.value.code == cli.DEFECT != 1
+    assert caught.value.code == ExitCode.DEFECT != 1
     assert "nobody thought of this" in capsys.readouterr().err

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from harness.cli import COMMANDS
+
 HEAVY = {"jax", "jaxlib", "pandas", "pyarrow", "scipy"}
 
 LIGHT = [
@@ -56,11 +58,17 @@ def test_declaring_a_workload_loads_nothing_heavy():
     assert names & HEAVY == set()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])
-def test_asking_for_help_loads_nothing_heavy(arguments):
-    said, names = imported("-m", "harness", *arguments)
+def test_asking_for_help_loads_nothing_heavy_and_no_command():
+    said, names = imported("-m", "harness", "--help")
     assert "Usage: harness" in said
-    assert names & HEAVY == set()
+    assert names & (HEAVY | {"rich", "msgspec", "asv"}) == set()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_wakes_no_jax(command):
+    said, names = imported("-m", "harness", command, "--help")
+    assert f"Usage: harness {command}" in said
+    assert names & {"jax", "jaxlib"} == set()
 
 
 def test_this_would_notice_jax():

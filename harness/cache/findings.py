@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from harness.cache.put_cost import PutCost
+from harness.errors import ExitCode
 
 Kind = Literal[
     "empty",
@@ -29,7 +30,11 @@ State = Literal["healthy", "ailing", "unusable"]
 BAD: frozenset[Kind] = frozenset({"empty", "torn", "garbage", "orphaned"})
 """The kinds that --quarantine moves aside."""
 
-EXIT_CODES: dict[State, int] = {"healthy": 0, "ailing": 5, "unusable": 6}
+EXIT_CODES: dict[State, ExitCode] = {
+    "healthy": ExitCode.FINE,
+    "ailing": ExitCode.WORSE,
+    "unusable": ExitCode.UNUSABLE,
+}
 
 REMEDY = {
     "empty": "JAX never replaces it and compiles anew each time. --quarantine moves it aside; the "
@@ -83,6 +88,6 @@ class Diagnosis(msgspec.Struct, frozen=True):
     put_cost: PutCost | None = None
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """What the command line ends with."""
         return EXIT_CODES[self.state]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from harness.errors import HarnessError, UsageError
+from harness.errors import ExitCode, HarnessError, UsageError
 
 CACHE_SUFFIX = "-cache"
 ATIME_SUFFIX = "-atime"
@@ -27,7 +27,7 @@ LOCK_FILE = ".lockfile"
 class UnusableCacheError(HarnessError):
     """A cache directory that cannot be read, or that nobody should use as it is."""
 
-    exit_code = 6
+    exit_code = ExitCode.UNUSABLE
 
 
 @dataclass(frozen=True, slots=True)

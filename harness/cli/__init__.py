@@ -5,31 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from harness import __version__
-from harness.cli import aa as cli_aa
-from harness.cli import baselines as cli_baselines
-from harness.cli import cache as cli_cache
-from harness.cli import compare as cli_compare
-from harness.cli import export as cli_export
-from harness.cli import history as cli_history
-from harness.cli import init as cli_init
-from harness.cli import ir as cli_ir
-from harness.cli import nightly as cli_nightly
-from harness.cli import options
-from harness.cli import profile as cli_profile
-from harness.cli import report as cli_report
-from harness.cli import running as cli_running
-from harness.cli.exit_codes import DEFECT, NOTHING_MEASURED
-from harness.cli.saying import say, warnings_said
-from harness.errors import HarnessError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.cli import lazy
+from harness.cli.lazy import Lazy
+from harness.errors import ExitCode, HarnessError
 
 HELP = """Measure where a JAX program's time goes: trace, lower, compile, execute.
 
@@ -69,30 +52,37 @@ run resumes and `harness.load("results")` reads it into pandas.
 
 \b
 Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed; 4 nothing was
-measured or found; 5 the fleet cannot be used; 70 an error in the harness; 130 interrupted (what was
-finished is kept).
+measured or found; 5 the fleet, an environment or a cache cannot be used; 6 measured, but a later
+part failed; 70 an error in the harness; 130 interrupted (what was finished is kept).
 """
 
-app = typer.Typer(
-    help=HELP,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # importing rich would double the time that --help takes
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = {
+    "list": Lazy(
+        "harness.cli.inventory:list_", "List the workloads, and what each is there to show."
+    ),
+    "targets": Lazy("harness.cli.inventory:targets", "List where programs can be built, and run."),
+    "run": Lazy("harness.cli.run:run", "Measure workloads; a run that was stopped resumes."),
+    "show": Lazy("harness.cli.show:show", "Print the table of stages."),
+    "compare": Lazy("harness.cli.compare:compare", "Did it become slower? Two arms, verdicts."),
+    "history": Lazy(
+        "harness.cli.history:history", "Where did a series of commits or nights change?"
+    ),
+    "aa": Lazy("harness.cli.aa:aa", "How often are verdicts wrong on this machine?"),
+    "baselines": Lazy("harness.cli.baselines:baselines", "Is XLA faster than the baselines?"),
+    "ir": Lazy("harness.cli.ir:ir", "Print the program of one case, or how two programs differ."),
+    "cache": Lazy(
+        "harness.cli.cache:app", "The persistent compilation cache: what it holds and did."
+    ),
+    "profile": Lazy("harness.cli.profile:app", "Why does a program compile so much?"),
+    "report": Lazy("harness.cli.report:report", "Write one HTML file of everything."),
+    "export": Lazy("harness.cli.export:export", "Write the rows of the frame to files."),
+    "nightly": Lazy(
+        "harness.cli.nightly:nightly", "A whole night on one machine.", "harness.nightly"
+    ),
+    "init": Lazy("harness.cli.init:init", "Set a project of your own up.", "harness.scaffold"),
+}
 
-app.add_typer(cli_cache.app, name="cache")
-app.add_typer(cli_profile.app, name="profile")
-app.command("ir", help=cli_ir.HELP, no_args_is_help=True)(cli_ir.ir)
-app.command("baselines", help=cli_baselines.HELP)(cli_baselines.baselines)
-app.command("compare", help=cli_compare.HELP, no_args_is_help=True)(cli_compare.compare)
-app.command("export", help=cli_export.HELP, no_args_is_help=True)(cli_export.export)
-app.command("aa", help=cli_aa.HELP)(cli_aa.aa)
-app.command("history", help=cli_history.HELP)(cli_history.history)
-app.command("report", help=cli_report.HELP)(cli_report.report)
-app.command("nightly", help=cli_nightly.HELP)(cli_nightly.nightly)
-app.command("init", help=cli_init.HELP)(cli_init.init)
+app = typer.Typer(cls=lazy.group(COMMANDS), help=HELP, no_args_is_help=True, **lazy.SETTINGS)
 
 
 def main() -> None:
@@ -100,13 +90,13 @@ def main() -> None:
     try:
         app(prog_name="harness")
     except HarnessError as error:
-        say(str(error))
+        print(f"harness: {error}", file=sys.stderr, flush=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:  # the reader, a pager or head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception:  # a defect, whatever it is: the exit code has to say so
         traceback.print_exc()
-        sys.exit(DEFECT)
+        sys.exit(ExitCode.DEFECT)
 
 
 def _version(wanted: bool) -> None:
@@ -122,89 +112,3 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-@app.command("list")
-def list_(
-    select: options.Workloads = None, benchmarks: options.Benchmarks = Path("benchmarks")
-) -> None:
-    """List the workloads, their axes and what each is there to show."""
-    from harness.cli import terminal
-
-    found = cli_running.discover(benchmarks, select or [])
-    terminal.print_workloads(found)
-
-
-app.command("run")(cli_running.run)
-
-
-TARGETS_HELP = """List the targets: where programs can be built, where run, and what is lacking.
-
-\b
-  cpu, gpu, tpu      this machine's own: built and run there
-  gpu:h200, tpu:v5e  compile-only: built for a device that need not be here, and not run, so that
-                     trace, lower and compile are measured, and dispatch and execute are n/a
-  gpu:FILE.pbtxt     compile-only, for the GPU that a file of yours describes (XLA's
-                     GpuTargetConfigProto); it is called gpu:FILE from then on
-
-\b
-Measure on one with     harness run --target gpu:h200
-The compilers of the compile-only targets come with the extra `targets` (Linux x86_64), without
-driver and device. docs/gpu-tpu-compile.md tells how to use them in CI.
-"""
-
-
-@app.command("targets", help=TARGETS_HELP)
-def targets_(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TARGET]...", help="Only these; a gpu:FILE.pbtxt is read."),
-    ] = None,
-) -> None:
-    """List the targets; the text that users see is TARGETS_HELP."""
-    from harness import targets
-    from harness.cli import terminal
-
-    chosen = targets.find_all(names) if names else list(targets.TARGETS.values())
-    sightings = targets.survey(chosen)
-    terminal.print_targets(sightings)
-    if not any(sighting.here for sighting in sightings):
-        raise typer.Exit(NOTHING_MEASURED)
-
-
-@app.command()
-def show(
-    path: options.ResultsPath = Path("results"),
-    select: options.Select = None,
-    latest: Annotated[
-        bool,
-        typer.Option(
-            "--latest/--all", help="Only what was measured last, or every commit and environment."
-        ),
-    ] = True,
-    facts: Annotated[
-        bool,
-        typer.Option(
-            "--facts", help="Also what was built: launches, fusions, flops, bytes, temporaries."
-        ),
-    ] = False,
-) -> None:
-    """Print the table of stages."""
-    from harness.cli import terminal
-    from harness.frame.choose import ordinary
-
-    frame = _load(path)
-    if ordinary(frame).empty:
-        say(f"{path} holds comparisons only. `harness baselines {path}` shows them.")
-        raise typer.Exit(NOTHING_MEASURED)
-    terminal.print_stages(frame, select or [], latest, facts)
-
-
-def _load(path: Path) -> pd.DataFrame:
-    from harness.frame.load import load
-
-    with warnings_said():
-        frame = load(path)  # warns where there is nothing
-    if frame.empty:
-        raise typer.Exit(NOTHING_MEASURED)
-    return frame

@@ -1,18 +1,25 @@
-"""`harness aa`: this machine's own error rates. Thin: parse, call, print."""
+"""`harness aa`: this machine's own error rates."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import pandas as pd
 import typer
 
-from harness.cli import options, running
-from harness.cli.exit_codes import INTERRUPTED, NOTHING_MEASURED, SOME_FAILED
-from harness.cli.saying import say
-
-if TYPE_CHECKING:
-    from harness.verdicts.error_rates import ErrorRates, Rate
+from harness.cli import options
+from harness.cli.inventory import discover, target_names
+from harness.cli.output import Heading, Part, Rows, print_page, say
+from harness.cli.progress import progress
+from harness.declare import discovery
+from harness.engine import sweeping
+from harness.errors import ExitCode
+from harness.stages import sampling
+from harness.verdicts.aa import arms
+from harness.verdicts.aa import rates as stored
+from harness.verdicts.error_rates import ErrorRates, Rate
 
 HELP = """How often are verdicts wrong on this machine? Measure it, and store the answer.
 
@@ -41,18 +48,13 @@ Exit codes: 0 fine; 2 wrong usage; 3 some cases failed; 4 nothing was measured; 
 """
 
 
+@options.command(HELP)
 def aa(
+    *,
     select: options.Select = None,
-    case: Annotated[
-        list[str] | None,
-        typer.Option(metavar="AXIS=VALUE", help="Only cases with this value on this axis."),
-    ] = None,
-    target: Annotated[
-        list[str] | None, typer.Option(help="Where to measure; see `harness run`.")
-    ] = None,
-    effort: Annotated[
-        str, typer.Option(help="quick, default, thorough, or PROCESSESxPASSES such as 6x1.")
-    ] = "default",
+    case: options.Cases = None,
+    target: options.MeasuredTargets = None,
+    effort: options.Effort = "default",
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of identical arms.")] = 1,
     power: Annotated[
         bool, typer.Option("--power", help="Also put slow-downs in, and count those found.")
@@ -72,74 +74,58 @@ def aa(
     machine: options.Machine = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
 ) -> None:
-    """Measure error rates; :data:`HELP` is what the command says of itself."""
-    from harness import targets
-    from harness.cli.progress import progress
-    from harness.declare import discovery
-    from harness.engine import sweeping
-    from harness.stages import sampling
-    from harness.verdicts.aa import arms
-    from harness.verdicts.aa import rates as measured_rates
-
+    """Measure error rates, store them, and print them."""
     level = sampling.effort(effort)
-    for place in target or ():
-        targets.find(place)
+    places = target_names(target)
     injections = arms.injections(effect or [], level.name) if power or effect else []
-    discovered = running.discover(benchmarks, select or [])
+    discovered = discover(benchmarks, select or [])
     workloads = discovery.with_axes(discovered.workloads, case or [])
     asked = sweeping.Options(
-        level,
-        targets=tuple(target) if target else None,
-        keep=discovery.case_filter(case or []),
-        seed=seed,
+        level, targets=places, keep=discovery.case_filter(case or []), seed=seed
     )
     context = sweeping.local_context(results, benchmarks, machine)
-    chosen = [sorted(given or []) for given in (select, case, target)]
+    chosen = [sorted(given or []) for given in (select, case, places)]
     run = arms.name_of_run(context, level.name, name, chosen)
     try:
         with progress() as on_progress:
             found = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
     except KeyboardInterrupt:
         say("interrupted. Every finished record is kept; the same command goes on.")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     if not found.measured and not found.reused:
         say("nothing was measured.")
-        raise typer.Exit(SOME_FAILED if found.failed else NOTHING_MEASURED)
-    file = measured_rates.file_of(context, run)
-    earlier = measured_rates.read(file)
+        raise typer.Exit(ExitCode.SOME_FAILED if found.failed else ExitCode.NOTHING)
+    file = stored.file_of(context, run)
+    earlier = stored.read(file)
     power_before = earlier.power if earlier else ()
-    rates = measured_rates.rates_of(found, context, level.name, power_before, any(chosen))
-    measured_rates.write(file, rates)
-    _print(rates)
-    print(f"{found.measured} records measured, {found.reused} were there. Stored in {file}")
+    rates = stored.rates_of(found, context, level.name, power_before, any(chosen))
+    stored.write(file, rates)
+    there = f"{found.measured} records measured, {found.reused} were there. Stored in {file}"
+    print_page([*_page(rates), there])
     if found.failed:
         say(f"{found.failed} records are of cases that failed; they are not counted.")
     if found.failed or discovered.broken:
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(ExitCode.SOME_FAILED)
 
 
-def _print(rates: ErrorRates) -> None:
-    import pandas as pd
-
-    from harness.cli.terminal import console, print_rows
-
+def _page(rates: ErrorRates) -> Iterator[Part]:
     arms = "pair" if rates.pairs == 1 else "pairs"
-    heading = f"{rates.machine} · {rates.env} · effort {rates.effort} · {rates.pairs} {arms}"
-    console.print(f"{heading} of identical arms", markup=False, soft_wrap=True, style="bold")
+    about = f"{rates.machine} · {rates.env} · effort {rates.effort} · {rates.pairs} {arms}"
+    yield Heading(f"{about} of identical arms")
     headings = ["stage", "called different", "95 % interval", "by asv's rule", "95 % interval"]
     rows = [
         [stage, *_cells(rate), *_cells(rates.asv_by_stage.get(stage))]
         for stage, rate in rates.flagged_by_stage.items()
     ]
     rows.append(["all", *_cells(rates.flagged), *_cells(rates.flagged_by_asv)])
-    print_rows(pd.DataFrame(rows, columns=pd.Index(headings)))
+    yield Rows(pd.DataFrame(rows, columns=pd.Index(headings)))
     if rates.power:
-        console.print("Slow-downs that were put in", style="bold")
+        yield Heading("Slow-downs that were put in")
         headings = ["stage", "effect", "effort", "found", "95 % interval"]
         rows = [
             [one.stage, f"+{one.effect:.0%}", one.effort, *_cells(one.found)] for one in rates.power
         ]
-        print_rows(pd.DataFrame(rows, columns=pd.Index(headings)))
+        yield Rows(pd.DataFrame(rows, columns=pd.Index(headings)))
 
 
 def _cells(rate: Rate | None) -> list[str]:

@@ -1,20 +1,22 @@
-"""`harness baselines`: XLA beside the baselines. Thin: parse, call, print."""
+"""`harness baselines`: XLA beside the baselines."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import math
+from collections.abc import Iterator
 
+import pandas as pd
 import typer
 
 from harness.cli import options
-from harness.cli.exit_codes import NOTHING_MEASURED
-from harness.cli.saying import say, warnings_said
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from harness.cli.options import Filters, Results
+from harness.cli.output import Heading, Output, Part, Rows, records, say, warnings_said
+from harness.errors import ExitCode
+from harness.frame import against_tables as texts
+from harness.frame import choose
+from harness.frame.against import against_baseline
+from harness.report import charts
+from harness.report.figures.against import chart
 
 HELP = """Is XLA faster than the baselines, by how much, and when does its compilation pay?
 
@@ -42,62 +44,35 @@ Exit codes: 0 fine; 2 wrong usage; 4 there is no comparison to show.
 """
 
 
+@options.command(HELP)
 def baselines(
-    path: options.ResultsPath = Path("results"),
-    select: options.Select = None,
-    format_: Annotated[
-        options.Format,
-        typer.Option(
-            "--format",
-            help="table; markdown, the same to paste; csv or json, every column in full precision.",
-        ),
-    ] = options.Format.table,
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw ratios and roofline into a .svg, .png or .html file (extra 'figures').",
-        ),
-    ] = None,
+    *, results: Results, filters: Filters, figure: options.Figure = None, output: Output
 ) -> None:
-    """Print XLA beside the baselines; :data:`HELP` is what the command says of itself."""
-    from harness.frame.against import against_baseline
-    from harness.frame.against_tables import without_empty_axes
-    from harness.frame.choose import narrow
-    from harness.report import charts
-
+    """Print XLA beside the baselines."""
     if figure is not None:
         charts.check(figure)
     with warnings_said():
-        frame = against_baseline(path)
+        frame = against_baseline(results.path)
     if frame.empty:
-        say(f"no comparison under {path}. `harness run --with-baselines` makes some.")
-        raise typer.Exit(NOTHING_MEASURED)
-    frame = without_empty_axes(narrow(frame, select or [], latest=False))
-    _print(frame, format_)
+        say(f"no comparison under {results.path}. `harness run --with-baselines` makes some.")
+        raise typer.Exit(ExitCode.NOTHING)
+    frame = texts.without_empty_axes(choose.rows(frame, filters))
+    output.show(_page(frame), frame, [_plain(row) for row in records(frame)])
     if figure is not None:
-        from harness.report.figures.against import chart
-
         charts.save(chart(frame), figure)
         say(f"{figure} drawn")
 
 
-def _print(frame: pd.DataFrame, format_: options.Format) -> None:
-    from harness.frame import against_tables as texts
+def _page(frame: pd.DataFrame) -> Iterator[Part]:
+    for heading, table in texts.tables(frame):
+        yield Heading(heading)
+        yield Rows(table)
+    yield from (*texts.LEGEND, *texts.notes(frame))
 
-    if format_ is options.Format.csv:
-        frame.to_csv(sys.stdout, index=False)
-    elif format_ is options.Format.json:
-        print(texts.to_json(frame))
-    elif format_ is options.Format.markdown:
-        for heading, table in texts.tables(frame):
-            print(f"**{heading}**\n\n{texts.to_markdown(table)}\n")
-        print("\n".join(f"- {line}" for line in (*texts.LEGEND, *texts.notes(frame))))
-    else:
-        from harness.cli.terminal import console, print_rows
 
-        for heading, table in texts.tables(frame):
-            console.print(heading, markup=False, soft_wrap=True, style="bold")
-            print_rows(table)
-        for line in (*texts.LEGEND, *texts.notes(frame)):
-            console.print(line, markup=False, soft_wrap=True)
+def _plain(row: dict[str, object]) -> dict[str, object]:
+    """Return a row for JSON: a break-even of never is `"never"`."""
+    return {
+        name: "never" if isinstance(value, float) and math.isinf(value) else value
+        for name, value in row.items()
+    }

@@ -1,29 +1,34 @@
-"""`harness compare`: two arms, a verdict per case and stage. Thin: parse, call, print."""
+"""`harness compare`: two arms, a verdict per case and stage."""
 
 from __future__ import annotations
 
 import enum
+import random
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from harness.cli import files, options
-from harness.cli.saying import say, warnings_said
-from harness.errors import UsageError
+from harness.cli import options
+from harness.cli.options import Filters
+from harness.cli.output import Format, Heading, Output, Part, Rows, say, warnings_said
+from harness.cli.progress import progress
+from harness.errors import ExitCode, UsageError
+from harness.frame.load import frame_of, load
+from harness.records import environment
+from harness.records.schema import Record
+from harness.stages import sampling
+from harness.verdicts import explain, live, markdown, summary
+from harness.verdicts.arms import Arm
+from harness.verdicts.compare import Comparison, comparison_between, named_arms
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+Records = Sequence[Iterable[Record]]
 
-    import pandas as pd
-    from rich.console import Console
-
-    from harness.records.schema import Record
-    from harness.verdicts.compare import Comparison
-
-    Records = Sequence[Iterable[Record]]
-
-FINE, SOMETHING_SLOWER, NOTHING_COMPARABLE = 0, 1, 4
+LEFT = ("stage", "verdict", "reason")
+WRAPPED = ("case", "reason", "workload")
 
 
 class Across(enum.StrEnum):
@@ -77,32 +82,19 @@ Exit codes: 0 nothing slower; 1 something slower; 2 wrong usage; 4 nothing compa
 """
 
 
+@options.command(HELP, no_args_is_help=True)
 def compare(
+    *,
     a: Annotated[str, typer.Argument(metavar="A", help="What to compare with.")],
     b: Annotated[str, typer.Argument(metavar="B", help="What is judged.")],
     results: options.ResultsTree = Path("results"),
-    select: options.Select = None,
-    stage: options.Stages = None,
-    case: Annotated[
-        list[str] | None,
-        typer.Option(metavar="AXIS=VALUE", help="Only cases with this value; repeat for more."),
-    ] = None,
-    format_: Annotated[
-        options.Format,
-        typer.Option(
-            "--format",
-            help="table; markdown, for a pull request; json or csv, every row and column.",
-        ),
-    ] = options.Format.table,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write into a file.")
-    ] = None,
+    filters: Filters,
     explain: Annotated[
         bool,
         typer.Option(
             "--explain",
             help="Show what verdicts rest on: processes, samples, hosts, programs and the rule; of "
-            "the worst 20 rows, or of those that -s, --stage and --case leave.",
+            "the worst 20 rows, or of those that filters leave.",
         ),
     ] = False,
     every: Annotated[
@@ -115,129 +107,122 @@ def compare(
             "decide, and every row says how the machines differ."
         ),
     ] = None,
-    live: Annotated[
+    live_: Annotated[
         bool, typer.Option("--live", help="Measure both arms now, in turns; see above.")
     ] = False,
-    effort: Annotated[
-        str, typer.Option(help="With --live: rounds and passes, as in `harness run`.")
-    ] = "default",
-    seed: Annotated[
-        int | None, typer.Option(help="With --live: seed of the order of arms and visits.")
-    ] = None,
-    benchmarks: Annotated[
-        Path, typer.Option("--benchmarks", metavar="DIR", help="With --live: the workloads.")
-    ] = Path("benchmarks"),
+    effort: options.Effort = "default",
+    seed: options.Seed = None,
+    benchmarks: options.Benchmarks = Path("benchmarks"),
+    output: Output,
 ) -> None:
-    """Compare two arms; :data:`HELP` is what the command says of itself."""
-    if explain and format_ is not options.Format.table:
+    """Compare two arms that were measured, or with --live are measured now."""
+    if explain and output.format is not Format.table:
         raise UsageError("--explain is for reading: leave --format out.")
-    if live and across:
+    if live_ and across:
         raise UsageError("--live measures both arms on this machine: leave --across out.")
-    from harness.cli import live as measuring
-    from harness.frame.load import load
-    from harness.verdicts.compare import comparison_between, named_arms
-    from harness.verdicts.explain import stored_records
-
-    chosen = {"select": select or [], "cases": case or []}
-    records: Records
-    if live:
-        measured = measuring.measure(
-            a, b, **chosen, effort=effort, seed=seed, benchmarks=benchmarks, results=results
-        )
-        arms, on, records = measured.arms, measured.on, measured.records
+    if live_:
+        level = sampling.effort(effort)
+        comparison, records = measured(a, b, results, filters, level, seed, benchmarks)
     else:
-        with warnings_said():
-            frame = load(results) if results.exists() else None
-            arms, on = named_arms(frame, a, b, results, **chosen, stages=stage or []), None
-        records = [stored_records(arm, results) for arm in arms]
-    with warnings_said():
-        comparison = comparison_between(
-            *arms, results, stages=stage or [], on=on, interleaved=live, across=bool(across)
-        )
-    narrowed = any((select, stage, case))
-    show(comparison, format_, output, every, records if explain else None, narrowed)
-
-
-def show(
-    comparison: Comparison,
-    format_: options.Format,
-    output: Path | None,
-    every: bool,
-    records: Records | None = None,
-    narrowed: bool = False,
-) -> None:
-    """Write a comparison, and exit with its code; with `records` of its arms, explain it."""
-    from harness.verdicts import markdown, summary
-
-    if format_ is options.Format.table:
-        _table(comparison, output, every, records, narrowed)
-    elif format_ is options.Format.markdown:
-        files.write(markdown.to_markdown(comparison, every), output)
-    elif format_ is options.Format.json:
-        files.write(summary.to_json(comparison), output)
+        comparison, records = _stored(a, b, results, filters, bool(across))
+    if output.format is Format.table:
+        output.page(_page(comparison, every, records if explain else None, bool(filters)))
+    elif output.format is Format.markdown:
+        output.text(markdown.to_markdown(comparison, every))
+    elif output.format is Format.json:
+        output.text(summary.to_json(comparison))
     else:
-        frame = summary.ordered(comparison.frame)
-        files.write(frame.to_csv(index=False).rstrip("\n"), output)
+        output.text(summary.ordered(comparison.frame).to_csv(index=False))
     verdicts = set(comparison.frame["verdict"])
     if not verdicts - {"incomparable"}:
         say("nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time.")
-        raise typer.Exit(NOTHING_COMPARABLE)
-    raise typer.Exit(SOMETHING_SLOWER if "slower" in verdicts else FINE)
+        raise typer.Exit(ExitCode.NOTHING)
+    raise typer.Exit(ExitCode.WORSE if "slower" in verdicts else ExitCode.FINE)
 
 
-def _table(
-    comparison: Comparison,
-    output: Path | None,
-    every: bool,
-    records: Records | None,
-    narrowed: bool,
-) -> None:
-    from rich.console import Console
+def _stored(
+    a: str, b: str, results: Path, filters: Filters, across: bool
+) -> tuple[Comparison, Records]:
+    """Return the comparison of two arms that were measured before, and the records of each."""
+    with warnings_said():
+        frame = load(results) if results.exists() else None
+        arms = named_arms(
+            frame,
+            a,
+            b,
+            results,
+            select=filters.select,
+            stages=filters.stage,
+            cases=_cases(filters),
+        )
+        comparison = comparison_between(*arms, results, stages=filters.stage, across=across)
+    return comparison, [explain.stored_records(arm, results) for arm in arms]
 
-    from harness.cli import terminal
-    from harness.verdicts import explain, summary
 
-    handle = files.open_(output) if output is not None else None
-    console = Console(file=handle, width=200, highlight=False) if handle else terminal.console
+def measured(
+    a: str,
+    b: str,
+    results: Path,
+    filters: Filters,
+    level: sampling.Effort,
+    seed: int | None,
+    benchmarks: Path,
+) -> tuple[Comparison, Records]:
+    """Return the comparison of two arms that are measured now, in turns, and their records.
 
-    def say(text: str, style: str | None = None) -> None:
-        console.print(text, markup=False, soft_wrap=True, style=style)
+    These stay in `RESULTS/MACHINE/live/`, where :func:`harness.load` does not look.
+    """
+    first, second = (live.parse(text, sys.executable) for text in (a, b))
+    seed = random.SystemRandom().getrandbits(31) if seed is None else seed
+    machine = environment.machine_name()
+    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    folder = results / machine / "live" / f"{moment}-{seed}"
+    asked = live.LiveOptions(
+        level, benchmarks, filters.select, _cases(filters), seed, folder, machine
+    )
+    with warnings_said():
+        try:
+            with progress() as on_progress:
+                records = live.run_live(a, b, asked, on_progress)
+        except KeyboardInterrupt:
+            say("interrupted before both arms had finished a round: nothing to compare.")
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+    say(f"records: {folder}")
+    comparison = comparison_between(
+        Arm(a, frame_of(records[0])),
+        Arm(b, frame_of(records[1])),
+        results=results,
+        interleaved=True,
+        stages=filters.stage,
+        on=live.differing_columns(first, second),
+    )
+    return comparison, records
 
-    say(summary.heading(comparison), "bold")
-    for line in summary.across_lines(comparison):
-        say(line, "bold")
-    for line in summary.environment_lines(comparison):
-        say(line)
+
+def _cases(filters: Filters) -> list[str]:
+    targets = [f"target={name}" for name in filters.target]
+    return [*filters.case, *targets, *(f"scenario={name}" for name in filters.scenario)]
+
+
+def _page(
+    comparison: Comparison, every: bool, records: Records | None, narrowed: bool
+) -> Iterator[Part]:
+    """Yield what people read; `records` of the arms explain it."""
+    yield Heading(summary.heading(comparison))
+    yield from map(Heading, summary.across_lines(comparison))
+    yield from summary.environment_lines(comparison)
     overview = summary.overview(comparison.frame)
     if len(overview):
-        _print_rows(console, overview)
-        say("")
+        yield Rows(overview, LEFT, WRAPPED)
+        yield ""
     if records is not None:
         for text in explain.explained(comparison, records, narrowed):
-            say(f"\n{text}")
-        say("")
+            yield f"\n{text}"
+        yield ""
     else:
         rows, left_out = summary.listed(comparison.frame, every)
         if len(rows):
-            _print_rows(console, summary.table(rows))
-        for line in (*left_out, *summary.legend(comparison)):
-            say(line)
-    say(summary.summary_text(comparison.frame), "bold")
-    for line in summary.footer(comparison):
-        say(line)
-    if handle:
-        handle.close()
-
-
-def _print_rows(console: Console, rows: pd.DataFrame) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in rows.columns:
-        right = heading not in ("workload", "case", "stage", "verdict", "reason")
-        fixed = heading not in ("case", "reason", "workload")
-        table.add_column(heading, justify="right" if right else "left", no_wrap=fixed)
-    for row in rows.itertuples(index=False):
-        table.add_row(*(Text(str(cell)) for cell in row))
-    console.print(table)
+            yield Rows(summary.table(rows), LEFT, WRAPPED)
+        yield from (*left_out, *summary.legend(comparison))
+    yield Heading(summary.summary_text(comparison.frame))
+    yield from summary.footer(comparison)

@@ -1,4 +1,4 @@
-"""`harness export`: the rows of the frame in files. Thin: parse, call, print."""
+"""`harness export`: the rows of the frame in files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.exit_codes import NOTHING_MEASURED
-from harness.cli.saying import warnings_said
-from harness.errors import UsageError
+from harness.cli import options
+from harness.cli.options import Filters, Results
+from harness.cli.output import warnings_said
+from harness.errors import ExitCode, UsageError
+from harness.frame import choose
+from harness.frame import export as writer
+from harness.frame.load import load
+from harness.frame.where import typed
 
 HELP = """Write the rows of the frame to a file, or to a folder that many nights fit into.
 
@@ -37,19 +42,17 @@ Exit codes: 0 fine; 2 wrong usage; 4 nothing was found, or the output cannot be 
 """
 
 
+@options.command(HELP, no_args_is_help=True)
 def export(
+    *,
     output: Annotated[
         Path,
         typer.Option(
             "--output", "-o", help="A .csv or .parquet file, or a folder (a name without ending)."
         ),
     ],
-    path: Annotated[
-        Path,
-        typer.Argument(
-            metavar="[RESULTS]", help="A results tree, one records file, or an earlier export."
-        ),
-    ] = Path("results"),
+    results: Results,
+    filters: Filters,
     where: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,31 +65,27 @@ def export(
         bool, typer.Option("--partition", help="Write a folder, whatever the output is called.")
     ] = False,
 ) -> None:
-    """Write rows to files; :data:`HELP` is what the command says of itself."""
-    from harness.frame import export as writer
-    from harness.frame.load import load
-    from harness.frame.where import typed
-
+    """Write rows to files."""
     conditions = typed(where or [])
     if writer.is_dataset(output, partition):
-        _refuse_parts(conditions, output)
+        _refuse_parts(conditions, filters, output)
     with warnings_said():
-        frame = load(path, where=conditions)
+        frame = load(results.path, where=conditions)
+    frame = choose.rows(frame, filters)
     if frame.empty:
-        raise typer.Exit(NOTHING_MEASURED)
+        raise typer.Exit(ExitCode.NOTHING)
     files = writer.write(frame, output, partition=partition)
     among = f" ({files} file{'s' * (files > 1)})" if output.is_dir() else ""
     print(f"{len(frame)} rows written to {output}{among}")
 
 
-def _refuse_parts(conditions: dict[str, list[str]], output: Path) -> None:
+def _refuse_parts(conditions: dict[str, list[str]], filters: Filters, output: Path) -> None:
     """Raise where a part of a night would replace the whole of it."""
-    from harness.frame.choose import ORIGIN
-
-    inner = [name for name in conditions if name not in ORIGIN]
+    inner = [f"--where {name}=…" for name in conditions if name not in choose.ORIGIN]
+    inner += ["A filter"] if filters else []
     if inner and output.exists() and any(output.iterdir() if output.is_dir() else ()):
         raise UsageError(
-            f"--where {inner[0]}=… chooses some rows of a night, and they would replace the whole "
-            f"night in {output}. Choose a new folder, or one file; {', '.join(ORIGIN)} choose "
-            "whole nights."
+            f"{inner[0]} chooses some rows of a night, and they would replace the whole "
+            f"night in {output}. Choose a new folder, or one file; {', '.join(choose.ORIGIN)} "
+            "choose whole nights."
         )

@@ -7,14 +7,14 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from harness import scaffold
+from harness.cli import options
 from harness.errors import UsageError
-
-if TYPE_CHECKING:
-    from harness.scaffold import File, Project
+from harness.scaffold import File, Project
 
 HELP = """Set a project of your own up for measuring: asv.conf.json, a workload, two workflows.
 
@@ -51,6 +51,7 @@ be written. docs/getting-started.md goes on from here.
 """
 
 
+@options.command(HELP)
 def init(
     directory: Annotated[
         Path, typer.Argument(metavar="[DIR]", help="The folder of your project.")
@@ -76,9 +77,7 @@ def init(
         bool, typer.Option("--dry-run", help="Print what would be written, and write nothing.")
     ] = False,
 ) -> None:
-    """Write the files; the text that users see is HELP."""
-    from harness import scaffold
-
+    """Write the files, and say what comes next."""
     if len(function or ()) > 1:
         raise UsageError(
             "--function is given more than once, and --arg would not say which one it is for. Run "
@@ -134,9 +133,8 @@ def _print_notes(project: Project) -> None:
         )
     elif not project.has_commits:
         print("There is no commit yet, and asv files results under commits: commit first.")
-    if (project.folder / "harness").is_dir() and not (
-        project.folder / "harness" / "asv_environment.py"
-    ).is_file():
+    own = project.folder / "harness"
+    if own.is_dir() and not (own / "asv" / "environment.py").is_file():
         print(
             "The folder harness/ here hides the installed harness from asv, which looks in the "
             "current folder first: rename it."

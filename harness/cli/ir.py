@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
-from harness.cli import options
-from harness.errors import UsageError
-
-if TYPE_CHECKING:
-    from harness.ir.comparing import Comparison, Side
-
-DIFFERENT = 1
+from harness.cli import highlighting, options
+from harness.cli.output import Heading, Output, Part, notes, print_page
+from harness.declare import discovery
+from harness.declare.workload import Case, Workload
+from harness.errors import ExitCode, UsageError
+from harness.ir import building, choosing, comparing
+from harness.ir.comparing import Comparison, Side
+from harness.program import explained
+from harness.records.schema import Problems
 
 HELP = """Print the program of one case, or how two programs differ.
 
@@ -45,6 +49,7 @@ target is not here, or the records hold nothing to compare.
 """
 
 
+@options.command(HELP, no_args_is_help=True)
 def ir(
     workload: Annotated[
         str, typer.Argument(help="The workload, or an expression only it matches.")
@@ -84,84 +89,60 @@ def ir(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --diff: end with 1 if the programs differ.")
     ] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write to this file instead.")
-    ] = None,
+    output: options.OutputFile = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),
 ) -> None:
     """Print the program of one case, or how two programs differ."""
-    from harness.ir import building, comparing
-
     building.check_stage(stage)
-    kind, rest = comparing.parse(diff) if diff else ("", "")
     if source and (diff or facts):
         raise UsageError("--source adds places to a text; --diff and --facts leave them out.")
     if exit_code and not diff:
         raise UsageError("--exit-code says whether programs differ; add --diff.")
-    with _sink(output) as write:
-        if not diff:
-            _show(write, workload, case, stage, transform, target, source, facts, benchmarks)
-            return
-        if kind == "records":
-            given = [f"{n}={v}" for n, v in (("transform", transform), ("target", target)) if v]
-            pairs: Iterable[tuple[Side, Side]] = _recorded(
-                results, benchmarks, rest, workload, [*(case or []), *given], stage
-            )
-        else:
-            chosen, one = _choose(workload, case, transform, target, benchmarks)
-            with _progress() as on_step:
-                pairs = [comparing.built(chosen, one, kind, rest, stage, on_step)]
-        differ = False
-        for number, (a, b) in enumerate(pairs):
-            found = comparing.compare(a, b, stage)
-            differ = differ or found.differ
-            write(_lines(found, text=not facts, apart=number > 0))
-    if exit_code and differ:
-        raise typer.Exit(DIFFERENT)
+    out = Output(path=output)
+    if not diff:
+        chosen, one = _choose(workload, case, transform, target, benchmarks)
+        out.page(_program(chosen, one, stage, source, facts))
+        return
+    kind, rest = comparing.parse(diff)
+    pairs: Iterator[tuple[Side, Side]]
+    if kind == "records":
+        given = [f"{n}={v}" for n, v in (("transform", transform), ("target", target)) if v]
+        choices = [*(case or []), *given]
+        pairs = _recorded(results, benchmarks, rest, workload, choices, stage)
+    else:
+        chosen, one = _choose(workload, case, transform, target, benchmarks)
+        with _progress() as on_step:
+            pairs = iter([comparing.built(chosen, one, kind, rest, stage, on_step)])
+    compared: list[Comparison] = []
+    out.page(_differences(pairs, stage, facts, compared))
+    if exit_code and any(each.differ for each in compared):
+        raise typer.Exit(ExitCode.WORSE)
 
 
 def _choose(
     pattern: str, case: list[str] | None, transform: str | None, target: str | None, folder: Path
-) -> tuple[Any, Any]:
-    from harness.declare import discovery
-    from harness.ir import choosing
-
+) -> tuple[type[Workload], Case]:
     workload = discovery.one_workload(pattern, folder)
     return workload, choosing.one_case(workload, case or [], transform, target)
 
 
-def _show(
-    write: Callable[[Iterable[Any]], None],
-    pattern: str,
-    case: list[str] | None,
-    stage: str,
-    transform: str | None,
-    target: str | None,
-    source: bool,
-    facts: bool,
-    folder: Path,
-) -> None:
-    from harness.cli import highlighting
-    from harness.ir import building
-
-    workload, one = _choose(pattern, case, transform, target, folder)
-    wanted = building.job(workload, one, "" if facts else stage, located=source, with_facts=facts)
+def _program(
+    workload: type[Workload], case: Case, stage: str, source: bool, facts: bool
+) -> Iterator[Part]:
+    wanted = building.job(workload, case, "" if facts else stage, located=source, with_facts=facts)
     with _progress() as on_step:
         built = building.build(wanted, lambda step: on_step(wanted.label, step))
     if built.facts is None:
-        write(highlighting.program(built.text))
+        yield from highlighting.program(built.text)
     else:
-        write([f"{wanted.label} · program {built.fingerprint}", _table(built.facts)])
+        yield f"{wanted.label} · program {built.fingerprint}"
+        yield _table(built.facts)
 
 
 def _recorded(
     results: Path, benchmarks: Path, revisions: str, pattern: str, choices: list[str], stage: str
 ) -> Iterator[tuple[Side, Side]]:
-    from harness.cli.terminal import notes
-    from harness.ir import comparing
-    from harness.records.schema import Problems
-
     problems = Problems()
     # The commits are those of the benchmarks; without that folder, of the results.
     repository = benchmarks if benchmarks.is_dir() else results
@@ -169,14 +150,10 @@ def _recorded(
         results, repository, revisions, pattern, choices, stage, problems
     )
     if problems:
-        notes.print(problems.summary(), markup=False)
+        print_page([problems.summary()], notes)
 
 
-def _table(facts: Any) -> Any:
-    from rich.table import Table
-
-    from harness.program import explained
-
+def _table(facts: Any) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -186,64 +163,28 @@ def _table(facts: Any) -> Any:
     return table
 
 
-def _lines(found: Comparison, text: bool, apart: bool) -> Iterator[Any]:
-    from rich.text import Text
-
-    from harness.cli import highlighting
-
-    if apart:
-        yield ""
-    yield Text(f"a: {found.a.label}", "bold")
-    yield Text(f"b: {found.b.label}", "bold")
-    yield found.verdict
-    if found.facts:
-        yield found.facts
-    if text and found.text:
-        yield ""
-        yield from highlighting.difference(found.text)
-
-
-@contextmanager
-def _sink(output: Path | None) -> Iterator[Callable[[Iterable[Any]], None]]:
-    """Give what lines, texts and tables are written with: in colour where that is seen."""
-    from rich.console import Console
-
-    from harness.cli.terminal import console
-
-    shown = console
-
-    with ExitStack() as stack:
-
-        def write(things: Iterable[Any]) -> None:
-            nonlocal shown
-            if output is not None and shown is console:  # not before there is something to write
-                file = stack.enter_context(_open(output))
-                shown = Console(file=file, width=200, color_system=None, highlight=False)
-            for thing in things:
-                plain = shown.color_system is None or shown.no_color
-                if plain and not hasattr(thing, "columns"):
-                    print(str(thing), file=shown.file)
-                else:
-                    shown.print(thing, markup=False, soft_wrap=not hasattr(thing, "columns"))
-
-        yield write
-
-
-def _open(output: Path) -> TextIO:
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        return output.open("w", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}.") from None
+def _differences(
+    pairs: Iterator[tuple[Side, Side]], stage: str, facts_only: bool, compared: list[Comparison]
+) -> Iterator[Part]:
+    """Yield what there is to say of each pair, and keep what was said in `compared`."""
+    for a, b in pairs:
+        found = comparing.compare(a, b, stage)
+        if compared:
+            yield ""
+        compared.append(found)
+        yield Heading(f"a: {a.label}")
+        yield Heading(f"b: {b.label}")
+        yield found.verdict
+        if found.facts:
+            yield found.facts
+        if found.text and not facts_only:
+            yield ""
+            yield from highlighting.difference(found.text)
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, str], None]]:
     """Show on a terminal what is being built, and for how long; nothing elsewhere."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from harness.cli.terminal import notes
-
     columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
     with Progress(
         *columns, console=notes, transient=True, disable=not notes.is_terminal

@@ -11,6 +11,12 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
+from harness.errors import ExitCode, StoreError
+from harness.nightly import state
+from harness.nightly.environments import parse
+from harness.nightly.night import Wanted, Work, recipe_for
+from harness.nightly.project import Project
+from harness.records.environment import machine_name
 
 HELP = """A whole night on one machine: build environments, measure, judge, report; restartable.
 
@@ -40,9 +46,8 @@ nothing; 6 measured, but an environment, the probe, verdicts, history or report 
 interrupted. The gravest is told: 5, 3, 1, 6. docs/nightly.md has the set-up for CI.
 """
 
-INTERRUPTED = 130
 
-
+@options.command(HELP)
 def nightly(
     night: Annotated[
         str | None,
@@ -116,14 +121,7 @@ def nightly(
         bool, typer.Option("--json", help="Print the night as JSON instead of the summary.")
     ] = False,
 ) -> None:
-    """Do a night; the text that users see is HELP."""
-    from harness.errors import StoreError
-    from harness.nightly import state
-    from harness.nightly.environments import parse
-    from harness.nightly.night import Wanted, Work, recipe_for
-    from harness.nightly.project import Project
-    from harness.records.environment import machine_name
-
+    """Do a night, and print its summary."""
     project = Project.read(config)
     wanted = Wanted(
         machine or machine_name(),
@@ -149,7 +147,7 @@ def nightly(
         ended = work.run()
     except KeyboardInterrupt:
         _say("harness: interrupted. Finished steps and records are kept; the same command resumes.")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     if output is not None:
         try:
             shutil.copytree(work.own, output, dirs_exist_ok=True)
@@ -161,7 +159,7 @@ def nightly(
         print(json.dumps(state.plain(ended), indent=1))
     else:
         print((work.own / "summary.md").read_text(encoding="utf-8"), end="")
-    raise typer.Exit(ended.exit_code or 0)
+    raise typer.Exit(ended.exit_code or ExitCode.FINE)
 
 
 def _say(text: str) -> None:

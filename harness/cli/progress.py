@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from harness.cli.terminal import notes
+from harness.cli.output import notes
 from harness.engine.sweeping import Progress as Message
 
 PLAIN_EVERY_S = 5.0

@@ -1,20 +1,20 @@
-"""`harness report`: one HTML file. Thin: parse, call, say."""
+"""`harness report`: one HTML file."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import pandas as pd
 import typer
 
 from harness.cli import options
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-NOTHING_MEASURED = 4
+from harness.cli.options import Results
+from harness.cli.output import say, warnings_said
+from harness.errors import ExitCode, UsageError
+from harness.frame.against import against_baseline
+from harness.frame.load import load
+from harness.report import asv_page, images, writing
 
 HELP = """Write one HTML file with figures and tables of everything that was measured.
 
@@ -39,8 +39,10 @@ Exit codes: 0 written; 2 wrong usage; 4 there is nothing to report.
 """
 
 
+@options.command(HELP)
 def report(
-    path: options.ResultsPath = Path("results"),
+    *,
+    results: Results,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file. [default: report.html]")
     ] = None,
@@ -56,10 +58,7 @@ def report(
     ] = None,
     png: Annotated[bool, typer.Option("--png", help="With --figures: as PNG, too.")] = False,
 ) -> None:
-    """Write the report; :data:`HELP` is what the command says of itself."""
-    from harness.errors import UsageError
-    from harness.report import asv_page, writing
-
+    """Write the report, and link it with asv's pages."""
     writing.check()
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")
@@ -70,34 +69,22 @@ def report(
         output = into / asv_page.NAME
         asv = asv or "index.html"
     links = writing.links(asv)
-    frame, comparisons = _load(path)
-    made = writing.assembled(path, frame, comparisons, links)
+    frame, comparisons = _load(results.path)
+    made = writing.assembled(results.path, frame, comparisons, links)
     output = output or Path("report.html")
     size = writing.write(made, output)
-    _say(f"{output}: {size / 1e6:.1f} MB")
+    say(f"{output}: {size / 1e6:.1f} MB")
     if into is not None and asv_page.link(into):
-        _say(f"{into / 'index.html'} links to it. `asv publish` takes the link out again.")
+        say(f"{into / 'index.html'} links to it. `asv publish` takes the link out again.")
     if figures is not None:
-        from harness.report import images
-
-        _say(f"{len(images.write(made, figures, png))} figures in {figures}")
+        say(f"{len(images.write(made, figures, png))} figures in {figures}")
 
 
 def _load(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    from harness.frame.against import against_baseline
-    from harness.frame.load import load
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_said():
         frame = load(path)
         comparisons = against_baseline(path)
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        _say(text)
     if frame.empty:
-        _say(f"no results under {path}. `harness run` makes some.")
-        raise typer.Exit(NOTHING_MEASURED)
+        say(f"no results under {path}. `harness run` makes some.")
+        raise typer.Exit(ExitCode.NOTHING)
     return frame, comparisons
-
-
-def _say(text: str) -> None:
-    print(f"harness: {text}", file=sys.stderr)

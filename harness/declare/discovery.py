@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.declare.check import check
+from harness.declare.filters import is_value, wanted_values
 from harness.declare.location import import_file
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, name_of
-from harness.errors import UsageError
+from harness.errors import UsageError, match_names
 
 
 @dataclass
@@ -76,14 +76,8 @@ def select(workloads: Sequence[type[Workload]], patterns: Sequence[str]) -> list
         return list(workloads)
     chosen: list[type[Workload]] = []
     for pattern in patterns:
-        try:
-            matches = [w for w in workloads if re.search(pattern, name_of(w))]
-        except re.error as error:
-            raise UsageError(f"{pattern!r} is no regular expression: {error}.") from None
-        if not matches:
-            names = ", ".join(name_of(w) for w in workloads) or "none at all"
-            raise UsageError(f"No workload matches {pattern!r}. There are: {names}.")
-        chosen += [w for w in matches if w not in chosen]
+        names = match_names(pattern, map(name_of, workloads), "workload")
+        chosen += [w for w in workloads if name_of(w) in names and w not in chosen]
     return chosen
 
 
@@ -100,9 +94,10 @@ def one_workload(pattern: str, benchmarks: Path) -> type[Workload]:
     except UsageError as error:
         broken = "".join(f" {place}: {reason}" for place, reason in found.broken.items())
         raise UsageError(f"{error}{broken}") from None
-    exact = [w for w in chosen if pattern in (name_of(w), w.__qualname__)]
-    if len(exact) == 1:
-        return exact[0]
+    for same in (str, str.casefold):
+        exact = [w for w in chosen if same(pattern) in map(same, (name_of(w), w.__qualname__))]
+        if len(exact) == 1:
+            return exact[0]
     if len(chosen) > 1:
         names = ", ".join(name_of(w) for w in chosen)
         raise UsageError(f"{pattern!r} matches {len(chosen)} workloads; name one of {names}.")
@@ -114,17 +109,12 @@ def case_filter(choices: Sequence[str]) -> Callable[[Case], bool]:
 
     `choices` are `AXIS=VALUE` as typed on a command line.
     """
-    wanted: dict[str, set[str]] = {}
-    for choice in choices:
-        axis, equals, value = choice.partition("=")
-        if not equals or not axis:
-            raise UsageError(f"--case {choice!r}: expected AXIS=VALUE, such as size=1024.")
-        wanted.setdefault(axis.strip(), set()).add(value.strip())
+    wanted = wanted_values(choices)
 
     def keep(case: Case) -> bool:
-        coordinates = case.coordinates
+        coordinates = {axis.casefold(): value for axis, value in case.coordinates.items()}
         return all(
-            axis in coordinates and texts & {str(coordinates[axis]), repr(coordinates[axis])}
+            axis in coordinates and is_value(coordinates[axis], texts)
             for axis, texts in wanted.items()
         )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from harness.declare.source import NO_SOURCE
-from harness.errors import HarnessError
+from harness.errors import ExitCode, HarnessError
 
 TRANSFORMS = ("forward", "gradient", "vmap", "sharded", "pmap")
 """What can be done to a workload's function before it is measured."""
@@ -28,7 +28,7 @@ Plain = str | int | float | bool | tuple[Any, ...]
 class WorkloadError(HarnessError):
     """A workload is declared wrongly; the text says what, and where."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from harness.engine.channel import CHANNEL, SPAWNED
-from harness.errors import HarnessError
+from harness.errors import ExitCode, HarnessError
 
 POLL_S = 0.25
 """How often a child is looked at. A look costs a tenth of a millisecond; more often would disturb
@@ -42,7 +42,7 @@ _OUTPUT_BYTES = 64 * 2**10
 class ChildError(HarnessError):
     """A child ended without an answer; the text says how, with its last words."""
 
-    exit_code = 3
+    exit_code = ExitCode.SOME_FAILED
 
 
 class ChildTimeout(ChildError):

@@ -11,7 +11,8 @@ import pandas as pd
 
 from harness.frame.against import COLUMNS
 from harness.frame.against_row import LABELS, ORIGIN
-from harness.frame.tables import case_text, seconds_text
+from harness.frame.tables import case_text
+from harness.records.units import seconds_text
 
 HEADINGS = (
     *("case", "threads", "baseline", "XLA", "baseline's", "ratio", "launches", "bytes"),

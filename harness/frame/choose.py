@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.errors import UsageError
+from harness.declare.filters import Filters, is_value, wanted_values
+from harness.errors import UsageError, find_name, match_names
+from harness.frame.frame import axis_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +17,9 @@ INSTRUMENTS = frozenset({"process", "reference"})
 
 ORIGIN = ["machine", "commit", "dirty", "env", "effort", "night"]
 """Columns that say where rows come from; rows of one origin belong into one table."""
+
+COORDINATES = ("transform", "target", "precision", "scenario")
+"""Columns that tell cases apart, besides their axes."""
 
 
 def ordinary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -33,7 +37,7 @@ def narrow(frame: pd.DataFrame, select: Sequence[str], latest: bool) -> pd.DataF
     """
     if select:
         names = sorted(frame["workload"].unique())
-        chosen = {name for pattern in select for name in _matching(names, pattern)}
+        chosen = {name for each in select for name in match_names(each, names, "workload")}
         frame = frame[frame["workload"].isin(chosen)]
     if latest:
         origins = frame.groupby(ORIGIN, sort=False, dropna=False)["started_at"]
@@ -46,14 +50,27 @@ def narrow(frame: pd.DataFrame, select: Sequence[str], latest: bool) -> pd.DataF
     return frame
 
 
-def _matching(names: Sequence[str], pattern: str) -> list[str]:
-    try:
-        found = [name for name in names if re.search(pattern, name)]
-    except re.error as error:
-        raise UsageError(f"{pattern!r} is no regular expression: {error}.") from None
-    if not found:
-        raise UsageError(f"No workload matches {pattern!r}. There are: {', '.join(names)}.")
-    return found
+def rows(frame: pd.DataFrame, filters: Filters) -> pd.DataFrame:
+    """Return the rows that are wanted.
+
+    Raises:
+        UsageError: nothing is like one of the filters, or no row has all that is asked for.
+    """
+    frame = narrow(frame, filters.select, latest=False)
+    for column in ("stage", "target", "scenario"):
+        names = frame[column].unique()
+        asked = [find_name(name, names, column) for name in getattr(filters, column)]
+        if asked:
+            frame = frame[frame[column].isin(asked)]
+    columns = {str(column).casefold(): column for column in frame.columns}
+    coordinates = [*axis_columns(frame), *COORDINATES]
+    known = frame
+    for axis, texts in wanted_values(filters.case).items():
+        column = columns[find_name(axis, coordinates, "axis").casefold()]
+        frame = frame[[is_value(value, texts) for value in frame[column]]]
+    if filters.case and frame.empty and not known.empty:
+        raise UsageError(f"No row has {' and '.join(filters.case)}.")
+    return frame
 
 
 def by_origin(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

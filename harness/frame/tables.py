@@ -10,9 +10,9 @@ import pandas as pd
 from harness.asv.metrics import FACT_METRICS, fact_unit
 from harness.frame.choose import INSTRUMENTS, ordinary
 from harness.frame.frame import axis_columns
+from harness.records.units import scaled_text, seconds_text
 from harness.stages.registry import CASE_STAGES, PROCESS_STAGES
 
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
 _CASE = ["machine", "commit", "env", "version", "effort", "dirty", "scenario"]
 """What may tell apart cases of one workload and equal axes."""
@@ -102,10 +102,7 @@ def count_text(value: float, fact: str) -> str:
     unit = {"bytes": "B", "flops": "flop"}.get(fact_unit(fact), "")
     if not unit:
         return f"{value:.0f}"
-    for scale, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= scale * 0.9995:
-            return f"{value / scale:.3g} {prefix}{unit}"
-    return f"{value:.0f} {unit}"
+    return scaled_text(value, unit)
 
 
 def process_text(frame: pd.DataFrame) -> str:
@@ -179,18 +176,3 @@ def cell_text(status: str, value: float, low: float, high: float, unit: str = "s
     if unit != "seconds":
         return f"{value:.4g} {unit}".rstrip()
     return seconds_text(value, None if math.isnan(half) else half)
-
-
-def seconds_text(value_s: float, half_s: float | None = None) -> str:
-    """Return a time with a unit that suits it: 0.0041 is `4.1 ms`, 4.8e-5 is `48 µs`."""
-    scale, unit = next(
-        ((scale, unit) for scale, unit in _UNITS if abs(value_s) >= scale * 0.9995), _UNITS[-1]
-    )
-    value = value_s / scale
-    decimals = 0 if abs(value) >= 9.95 else 1
-    if half_s is None:
-        return f"{value:.{decimals}f} {unit}"
-    half = half_s / scale
-    while decimals < 3 and 0 < half < 0.5 * 10**-decimals:
-        decimals += 1
-    return f"{value:.{decimals}f} ± {half:.{decimals}f} {unit}"

@@ -23,7 +23,7 @@ from harness.declare.location import locate
 from harness.declare.workload import SEVERAL_DEVICES, Case, Workload, name_of
 from harness.engine.starting import STARTUP_TIMEOUT_S, STDERR_LINES, child_environment, kill
 from harness.engine.unit import Unit
-from harness.errors import HarnessError, UsageError
+from harness.errors import ExitCode, HarnessError, UsageError
 from harness.program.facts import Facts
 
 CHILD = "harness.ir.child"
@@ -35,13 +35,13 @@ STAGES = ("jaxpr", "stablehlo", "hlo")
 class BuildError(HarnessError):
     """A case cannot be built; the text says in which step, and what was raised."""
 
-    exit_code = 3
+    exit_code = ExitCode.SOME_FAILED
 
 
 class TargetLacking(HarnessError):
     """This machine does not have the target."""
 
-    exit_code = 4
+    exit_code = ExitCode.NOTHING
 
 
 class Job(msgspec.Struct):

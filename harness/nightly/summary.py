@@ -185,7 +185,7 @@ def _case(row: Mapping[str, Any], columns: Collection[str]) -> str:
 
 
 def _seconds(value: Any) -> str:
-    from harness.frame.tables import seconds_text
+    from harness.records.units import seconds_text
 
     return "" if value is None else seconds_text(float(value))
 

@@ -4,40 +4,14 @@ from __future__ import annotations
 
 import os
 
+from harness.records.units import counted as counted
+from harness.records.units import seconds_text
+from harness.records.units import share_text as share_text
 from harness.watch.events import Frame, Function
 
+duration_text = seconds_text
+
 _PACKAGES = f"{os.sep}site-packages{os.sep}"
-
-
-def duration_text(seconds: float) -> str:
-    """Return a time to two or three digits: `3 min 12 s`, `41 s`, `4.1 s`, `12 ms`, `0 s`."""
-    if seconds < 0.0005:
-        return "0 s" if seconds < 0.5e-6 else f"{seconds * 1e6:.0f} µs"
-    if seconds < 0.9995:
-        milliseconds = seconds * 1e3
-        return f"{milliseconds:.0f} ms" if milliseconds >= 9.95 else f"{milliseconds:.1f} ms"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 100:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
-def share_text(part: float, whole: float) -> str:
-    """Return a share in percent: `69 %`, `0.4 %`; empty where there is no whole."""
-    if whole <= 0:
-        return ""
-    percent = 100 * part / whole
-    return f"{percent:.0f} %" if percent >= 0.95 or percent == 0 else f"{percent:.1g} %"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 build`, `2 builds`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def place_text(file: str, line: int, folder: str = "") -> str:

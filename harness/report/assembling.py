@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.frame.machines import shared_names
-from harness.frame.tables import seconds_text
+from harness.records.units import seconds_text
 from harness.report.content import Part, Report
 from harness.report.rows import newest, with_cases
 from harness.report.sections import (

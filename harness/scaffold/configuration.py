@@ -10,7 +10,7 @@ from harness.scaffold.project import Project, load
 from harness.scaffold.templates import render
 from harness.targets.host import installed
 
-PLUGIN = ".harness.asv_environment"
+PLUGIN = ".harness.asv.environment"
 
 FORKSERVER = """\
     // The benchmarks only read what setup_cache measured and wake no JAX backend, so forking is

@@ -20,7 +20,7 @@ from typing import Any
 
 from harness import targets
 from harness.declare.workload import Case, Workload
-from harness.errors import HarnessError
+from harness.errors import ExitCode, HarnessError
 from harness.stages.scenarios.cache_state import forgotten
 from harness.stages.scenarios.registry import SCENARIOS
 
@@ -34,7 +34,7 @@ STDERR_LINES = 5
 class ChildError(HarnessError):
     """A process of an experiment ended without an answer."""
 
-    exit_code = 3
+    exit_code = ExitCode.SOME_FAILED
 
 
 def environment(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.errors import UsageError
+from harness.errors import find_name
 from harness.records.schema import StageSamples
 from harness.stages import (
     backend,
@@ -66,9 +66,7 @@ def find(name: str) -> Stage:
     Raises:
         UsageError: there is none; the known ones are named.
     """
-    if name not in STAGES:
-        raise UsageError(f"No stage is called {name!r}; known are {', '.join(STAGES)}.")
-    return STAGES[name]
+    return STAGES[find_name(name, STAGES, "stage")]
 
 
 def names(*steps: Step, where: Callable[[Stage], bool] = lambda stage: True) -> tuple[str, ...]:

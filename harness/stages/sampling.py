@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.errors import UsageError
+from harness.errors import find_name
 from harness.stages.blocks import BLOCKS
 
 NARROW = 0.05
@@ -44,14 +44,9 @@ EFFORTS = {
 
 def effort(text: str) -> Effort:
     """Return the effort called `text`: a name, or `PROCESSESxPASSES` such as `6x1`."""
-    if text in EFFORTS:
-        return EFFORTS[text]
     match = re.fullmatch(r"([1-9]\d{0,3})x([1-9]\d{0,3})", text)
     if not match:
-        raise UsageError(
-            f"No effort is called {text!r}; known are {', '.join(EFFORTS)}, or PROCESSESxPASSES "
-            "such as 6x1."
-        )
+        return EFFORTS[find_name(text, EFFORTS, "effort", ", or PROCESSESxPASSES such as 6x1")]
     processes = int(match[1])
     return Effort(text, processes, int(match[2]), processes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.errors import UsageError
+from harness.errors import UsageError, find_name
 from harness.targets import cpu, described_gpu, described_tpu, gpu, tpu
 from harness.targets.target import Target
 
@@ -29,14 +29,10 @@ def find(name: str) -> Target:
     Raises:
         UsageError: there is no such target (the text says what there is), or its file is no good.
     """
-    if name in TARGETS:
-        return TARGETS[name]
     if described_gpu.is_file(name):
         return described_gpu.from_file(name, TARGETS)
-    raise UsageError(
-        f"No target is called {name!r}; known are {', '.join(TARGETS)}, and gpu:FILE.pbtxt for a "
-        "GPU that a file describes."
-    )
+    also = ", and gpu:FILE.pbtxt for a GPU that a file describes"
+    return TARGETS[find_name(name, TARGETS, "target", also)]
 
 
 def find_all(names: Iterable[str]) -> list[Target]:

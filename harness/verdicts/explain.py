@@ -12,8 +12,8 @@ from harness.frame.environment_difference import environment_difference
 from harness.frame.facts_difference import facts_difference
 from harness.frame.frame import axis_column
 from harness.frame.load import record_files_of
-from harness.frame.tables import seconds_text
 from harness.records.schema import Problems, Record, plain_axes, read_file
+from harness.records.units import seconds_text
 from harness.stages import registry
 from harness.stages.stage import LOOP
 from harness.verdicts import rules

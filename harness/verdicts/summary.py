@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.environment_difference import UNKNOWN, environment_difference
-from harness.frame.tables import case_text, seconds_text
+from harness.frame.tables import case_text
+from harness.records.units import seconds_text
 from harness.stages.registry import STAGES
 from harness.verdicts import rules
 from harness.verdicts.compare import Comparison

@@ -35,7 +35,7 @@ CONFIGURATION: dict[str, Any] = {
     "dvcs": "git",
     "branches": ["HEAD"],
     "environment_type": "existing",
-    "plugins": [".harness.asv_environment"],
+    "plugins": [".harness.asv.environment"],
     "launch_method": "forkserver",
     "default_benchmark_timeout": 600,
     "results_dir": "results",

@@ -245,7 +245,7 @@ def test_a_class_that_was_sent_is_the_one_that_was_meant():
 
 
 def test_options_of_fleets_do_not_mix_with_others(monkeypatch):
-    from harness.cli.running import _check_on
+    from harness.cli.run import _check_on
 
     with pytest.raises(HarnessError, match="--each-machine is for sweeps over a fleet"):
         _check_on(None, True, None, False, None)

@@ -1,8 +1,9 @@
 import pytest
 
 from harness.frame.load import frame_of
-from harness.frame.tables import seconds_text, stage_table
+from harness.frame.tables import stage_table
 from harness.records.schema import StageSamples
+from harness.records.units import seconds_text
 from tests.frame.trees import failed, record
 
 

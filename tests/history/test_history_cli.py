@@ -45,7 +45,7 @@ def test_the_table_says_what_changed_and_where(tree):
 
 
 def test_a_narrow_terminal_shows_everything_too(tree, monkeypatch):
-    monkeypatch.setattr("harness.cli.terminal.console.width", 60)
+    monkeypatch.setattr("harness.cli.output.console.width", 60)
     done = run(tree)
     for said in ("family.Work size=8 · compile", "slower 1.3×", "points 6 | 6", HOSTILE):
         assert said in done.stdout
@@ -86,7 +86,9 @@ def test_no_change_point_is_said_and_is_no_failure(tree):
 def test_a_stage_that_is_not_there_is_wrong_usage(tree):
     done = run(tree, "--stage", "complie")
     assert done.exit_code != 0
-    assert "No row is of stage 'complie'. There are: " in str(done.exception)
+    assert "No stage is called 'complie'. Did you mean 'compile'? There are: " in str(
+        done.exception
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import warnings
+from pathlib import Path
 
 import pytest
 
-from harness.cli import live as cli
+from harness.cli.compare import measured
+from harness.declare.filters import Filters
 from harness.errors import HarnessError, UsageError
 from harness.frame.load import frame_of
 from harness.stages.sampling import effort
-from harness.verdicts.compare import comparison_between
 from harness.verdicts.explain import explained
 from harness.verdicts.live import LiveOptions, run_live
 from harness.verdicts.summary import legend
@@ -107,19 +108,20 @@ def test_a_comparison_that_is_stopped_in_its_first_round_has_nothing(project):
 
 def test_the_command_sets_flags_of_one_arm_keeps_records_and_says_where(project, capsys):
     b_text = "set:XLA_FLAGS=--xla_cpu_enable_fast_math=true"
-    found = cli.measure(".", b_text, select=["Scale"], effort="1x1", seed=1)
-    a, b = found.arms
-    assert found.on == ()
+    filters, level = Filters(select=("scale",), stage=("compile",)), effort("1x1")
+    comparison, records = measured(
+        ".", b_text, Path("results"), filters, level, 1, Path("benchmarks")
+    )
+    a, b = comparison.a, comparison.b
+    assert list(comparison.on) == []
     assert "fast_math" not in only(a.rows)["environment"]
     assert "--xla_cpu_enable_fast_math=true" in only(b.rows)["environment"]
     (folder,) = project.glob("results/*/live/*-1")
-    assert project / found.folder == folder
     assert sorted(p.name for p in (folder / "round-1").iterdir()) == ["a", "b"]
     said = capsys.readouterr().err
     assert f"records: {folder.relative_to(project)}" in said
     assert "the arms' flags differ, but XLA built the same program for every case" in said
-    comparison = comparison_between(a, b, interleaved=True, stages=["compile"], on=found.on)
-    (text,) = explained(comparison, found.records, narrowed=True)
+    (text,) = explained(comparison, records, narrowed=True)
     assert text.count("scale.Scale@cpu#1: ") == 2
     assert "no records at hand" not in text
     (_, said) = legend(comparison)[0].split("B takes longer; ")

@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CONFIGURATION = """
 {"version": 1, "project": "cost", "repo": ".", "branches": ["HEAD"], "environment_type": "existing",
- "plugins": [".harness.asv_environment"], "launch_method": "%s", "default_benchmark_timeout": 7200,
+ "plugins": [".harness.asv.environment"], "launch_method": "%s", "default_benchmark_timeout": 7200,
  "benchmark_dir": "benchmarks", "results_dir": "results", "env_dir": "env", "html_dir": "html"}
 """
 

@@ -170,7 +170,7 @@ def test_files_that_are_there_are_kept_and_what_they_lack_is_told(tmp_path):
     )
     assert package.text("asv.conf.json") == conf
     assert "asv.conf.json: is there, left as it is; it needs these lines:" in said
-    assert '"plugins": [".harness.asv_environment"],' in said
+    assert '"plugins": [".harness.asv.environment"],' in said
     assert package.text("perf/__init__.py") == "# mine\n"
     assert "suite.install()" in said
     assert "predict" in package.text("perf/predict.py")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from harness.errors import HarnessError, UsageError
+from harness.errors import ExitCode, HarnessError, UsageError
 
 SCHEMA = 1
 """Version of the file's layout; a file of another version is refused."""
@@ -18,7 +18,7 @@ Verdict = Literal["pass", "fail", "n/a"]
 class ProbeError(HarnessError):
     """The probe cannot run at all on this installation."""
 
-    exit_code = 6
+    exit_code = ExitCode.UNUSABLE
 
 
 class Unmet(Exception):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HELP = """Find what ails a cache, and say what to do about it.
 
 \b
-Exit codes: 0 healthy (notes are fine); 5 ailing; 6 unusable: it cannot be read, or everyone on
+Exit codes: 0 healthy (notes are fine); 1 ailing; 5 unusable: it cannot be read, or everyone on
 this machine can write to it; 2 wrong usage. With --quarantine, the state after the moving counts.
 
 Nothing is ever deleted. --quarantine moves empty, torn, garbage and orphaned entries into

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.cache import app
-from harness.cli.exit_codes import NOTHING_MEASURED
+from harness.errors import ExitCode
 
 HELP = """Say, module by module, which part of the key changed between two runs, and how.
 
@@ -30,7 +30,7 @@ def explain(
     """Compare two ledgers and print what changed."""
     from harness.cache import explain as comparing
     from harness.cache.ledger import read
-    from harness.cli.terminal import console
+    from harness.cli.output import console
 
     books = read(a), read(b)
     found = comparing.explain(*books)
@@ -55,4 +55,4 @@ def explain(
                 soft_wrap=True,
             )
     if not found:
-        raise typer.Exit(NOTHING_MEASURED)
+        raise typer.Exit(ExitCode.NOTHING)

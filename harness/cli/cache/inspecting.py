@@ -8,8 +8,10 @@ import typer
 
 from harness.cli.cache import app
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize
-from harness.cli.cache.printing import ago, print_json, print_lines, shown, size_text
+from harness.cli.cache.printing import print_json, print_lines
+from harness.cli.output import printable as shown
 from harness.errors import UsageError
+from harness.records.units import ago, size_text
 
 if TYPE_CHECKING:
     from harness.cache.entries import Entry, Survey
@@ -64,7 +66,7 @@ def _print_rows(rows: list[Entry], now: float) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.cli.terminal import console
+    from harness.cli.output import console
 
     if not rows:
         return

@@ -9,8 +9,7 @@ import typer
 
 from harness.cli.cache import app
 from harness.cli.cache.options import check_writable
-from harness.cli.exit_codes import NOTHING_MEASURED
-from harness.errors import UsageError
+from harness.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from harness.cache.ledger import Rate, Summary
@@ -56,7 +55,7 @@ def ledger(
 ) -> None:
     """Run a program under a ledger, or print what ledgers add up to."""
     from harness.cache import ledger as ledgers
-    from harness.cli.terminal import console, notes
+    from harness.cli.output import console, notes
     from harness.watch import programs
 
     if frame is not None:  # before the program runs
@@ -93,7 +92,7 @@ def ledger(
     if frame is not None:
         rows = ledgers.frame(events, lent)
         rows.to_csv(frame, index=False) if frame.suffix == ".csv" else rows.to_parquet(frame)
-    raise typer.Exit(code if output is not None or events else NOTHING_MEASURED)
+    raise typer.Exit(code if output is not None or events else ExitCode.NOTHING)
 
 
 def lines_of(summary: Summary) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from harness.cli.cache import app
-from harness.cli.exit_codes import NOT_AS_EXPECTED
+from harness.errors import ExitCode
 
 if TYPE_CHECKING:
     from harness.cache.probe import Finding, Report
@@ -77,7 +77,7 @@ def probe(
         for report in reports:
             _show(report)
     if any(report.failed for report in reports):
-        raise typer.Exit(NOT_AS_EXPECTED)
+        raise typer.Exit(ExitCode.UNUSABLE)
 
 
 class _Progress:
@@ -102,7 +102,7 @@ def _show(report: Report) -> None:
     from rich.table import Table
 
     from harness.cache.probe import tables
-    from harness.cli.terminal import console
+    from harness.cli.output import console
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in tables.HEADINGS:

@@ -17,9 +17,8 @@ from harness.cli.cache.options import (
     check_writable,
 )
 from harness.cli.cache.printing import print_report
-from harness.cli.exit_codes import NOTHING_MEASURED, SOME_FAILED
-from harness.cli.saying import say
-from harness.errors import UsageError
+from harness.cli.output import say
+from harness.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from harness.ship import routes as shipping
@@ -72,9 +71,9 @@ def ship(
         else:
             _print_symbolic(found)
         if found.reason:
-            raise typer.Exit(NOTHING_MEASURED)
+            raise typer.Exit(ExitCode.NOTHING)
         if found.refused:
-            raise typer.Exit(SOME_FAILED)
+            raise typer.Exit(ExitCode.SOME_FAILED)
         return
     report = library.compare(chosen, cases[0], processes, seed, say)
     if as_json:
@@ -85,7 +84,7 @@ def ship(
         figures.draw(report, figure)
         say(f"{figure} drawn")
     if any(row.status == "refused" for row in report.rows):
-        raise typer.Exit(SOME_FAILED)
+        raise typer.Exit(ExitCode.SOME_FAILED)
 
 
 def _ms(seconds: float | None) -> str:
@@ -96,7 +95,7 @@ def _print(report: shipping.Report) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from harness.cli.terminal import console
+    from harness.cli.output import console
     from harness.ship.routes import median_step_s
 
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -145,7 +144,7 @@ def _print_symbolic(report: symbolic.Report) -> None:
 
     from rich.table import Table
 
-    from harness.cli.terminal import console
+    from harness.cli.output import console
     from harness.ship import symbolic as sizes
 
     heading = _versions(f"{report.workload}, every {report.axis}", report.versions)

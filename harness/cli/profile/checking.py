@@ -62,7 +62,7 @@ def check(
         raise UsageError("Give --budget FILE to check, or --write FILE to make a budget.")
     if force and write is None:
         raise UsageError("--force belongs to --write FILE.")
-    from harness.cli.saying import say
+    from harness.cli.output import say
     from harness.profiles.budgets.checking import checked
     from harness.profiles.budgets.writing import write as write_budget
     from harness.profiles.model import read
@@ -101,9 +101,8 @@ def _print(found: Checked) -> None:
     from rich.text import Text
 
     from harness.cli.cache.printing import print_lines
+    from harness.cli.output import console, say
     from harness.cli.profile.answering import judged, verdict
-    from harness.cli.saying import say
-    from harness.cli.terminal import console
     from harness.profiles.budgets.texts import number
 
     print_lines(list(judged(found)))

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import pandas as pd
 import typer
 
 from harness.cli import options
+from harness.cli.output import Format, Heading, Output, Part, Rows
 from harness.cli.profile import app
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from harness.profiles.comparing import Difference
-    from harness.profiles.comparing.formats import Rows
 
 MOST_ROWS = 30
+
+WORDS = ("function", "", "causes", "together")
+"""Columns of words; the others are numbers."""
 
 HELP = """Say what changed from profile A to profile B: functions, causes, totals, settings.
 
@@ -36,89 +39,50 @@ It is no verdict: the exit code is 0 (2 for wrong usage, 4 for a folder without 
 
 
 @app.command("diff", help=HELP, no_args_is_help=True)
+@options.spread
 def diff(
+    *,
     a: Annotated[Path, typer.Argument(metavar="A", help="The profile to compare with.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The profile that is compared.")],
-    format_: Annotated[
-        options.Format,
-        typer.Option(
-            "--format",
-            help="table; markdown, for a pull request; json, everything; csv, a row per function.",
-        ),
-    ] = options.Format.table,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write into a file.")
-    ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="List every function, also those that are the same.")
     ] = False,
+    output: Output,
 ) -> None:
     """Compare two profiles; :data:`HELP` is what the command says of itself."""
-    from harness.cli.files import open_, write
     from harness.profiles.comparing import compare, formats
     from harness.profiles.model import read
 
     difference = compare(read(a), read(b))
-    if format_ is options.Format.markdown:
-        write(formats.to_markdown(difference, every), output)
-    elif format_ is options.Format.json:
-        write(formats.to_json(difference), output)
-    elif format_ is options.Format.csv:
-        write(formats.frame(difference).to_csv(index=False).rstrip("\n"), output)
-    elif output is None:
-        from harness.cli.terminal import console
-
-        _print(difference, console, every)
+    if output.format is Format.markdown:
+        output.text(formats.to_markdown(difference, every))
+    elif output.format is Format.json:
+        output.text(formats.to_json(difference))
+    elif output.format is Format.csv:
+        output.text(formats.frame(difference).to_csv(index=False))
     else:
-        from rich.console import Console
-
-        with open_(output) as handle:
-            _print(difference, Console(file=handle, width=200, highlight=False), every)
+        output.page(_page(difference, every))
 
 
-def _print(difference: Difference, console: Console, every: bool) -> None:
-    from harness.cli.cache.printing import shown
+def _page(difference: Difference, every: bool) -> Iterator[Part]:
     from harness.profiles.comparing import formats
 
-    def say(text: str, style: str | None = None) -> None:
-        console.print(shown(text), markup=False, emoji=False, soft_wrap=True, style=style)
-
     first, *rest = difference.answer
-    say(first, "bold")
-    for text in rest:
-        say(text)
-    for text in difference.warnings:
-        say(f"Warning: {text}")
+    yield Heading(first)
+    yield from rest
+    yield from (f"Warning: {text}" for text in difference.warnings)
     changes = formats.listed(difference, every)
     shown_changes = changes if every else changes[:MOST_ROWS]
-    for rows in (
+    for headings, cells in (
         formats.functions_table(shown_changes),
         formats.totals_table(difference),
         formats.facts_table(difference),
     ):
-        if rows[1]:
-            say("")
-            _table(rows, console)
-    say("")
+        if cells:
+            yield ""
+            words = headings if headings[0] == "recorded with" else WORDS
+            yield Rows(pd.DataFrame(cells, columns=headings), words, words)
+    yield ""
     if len(changes) > len(shown_changes):
-        say(f"{len(changes) - len(shown_changes)} more functions changed: --all lists them.")
-    for text in formats.footer(difference):
-        say(text)
-
-
-def _table(rows: Rows, console: Console) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from harness.cli.cache.printing import shown
-
-    headings, cells = rows
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    words = ("function", "", "causes", "together", "recorded with")
-    right = headings[0] != "recorded with"
-    for heading in headings:
-        number = right and heading not in words
-        table.add_column(heading, justify="right" if number else "left", no_wrap=number)
-    for row in cells:
-        table.add_row(*(Text(shown(cell)) for cell in row))
-    console.print(table)
+        yield f"{len(changes) - len(shown_changes)} more functions changed: --all lists them."
+    yield from formats.footer(difference)

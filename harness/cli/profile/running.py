@@ -114,8 +114,8 @@ def _live(folder: Path, wanted: bool) -> Iterator[None]:
 
 def _tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
     """Say what the profile says, on standard error; return the exit code."""
+    from harness.cli.output import notes
     from harness.cli.profile.answering import answer
-    from harness.cli.terminal import notes
     from harness.profiles.model import read
     from harness.watch import programs
 
@@ -166,8 +166,8 @@ def _judge(profile: Profile, budget: Path) -> int:
 
 
 def _say(*lines: str) -> None:
-    from harness.cli.cache.printing import shown
-    from harness.cli.terminal import notes
+    from harness.cli.output import notes
+    from harness.cli.output import printable as shown
 
     try:
         for line in lines:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import enum
+import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
+import pandas as pd
 import typer
 
-from harness.cli import files
+from harness.cli.output import WIDTH, Format, Output, Part, Rows, console
 from harness.cli.profile import app
 from harness.errors import UsageError
+from harness.profiles.tables.listing import LONG, is_number, listed
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from rich.console import Console
-
     from harness.profiles.model import Profile
 
 ROWS = 40
@@ -60,7 +61,7 @@ class Table(enum.StrEnum):
     threads = "threads"
 
 
-class Format(enum.StrEnum):
+class TableFormat(enum.StrEnum):
     """How a table is written."""
 
     table = "table"
@@ -74,7 +75,9 @@ def show(
         Path, typer.Argument(metavar="FOLDER", help="A profile: the folder that was written.")
     ],
     table: Annotated[Table | None, typer.Option("--table", "-t", help="Which table.")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="How it is written.")] = Format.table,
+    format_: Annotated[
+        TableFormat, typer.Option("--format", help="How it is written.")
+    ] = TableFormat.table,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write into a file.")
     ] = None,
@@ -82,80 +85,42 @@ def show(
     """Show a profile; :data:`HELP` is what the command says of itself."""
     from harness.profiles.model import read
 
-    if table is None and format_ is not Format.table:
+    if table is None and format_ is not TableFormat.table:
         raise UsageError(
             f"--format {format_} writes a table: name one with --table, for example "
             "--table functions."
         )
     profile = read(folder)
-    handle = files.open_(output) if output is not None else None
-    try:
-        if table is None:
-            _lines(profile, handle)
-        elif format_ is Format.table:
-            _rows(profile, table, handle)
-        else:
-            _data(profile.frame(table), table, format_, handle)
-    finally:
-        if handle is not None:
-            handle.close()
+    out = Output(Format(format_), output)
+    if table is None:
+        _answer(profile, out)
+    elif format_ is not TableFormat.table:
+        _data(profile.frame(table), table, out)
+    else:
+        most = ROWS if output is None else None
+        rows, note = listed(profile.frame(table), table, most, WIDTH if output else console.width)
+        out.page(_rows(rows, table, note))
 
 
-def _lines(profile: Profile, handle: TextIO | None) -> None:
-    from harness.cli.cache.printing import print_lines, shown
+def _answer(profile: Profile, out: Output) -> None:
     from harness.cli.profile.answering import answer
-    from harness.cli.terminal import console
 
-    if handle is None:
-        print_lines(answer(profile, console))
-    else:
-        print(*map(shown, answer(profile)), sep="\n", file=handle)
+    out.page(answer(profile, console) if out.path is None else answer(profile))
 
 
-def _rows(profile: Profile, table: Table, handle: TextIO | None) -> None:
-    from rich.console import Console
-
-    from harness.cli import terminal
-    from harness.profiles.tables.listing import listed
-
-    console = Console(file=handle, width=200, highlight=False) if handle else terminal.console
-    most = ROWS if handle is None else None
-    rows, note = listed(profile.frame(table), table, most, console.width)
+def _rows(rows: pd.DataFrame, table: Table, note: str) -> Iterator[Part]:
     if rows.empty:
-        console.print(f"There is nothing for the table {table}.", markup=False)
+        yield f"There is nothing for the table {table}."
         return
-    _print(console, rows)
+    words = [heading for heading in map(str, rows.columns) if not is_number(heading)]
+    yield Rows(rows, words, LONG)
     if note:
-        console.print(note, markup=False)
+        yield note
 
 
-def _print(console: Console, rows: pd.DataFrame) -> None:
-    from rich.table import Table as Grid
-    from rich.text import Text
-
-    from harness.cli.cache.printing import shown
-    from harness.profiles.tables.listing import LONG, is_number
-
-    grid = Grid(box=None, padding=(0, 2, 0, 0))
-    for heading in map(str, rows.columns):
-        right = is_number(heading)
-        grid.add_column(
-            heading,
-            justify="right" if right else "left",
-            no_wrap=heading not in LONG,
-            overflow="fold",
-        )
-    for row in rows.itertuples(index=False):
-        grid.add_row(*(Text(shown(str(cell))) for cell in row))
-    console.print(grid)
-
-
-def _data(frame: pd.DataFrame, table: Table, format_: Format, handle: TextIO | None) -> None:
-    import json
-
-    if format_ is Format.csv:
-        text = frame.to_csv(index=False)
+def _data(frame: pd.DataFrame, table: Table, out: Output) -> None:
+    rows = json.loads(frame.to_json(orient="records", double_precision=9))
+    if out.format is Format.csv:
+        out.text(frame.to_csv(index=False))
     else:
-        rows = json.loads(frame.to_json(orient="records", double_precision=9))
-        text = json.dumps({"schema": 1, "table": str(table), "rows": rows}) + "\n"
-    print(text, end="", file=handle)
+        out.text(json.dumps({"schema": 1, "table": str(table), "rows": rows}))

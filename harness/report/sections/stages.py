@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.frame.tables import seconds_text
+from harness.records.units import seconds_text
 from harness.report import charts
 from harness.report.content import COUNT, SECONDS, TEXT, Column, Figure, Part, Table
 from harness.report.rows import machine_picks, stages_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.declare.check import known_names
-from harness.errors import UsageError
+from harness.errors import find_name
 from harness.stages import registry as stages
 from harness.stages.scenarios import cold, default, off, warm
 from harness.stages.scenarios.scenario import Scenario
@@ -28,9 +28,7 @@ def find(name: str) -> Scenario:
     Raises:
         UsageError: there is none; the known ones are named.
     """
-    if name not in SCENARIOS:
-        raise UsageError(f"No scenario is called {name!r}; known are {', '.join(SCENARIOS)}.")
-    return SCENARIOS[name]
+    return SCENARIOS[find_name(name, SCENARIOS, "scenario")]
 
 
 def stages_of(name: str) -> tuple[str, ...]:

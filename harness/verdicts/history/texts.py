@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from harness.frame.against_tables import rows_of, to_markdown
-from harness.frame.tables import case_text, seconds_text
+from harness.frame.tables import case_text
+from harness.records.units import seconds_text
 from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE
 from harness.verdicts.history.order import natural
 from harness.verdicts.history.steps import LEAST, NEW

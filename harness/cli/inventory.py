@@ -1,0 +1,115 @@
+"""`harness list` and `harness targets`: what can be measured, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from harness import targets as known
+from harness.cli import options
+from harness.cli.output import Output, Rows, say
+from harness.declare import discovery
+from harness.declare.workload import Workload, enumerate_cases, name_of
+from harness.errors import ExitCode, UsageError
+
+TARGETS_HELP = """List the targets: where programs can be built, where run, and what is lacking.
+
+\b
+  cpu, gpu, tpu      this machine's own: built and run there
+  gpu:h200, tpu:v5e  compile-only: built for a device that need not be here, and not run, so that
+                     trace, lower and compile are measured, and dispatch and execute are n/a
+  gpu:FILE.pbtxt     compile-only, for the GPU that a file of yours describes (XLA's
+                     GpuTargetConfigProto); it is called gpu:FILE from then on
+
+\b
+Measure on one with     harness run --target gpu:h200
+The compilers of the compile-only targets come with the extra `targets` (Linux x86_64), without
+driver and device. docs/gpu-tpu-compile.md tells how to use them in CI.
+"""
+
+
+@options.command("List the workloads, their axes and what each is there to show.")
+def list_(
+    *,
+    workloads: options.Workloads = None,
+    select: options.Select = None,
+    benchmarks: options.Benchmarks = Path("benchmarks"),
+    output: Output,
+) -> None:
+    """Print a row per workload."""
+    found = discover(benchmarks, [*(workloads or []), *(select or [])])
+    rows = pd.DataFrame(
+        [_workload_row(workload) for workload in found.workloads],
+        columns=["workload", "cases", "axes", "shows"],
+    )
+    output.show([Rows(rows, rows.columns, rows.columns)], rows)
+
+
+def _workload_row(workload: type[Workload]) -> tuple[str, int, str, str]:
+    cases = [case for case in enumerate_cases(workload) if case.target == workload.targets[0]]
+    axes = {**workload.sweep, "transform": workload.transforms}
+    if workload.precisions:
+        axes["precision"] = workload.precisions
+    text = "; ".join(
+        f"{axis}: {', '.join(map(str, values))}"
+        for axis, values in axes.items()
+        if axis != "transform" or tuple(values) != ("forward",)
+    )
+    first = (workload.__doc__ or "").strip().partition("\n")[0]
+    return name_of(workload), len(cases), text, first
+
+
+@options.command(TARGETS_HELP)
+def targets(
+    *,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TARGET]...", help="Only these; a gpu:FILE.pbtxt is read."),
+    ] = None,
+    output: Output,
+) -> None:
+    """Print a row per target."""
+    chosen = known.find_all(names) if names else list(known.TARGETS.values())
+    sightings = known.survey(chosen)
+    rows = pd.DataFrame(
+        [
+            (
+                sighting.name,
+                "yes" if sighting.here else "no",
+                str(sighting.devices or ""),
+                ": ".join(filter(None, (sighting.what, sighting.lacking))),
+            )
+            for sighting in sightings
+        ],
+        columns=["target", "here", "devices", "what"],
+    )
+    output.show([Rows(rows, rows.columns, rows.columns)], rows)
+    if not any(sighting.here for sighting in sightings):
+        raise typer.Exit(ExitCode.NOTHING)
+
+
+def target_names(typed: list[str] | None) -> tuple[str, ...] | None:
+    """Return targets as their own names; a `gpu:FILE.pbtxt` stays, for whoever reads the file."""
+    found = [(name, known.find(name)) for name in typed or ()]
+    return tuple(name if target.file else target.name for name, target in found) or None
+
+
+def discover(benchmarks: Path, select: list[str]) -> discovery.Found:
+    """Return the workloads of a folder that are selected; what of it is broken is said.
+
+    Raises:
+        UsageError: there is no such folder, no workload in it, or none that fits.
+    """
+    found = discovery.discover(benchmarks)
+    for place, reason in found.broken.items():
+        say(f"{place}: {reason} The rest goes on without it.")
+    if not found.workloads:
+        raise UsageError(
+            f"No workload is defined in {benchmarks}. A workload is a class that derives from "
+            "harness.Workload; `harness init` writes one to begin with."
+        )
+    found.workloads = discovery.select(found.workloads, select)
+    return found

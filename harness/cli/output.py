@@ -1,0 +1,219 @@
+"""The one way out: what a command prints or writes, in each format, and what it says besides."""
+
+from __future__ import annotations
+
+import enum
+import html
+import json
+import math
+import re
+import sys
+import warnings
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.records.files import replaced
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDTH = 200
+"""Columns of a file or a pipe, where there is no terminal to ask."""
+
+console = Console(highlight=False)
+notes = Console(stderr=True, highlight=False)
+for _console in (console, notes):
+    if not _console.is_terminal:
+        _console.width = WIDTH
+
+
+class Format(enum.StrEnum):
+    """How something is written."""
+
+    table = "table"
+    markdown = "markdown"
+    json = "json"
+    csv = "csv"
+
+
+class Heading(str):
+    """A line that stands out."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table of text, one cell a column and row."""
+
+    frame: pd.DataFrame
+    left: Collection[str] = ()
+    """Columns that begin at the left, with the first two; numbers end at the right."""
+    wrapped: Collection[str] = ()
+    """Columns whose cells may take several lines, with the second."""
+
+
+Part = str | Heading | Rows | Table | Text
+"""What a page consists of."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a command's output goes, and in which format."""
+
+    format: Format = Format.table
+    path: Path | None = None
+    """A file, written as a whole or not at all; None for standard output."""
+
+    def show(self, parts: Iterable[Part], rows: pd.DataFrame, document: Any = None) -> None:
+        """Write what a command found.
+
+        Args:
+            parts: the page for people, in the formats `table` and `markdown`.
+            rows: everything, for `csv` and `json`.
+            document: what `json` has instead of a list of these rows.
+        """
+        if self.format is Format.csv:
+            self.text(rows.to_csv(index=False))
+        elif self.format is Format.json:
+            self.text(json_text(records(rows) if document is None else document))
+        elif self.format is Format.markdown:
+            self.text(markdown(parts))
+        else:
+            self.page(parts)
+
+    def text(self, text: str) -> None:
+        """Write a text as it is."""
+        text = text.rstrip("\n") + "\n"
+        if self.path is None:
+            sys.stdout.write(text)
+            return
+        with replaced(self.path) as handle:
+            handle.write(text)
+
+    def page(self, parts: Iterable[Part]) -> None:
+        """Write a page for people: in colour and to the terminal's width where there is one."""
+        if self.path is None:
+            print_page(parts, console)
+            return
+        parts = list(parts)  # what goes wrong in making them is no fault of the file's
+        with replaced(self.path) as handle:
+            plain = Console(file=handle, width=WIDTH, highlight=False, color_system=None)
+            print_page(parts, plain)
+
+
+def print_page(parts: Iterable[Part], to: Console = console) -> None:
+    """Print the parts of a page."""
+    for part in parts:
+        if isinstance(part, Rows):
+            to.print(grid(part))
+        elif isinstance(part, Table):
+            to.print(part)
+        elif isinstance(part, Text):
+            if to.color_system is None or to.no_color:
+                print(part.plain, file=to.file)  # rich would change its tabs
+            else:
+                to.print(part, soft_wrap=True)
+        else:
+            style = "bold" if isinstance(part, Heading) else None
+            to.print(printable(part), markup=False, emoji=False, soft_wrap=True, style=style)
+
+
+def grid(rows: Rows) -> Table:
+    """Return a table of text as rich draws it."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for position, heading in enumerate(map(str, rows.frame.columns)):
+        left = position < 2 or heading in rows.left
+        wrapped = heading in rows.wrapped or (position == 1 and not rows.wrapped)
+        table.add_column(
+            heading,
+            justify="left" if left else "right",
+            no_wrap=not wrapped,
+            overflow="fold",
+        )
+    for row in rows.frame.itertuples(index=False):
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
+    return table
+
+
+def printable(text: str) -> str:
+    """Return text that any terminal can print: names of files may hold anything."""
+    plain = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return "".join(
+        each if each.isprintable() or each in "\n" else f"\\x{ord(each):02x}" for each in plain
+    )
+
+
+def markdown(parts: Iterable[Part]) -> str:
+    """Return a page in Markdown: headings are bold, lines are items of a list."""
+    blocks: list[str] = []
+    for part in parts:
+        if isinstance(part, Rows):
+            blocks.append(markdown_table(part.frame) + "\n")
+        elif isinstance(part, Heading):
+            blocks.append(f"**{escaped(part)}**\n")
+        elif part:
+            blocks.append(f"- {escaped(str(part))}")
+    return "\n".join(blocks)
+
+
+def markdown_table(frame: pd.DataFrame) -> str:
+    """Return a frame of text as a table in Markdown."""
+    lines = [list(frame.columns), ["---"] * len(frame.columns)]
+    lines += [[escaped(cell) for cell in row] for row in frame.to_numpy().tolist()]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def escaped(text: str) -> str:
+    """Return text that Markdown and HTML leave as it is, on one line."""
+    flat = " ".join(html.escape(str(text), quote=False).split())
+    # An @ would notify somebody; a letter before and after a _ keeps it plain.
+    marked = re.sub(r"([\\`*\[\]|~])", r"\\\1", flat).replace("@", "&#64;")
+    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", marked)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def json_text(document: Any) -> str:
+    """Return strict JSON: what is not known (NaN, NaT) and what is infinite is null."""
+    return json.dumps(plain(document), indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as strict JSON can hold it: no NaN, no infinity, no types of NumPy."""
+    if isinstance(value, dict):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "isoformat"):
+        return value.isoformat() if value == value else None  # NaT is not equal to itself
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def say(*lines: str) -> None:
+    """Say something beside the output, on standard error."""
+    for line in lines:
+        print(f"harness: {line}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def warnings_said() -> Iterator[None]:
+    """Say each warning of what is done inside once, afterwards, without Python's file and line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            say(*dict.fromkeys(str(warning.message) for warning in caught))

@@ -1,0 +1,216 @@
+"""`harness run`: measure, here or on a fleet, and say what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from harness.cli import options
+from harness.cli.inventory import discover, target_names
+from harness.cli.output import Part, notes, print_page, say
+from harness.cli.progress import progress
+from harness.cli.show import stage_table
+from harness.declare import discovery
+from harness.engine import sweeping
+from harness.engine.sweeping import Context, Outcome
+from harness.errors import ExitCode, FleetError, UsageError
+from harness.frame import choose
+from harness.frame.load import frame_of
+from harness.records import environment
+from harness.records.store import store_path
+from harness.stages import sampling
+from harness.stages.scenarios import registry as scenarios
+
+MOST_RETRIED = 5
+"""So many records that were begun more than once are told one by one."""
+
+
+@options.command("Measure workloads in processes of their own; a run that was stopped resumes.")
+def run(
+    *,
+    workloads: options.Workloads = None,
+    select: options.Select = None,
+    case: options.Cases = None,
+    target: options.MeasuredTargets = None,
+    scenario: options.Scenarios = None,
+    effort: options.Effort = "default",
+    with_baselines: Annotated[
+        bool,
+        typer.Option(
+            "--with-baselines",
+            help="Compare with NumPy on the CPU and CuPy on a GPU as well, where a workload has a "
+            "baseline.",
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure again what the results already hold.")
+    ] = False,
+    keep_programs: Annotated[
+        bool,
+        typer.Option(
+            "--keep-programs",
+            envvar="HARNESS_KEEP_PROGRAMS",
+            help="Keep the StableHLO and HLO of every program measured now, for "
+            "`harness ir --diff records:A..B`.",
+        ),
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="Seconds that one pass over one case may take."),
+    ] = None,
+    seed: options.Seed = None,
+    machine: options.Machine = None,
+    night: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Measure as one night of a series, such as 2026-11-20: anew, though other nights "
+            "have measured this commit.",
+        ),
+    ] = "",
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Measure on the workers of the Dask scheduler at this address, such as "
+            "tcp://host:8786, and not here (extra 'fleet'; docs/fleet.md).",
+        ),
+    ] = None,
+    each_machine: Annotated[
+        bool,
+        typer.Option(
+            "--each-machine",
+            help="With --on: every case on every machine that can measure it, and not on one.",
+        ),
+    ] = False,
+    wait_for_workers: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="With --on: how long to wait for workers that can measure, 5 seconds by default: "
+            "jobs of Slurm queue.",
+        ),
+    ] = None,
+    benchmarks: options.Benchmarks = Path("benchmarks"),
+    results: options.ResultsTree = Path("results"),
+) -> None:
+    """Measure what is asked for, and print the table of stages."""
+    _check_on(on, each_machine, wait_for_workers, keep_programs, machine)
+    level = sampling.effort(effort)
+    places = target_names(target)
+    chosen = discover(benchmarks, [*(workloads or []), *(select or [])])
+    measured = discovery.with_axes(chosen.workloads, case or [])
+    asked = sweeping.Options(
+        level,
+        targets=places,
+        keep=discovery.case_filter(case or []),
+        scenarios=tuple(scenarios.find(one).name for one in scenario) if scenario else None,
+        with_baselines=with_baselines,
+        fresh=fresh,
+        keep_programs=keep_programs,
+        timeout_s=timeout,
+        seed=seed,
+    )
+    context = sweeping.local_context(results, benchmarks, machine, environment.night(night))
+    sweep = _on_fleet(on, each_machine, wait_for_workers) if on else sweeping.sweep
+    try:
+        with progress() as on_progress:
+            outcome = sweep(measured, context, asked, on_progress)
+    except KeyboardInterrupt:
+        say("interrupted. Every finished record is kept; the same command resumes.")
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+    if outcome.problems:
+        print_page([outcome.problems.summary()], notes)
+    print_page(_outcome(outcome, context, bool(on)))
+    if not outcome.measured and not outcome.reused:
+        raise typer.Exit(ExitCode.SOME_FAILED if outcome.failed else ExitCode.NOTHING)
+    if outcome.failed or chosen.broken:
+        raise typer.Exit(ExitCode.SOME_FAILED)
+
+
+def _on_fleet(address: str, each_machine: bool, wait_s: float | None) -> Callable[..., Outcome]:
+    """Return what sweeps on the workers of a scheduler: the one place that needs the fleet."""
+    try:
+        from harness.fleet import driving, pools
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("harness.fleet"):
+            raise
+        raise FleetError(
+            "--on needs harness.fleet, which is not part of this installation. Install jax-harness "
+            "with it, or leave --on out to measure on this machine."
+        ) from None
+
+    def sweep(workloads: Any, context: Context, asked: sweeping.Options, on_progress: Any) -> Any:
+        wait = driving.WAIT_S if wait_s is None else wait_s
+        with pools.of_address(address) as pool:
+            return driving.sweep_on(
+                pool, workloads, context, asked, on_progress, say, each_machine, wait
+            )
+
+    return sweep
+
+
+def _check_on(
+    on: str | None,
+    each_machine: bool,
+    wait_s: float | None,
+    keep_programs: bool,
+    machine: str | None,
+) -> None:
+    if on == "":  # of a variable that is not set: it must not measure here instead
+        raise UsageError(
+            "--on was given an empty address; expected that of a Dask scheduler, such as "
+            "tcp://host:8786. Leave --on out to measure on this machine."
+        )
+    for option, given in (("each-machine", each_machine), ("wait-for-workers", wait_s is not None)):
+        if given and not on:
+            raise UsageError(
+                f"--{option} is for sweeps over a fleet: name its scheduler with --on."
+            )
+    if on and keep_programs:
+        raise UsageError("--keep-programs does not work with --on: programs stay on the workers.")
+    if on and machine:
+        raise UsageError(
+            f"--machine {machine} does not work with --on: each worker names its own machine. Set "
+            "HARNESS_MACHINE where it is started."
+        )
+
+
+def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
+    """Yield what a sweep did, here or on a fleet, and where to look next."""
+    frame = choose.ordinary(frame_of(outcome.records))
+    if not frame.empty:
+        yield from stage_table(frame)
+    yield (
+        f"{outcome.measured} measured, {outcome.reused} measured before and reused, "
+        f"{len(outcome.failed)} failed or refused."
+    )
+    if outcome.wide:
+        some = "; ".join(outcome.wide[:5]) + (" ..." if len(outcome.wide) > 5 else "")
+        yield (
+            f"{len(outcome.wide)} case(s) reached the limit of processes with an interval still "
+            f"wider than 5 %: {some}"
+        )
+    if not fleet:
+        yield f"Records: {context.store.path}"
+        return
+    if outcome.retried:
+        yield f"{len(outcome.retried)} record(s) had to be begun more than once:"
+    for record in outcome.retried[:MOST_RETRIED]:
+        axes = " ".join(f"{name}={value}" for name, value in record.axes.items())
+        process = record.replicate.rpartition("#")[2]
+        yield f"retried: {record.workload} {axes}, process {process}: {'; '.join(record.retries)}"
+    if len(outcome.retried) > MOST_RETRIED:
+        yield "..."
+    machines = sorted({record.machine for record in outcome.records})
+    yield f"{len(machines)} machine(s): {', '.join(machines)}"
+    yield from sorted(
+        {
+            f"Records: {store_path(context.results, r.machine, r.commit, r.env, r.night)}"
+            for r in outcome.records
+        }
+    )

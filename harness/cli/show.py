@@ -1,0 +1,71 @@
+"""`harness show`: the table of stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from harness.cli import options
+from harness.cli.options import Filters, Results
+from harness.cli.output import Format, Heading, Output, Part, Rows, say, warnings_said
+from harness.errors import ExitCode
+from harness.frame import choose, tables
+from harness.frame.load import load
+
+NEXT = """\
+Value: median over processes; ±: half of its 95 % interval (6 processes or more).
+Next:  asv publish && asv preview             graphs over commits
+       harness show --all                     every commit and environment
+       harness.load("results")                the same rows as a pandas frame, in Python"""
+
+
+@options.command("Print the table of stages.")
+def show(
+    *,
+    results: Results,
+    filters: Filters,
+    latest: Annotated[
+        bool,
+        typer.Option(
+            "--latest/--all", help="Only what was measured last, or every commit and environment."
+        ),
+    ] = True,
+    facts: Annotated[
+        bool,
+        typer.Option(
+            "--facts", help="Also what was built: launches, fusions, flops, bytes, temporaries."
+        ),
+    ] = False,
+    output: Output,
+) -> None:
+    """Print the newest rows of each machine, or all."""
+    with warnings_said():
+        frame = load(results.path)  # warns where there is nothing
+    if frame.empty:
+        raise typer.Exit(ExitCode.NOTHING)
+    frame = choose.ordinary(frame)
+    if frame.empty:
+        say(
+            f"{results.path} holds comparisons only. `harness baselines {results.path}` shows them."
+        )
+        raise typer.Exit(ExitCode.NOTHING)
+    shown = choose.narrow(choose.rows(frame, filters), (), latest)
+    page = _page(shown, facts)
+    output.show(page if output.format is Format.markdown else (*page, NEXT), shown)
+
+
+def _page(frame: pd.DataFrame, facts: bool) -> Iterator[Part]:
+    for heading, part in choose.by_origin(frame):
+        yield Heading(heading)
+        yield from stage_table(part)
+        if facts:
+            yield Rows(tables.fact_table(part))
+
+
+def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
+    """Yield one row per case with a column per stage, and why values are lacking."""
+    yield Rows(tables.stage_table(frame))
+    yield from filter(None, [tables.process_text(frame), *tables.reason_texts(frame)])

@@ -1,0 +1,50 @@
+"""Files that are there as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from harness.errors import StoreError
+
+
+@contextmanager
+def replaced(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file that takes the place of `path` once the block is done; its folder is made.
+
+    If the block raises, `path` stays as it was. What is no file, such as `/dev/stdout`, is
+    written directly. `mode` is `w` for text in UTF-8, or `wb`.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    encoding = None if "b" in mode else "utf-8"
+    target = path.resolve()
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with target.open(mode, encoding=encoding) as handle:
+                yield handle
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir():
+            raise IsADirectoryError(0, "Is a directory")
+        try:
+            with part.open(mode, encoding=encoding) as handle:
+                yield handle
+            if target.exists():
+                shutil.copymode(target, part)
+            part.replace(target)
+        finally:
+            with suppress(OSError):
+                part.unlink()
+    except BrokenPipeError:  # whoever read it has seen enough
+        raise
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror or error}. Choose another place with -o."
+        ) from error
