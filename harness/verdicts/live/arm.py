@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import harness
 from harness import targets
+from harness.engine.child import Child
 from harness.errors import HarnessError, UsageError
 from harness.records.worktree import top_of, worktree
 from harness.stages.scenarios import registry as scenarios
@@ -19,7 +19,7 @@ from harness.stages.scenarios import registry as scenarios
 PARTS = """. for the working tree as it is, a commit or tag, python=PATH, set:NAME=VALUE, \
 target=NAME, scenario=NAME, or several joined by commas, such as v1.0,set:XLA_FLAGS=--xla_flag=1"""
 
-_PROBE = "import harness.engine.sweeping, harness.cli.output, jax"
+_PROBE = "import harness.engine.sweeping, rich, typer, jax"
 _PREFIXES = ("python=", "set:", "target=", "scenario=")
 
 
@@ -62,7 +62,7 @@ def parse(text: str, python: str) -> Arm:
             parts[-1] += f",{piece}"
         else:
             parts.append(piece)
-    found: dict[str, str] = {}
+    given: dict[str, str] = {}
     variables: dict[str, str] = {}
     for part in parts:
         kind, value = _split(part, text)
@@ -71,22 +71,22 @@ def parse(text: str, python: str) -> Arm:
             if not equals or not name.strip():
                 raise UsageError(f"{part!r} in {text!r}: expected set:NAME=VALUE.")
             variables[name.strip()] = content
-        elif kind in found:
-            raise UsageError(f"{text!r} names two of a kind: {found[kind]!r} and {value!r}.")
+        elif kind in given:
+            raise UsageError(f"{text!r} names two of a kind: {given[kind]!r} and {value!r}.")
         else:
-            found[kind] = value
-    if "target" in found:
-        targets.find(found["target"])
-    if "scenario" in found:
-        scenarios.find(found["scenario"])
-    revision = found.get("revision", ".")
+            given[kind] = value
+    if "target" in given:
+        targets.find(given["target"])
+    if "scenario" in given:
+        scenarios.find(given["scenario"])
+    revision = given.get("revision", ".")
     return Arm(
         text,
         "" if revision == "." else revision,
-        _interpreter(found["python"]) if "python" in found else python,
+        _interpreter(given["python"]) if "python" in given else python,
         variables,
-        found.get("target", ""),
-        found.get("scenario", ""),
+        given.get("target", ""),
+        given.get("scenario", ""),
     )
 
 
@@ -169,19 +169,12 @@ def _place(arm: Arm, top: Path, folder: Path, benchmarks: Path, instrument: Path
 
 def _check(place: Place) -> None:
     try:
-        done = subprocess.run(
-            [place.python, "-c", _PROBE],
-            cwd=place.folder,
-            env=place.environment,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
+        with Child([place.python, "-c", _PROBE], place.environment, cwd=place.folder) as child:
+            code = child.wait()
     except OSError as error:
         raise HarnessError(f"{place.python} cannot be run: {error}.") from None
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    if code:
+        last = child.output[-1] if child.output else child.how
         raise HarnessError(
             f"{place.python} cannot run the harness: {last}. Install JAX and what the harness "
             "needs there."

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import random
-import signal
-import subprocess
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from harness.engine.child import Child
 from harness.engine.sweeping import Progress
 from harness.errors import HarnessError, HarnessWarning
+from harness.frame.choose import INSTRUMENTS
 from harness.records import environment
 from harness.records.schema import Record
 from harness.records.store import Store, record_files
 from harness.stages.sampling import Effort
-from harness.verdicts.live.arm import Place, link_instrument, parse, prepared
-from harness.verdicts.live.differing import difference_problems
+from harness.verdicts.live.arm import Arm, Place, link_instrument, parse, prepared
 
 _GOOD = (0, 3)
 """Exit codes of `harness run` after which there are records: fine, and some cases failed."""
@@ -85,11 +85,11 @@ def run_live(
         ]
         finished = 0
         try:
-            for number, found in _rounds(places, options, scratch, on_progress):
-                for kept, new in zip(records, found, strict=True):
+            for number, of_round in _rounds(places, options, scratch, on_progress):
+                for kept, new in zip(records, of_round, strict=True):
                     kept += new
                 if not finished:
-                    for problem in difference_problems(arms, found):
+                    for problem in difference_problems(arms, of_round):
                         warnings.warn(problem, HarnessWarning, stacklevel=2)
                 finished = number
         except KeyboardInterrupt:
@@ -113,23 +113,27 @@ def _rounds(
         order = [0, 1]
         rng.shuffle(order)
         seed = rng.getrandbits(31)
-        found: list[list[Record]] = [[], []]
+        records: list[list[Record]] = [[], []]
         for turn, side in enumerate(order):
             place, letter = places[side], "AB"[side]
             done = 2 * (number - 1) + turn
             label = f"round {number}"
             on_progress(Progress(label, letter, place.arm.text, number - 1, done, 2 * rounds))
             results = (options.folder or scratch) / f"round-{number}" / letter.lower()
-            _measure(place, letter, options, results, seed)
-            found[side] = _read(results, number)
-            if number == 1:
-                _check(place, letter, found[side])
+            reason = _measure(place, options, results, seed)
+            records[side] = _read(results, number)
+            if not reason and number == 1 and all(r.status != "ok" for r in records[side]):
+                reasons = [record.reason for record in records[side] if record.reason]
+                reason = reasons[0] if reasons else "nothing was measured"
+            if reason:
+                reason = reason.removeprefix("harness: ").rstrip(".")
+                raise HarnessError(f"Arm {letter} ({place.arm.text}) cannot be measured: {reason}.")
         on_progress(Progress(label, "", "done", number - 1, 2 * number, 2 * rounds))
-        yield number, found
+        yield number, records
 
 
-def _measure(place: Place, letter: str, options: LiveOptions, results: Path, seed: int) -> None:
-    """Measure an arm once: `harness run` with one process per workload."""
+def _measure(place: Place, options: LiveOptions, results: Path, seed: int) -> str:
+    """Measure an arm once, and return why it could not be: `harness run`, a process a workload."""
     arm = place.arm
     command = [place.python, "-m", "harness", "run", "--fresh"]
     command += ["--effort", f"1x{options.effort.passes}", "--seed", str(seed)]
@@ -139,56 +143,70 @@ def _measure(place: Place, letter: str, options: LiveOptions, results: Path, see
     command += ["--target", arm.target] if arm.target else []
     command += ["--scenario", arm.scenario] if arm.scenario else []
     command += ["--", *options.select]
-    with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(
-            command,
-            cwd=place.folder,
-            env=place.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-        )
-        try:
-            child.wait()
-        finally:
-            _end(child)
-        if child.returncode in _GOOD:
-            return
-        if child.returncode == 130:  # it saw the same Ctrl-C, and sooner
-            raise KeyboardInterrupt
-        said.seek(0)
-        lines = said.read().decode(errors="replace").strip().splitlines()
-    raise _unmeasured(place, letter, lines[-1] if lines else f"exit code {child.returncode}")
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a run that was left early; its own processes end with it."""
-    if child.poll() is not None:
-        return
-    child.send_signal(signal.SIGINT)
-    try:
-        child.wait(_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
+    with Child(command, place.environment, cwd=place.folder, patience_s=_PATIENCE_S) as child:
+        code = child.wait()
+    if code in _GOOD:
+        return ""
+    said = [line for line in child.output if line.startswith("harness: ")] or child.output
+    return said[-1] if said else child.how
 
 
 def _read(results: Path, number: int) -> list[Record]:
     """Return the records of a round, their replicates named by it."""
-    found = [record for file in record_files(results) for record in Store(file).read()]
     return [
         msgspec.structs.replace(r, replicate=f"{r.replicate.rpartition('#')[0]}#{number}")
-        for r in found
+        for file in record_files(results)
+        for r in Store(file).read()
     ]
 
 
-def _check(place: Place, letter: str, records: Sequence[Record]) -> None:
-    if any(record.status == "ok" for record in records):
-        return
-    reasons = [record.reason for record in records if record.reason]
-    raise _unmeasured(place, letter, reasons[0] if reasons else "nothing was measured")
+def difference_problems(arms: Sequence[Arm], records: Sequence[Sequence[Record]]) -> Iterator[str]:
+    """Yield what is wrong with the difference between two arms, from the records of one round.
+
+    Arms may differ in nothing, or in what did not reach JAX, or changed no program.
+    """
+    measured = [[record for record in of_arm if record.status == "ok"] for of_arm in records]
+    for letter, arm, of_arm in zip("AB", arms, measured, strict=True):
+        yield from _unreached(letter, arm, of_arm)
+    first, second = map(_recorded, measured)
+    if first == second:
+        yield (
+            "both arms are identical: the same commit and working tree, and nothing that is "
+            "recorded of their environments differs"
+        )
+    elif _without_flags(first) == _without_flags(second) and (
+        _programs(measured[0]) == _programs(measured[1])
+    ):
+        yield "the arms' flags differ, but XLA built the same program for every case"
 
 
-def _unmeasured(place: Place, letter: str, reason: str) -> HarnessError:
-    reason = reason.removeprefix("harness: ").rstrip(".")
-    return HarnessError(f"Arm {letter} ({place.arm.text}) cannot be measured: {reason}.")
+def _unreached(letter: str, arm: Arm, records: Sequence[Record]) -> Iterator[str]:
+    """Yield which of an arm's variables its processes did not see as they were set."""
+    seen = [msgspec.json.decode(record.environment).get("flags", {}) for record in records]
+    for name, value in arm.variables.items():
+        wrong = [flags.get(name) for flags in seen if flags.get(name) != value]
+        if environment.is_flag(name) and wrong:
+            yield f"{name}={value} did not reach JAX in arm {letter}: it found {wrong[0]!r}"
+
+
+def _recorded(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return what tells apart where records were taken, each once."""
+    places: list[dict[str, Any]] = []
+    for record in records:
+        place = {name: getattr(record, name) for name in ("commit", "dirty", "target", "scenario")}
+        place["environment"] = msgspec.json.decode(record.environment)
+        if record.workload not in INSTRUMENTS and place not in places:
+            places.append(place)
+    return sorted(places, key=repr)
+
+
+def _without_flags(places: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**place, "environment": {**place["environment"], "flags": {}}} for place in places]
+
+
+def _programs(records: Sequence[Record]) -> set[tuple[str, str]]:
+    return {
+        (repr((r.workload, r.axes, r.transform, r.precision)), r.fingerprint)
+        for r in records
+        if r.workload not in INSTRUMENTS
+    }
