@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from harness.cli import options
 from harness.errors import ExitCode, StoreError
-from harness.nightly import state
 from harness.nightly.environments import parse
 from harness.nightly.night import Wanted, Work, recipe_for
 from harness.nightly.project import Project
@@ -156,7 +155,7 @@ def nightly(
                 f"The night's folder cannot be copied to {output}: {error}. It is in {work.own}."
             ) from error
     if as_json:
-        print(json.dumps(state.plain(ended), indent=1))
+        print(msgspec.json.format(msgspec.json.encode(ended), indent=1).decode())
     else:
         print((work.own / "summary.md").read_text(encoding="utf-8"), end="")
     raise typer.Exit(ended.exit_code or ExitCode.FINE)

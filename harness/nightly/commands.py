@@ -1,4 +1,9 @@
-"""Commands that a night starts: logged, ended with it, and one night at a time."""
+"""Commands that a night starts: logged, ended with it, and one night at a time.
+
+`python -m harness.nightly.commands COMMAND...` runs a command for as long as its caller lives: a
+night that is killed cannot end what it started, and what goes on measuring would disturb the next
+one. So the night holds the other end of standard input, and where that closes the command is ended.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.engine.child import Child
 from harness.errors import StoreError, UsageError
 
 WAIT_S = 20.0
 """What a killed night had started ends within seconds; only then does the next one begin."""
+
+GRACE_S = 5.0
+"""What was interrupted may take so long to end by itself."""
 
 
 class Runner:
@@ -40,13 +50,16 @@ class Runner:
         code = self._once(command, log, variables)
         return self._once(command, log, variables) if code > 128 + signal.SIGINT else code
 
+    def harness(self, command: str, *arguments: str, log: Path) -> int:
+        """Run a command of this harness, and return its exit code."""
+        return self.run([sys.executable, "-m", "harness", command, *arguments], log)
+
     def _once(self, command: Sequence[str], log: Path, variables: Mapping[str, str] | None) -> int:
         log.parent.mkdir(parents=True, exist_ok=True)
-        watched = [sys.executable, "-m", "harness.nightly.child", *command]
         with (
             log.open("ab") as out,
             subprocess.Popen(
-                watched,
+                [sys.executable, "-m", "harness.nightly.commands", *command],
                 cwd=self.cwd,
                 env={**os.environ, **(variables or {})},
                 stdin=subprocess.PIPE,
@@ -56,8 +69,11 @@ class Runner:
             ) as running,
         ):
             # Not `communicate`, which would close standard input: the command ends with it.
-            code = running.wait()
-            return 128 - code if code < 0 else code
+            return _told(running.wait())
+
+
+def _told(code: int) -> int:
+    return 128 - code if code < 0 else code
 
 
 def last_line(log: Path) -> str:
@@ -66,8 +82,7 @@ def last_line(log: Path) -> str:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
-    said = [line.strip() for line in lines if line.strip()]
-    return said[-1][:300] if said else ""
+    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
 
 
 @contextmanager
@@ -89,6 +104,7 @@ def alone(folder: Path) -> Iterator[int]:
         deadline = time.monotonic() + WAIT_S
         while True:
             try:
+                # Not a lock of a library's: what the night started inherits this one.
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
@@ -102,3 +118,23 @@ def alone(folder: Path) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def main(command: list[str]) -> int:
+    """Run the command in a session of its own; return its exit code, 128 + N of signal N."""
+    with Child(command, log=sys.stdout.buffer, patience_s=GRACE_S) as child:
+
+        def listen() -> None:
+            while os.read(0, 4096):
+                pass
+            os.killpg(child.pid, signal.SIGKILL)
+
+        threading.Thread(target=listen, daemon=True).start()
+        try:
+            return _told(child.wait())
+        except KeyboardInterrupt:
+            return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -15,8 +15,9 @@ from typing import Any
 from harness import __version__
 from harness.errors import HarnessError, UsageError
 from harness.nightly.commands import Runner, last_line
-from harness.nightly.state import Environment, replace
+from harness.nightly.state import Environment
 from harness.records.environment import existing_env_name
+from harness.records.files import replaced
 
 INSTALLED, NEWEST, NIGHTLY = "installed", "newest", "nightly"
 
@@ -112,7 +113,8 @@ def make(found: Environment, recipe: Recipe, runner: Runner, own: Path) -> str:
     found.versions = {name: held[name] for name in ("python", "jax", "jaxlib")}
     found.env = existing_env_name(".".join(held["python"].split(".")[:2]), held["jax"])
     freeze = "\n".join([f"# Python {held['python']}", *held["packages"]]) + "\n"
-    replace(own / f"freeze-{found.name}.txt", freeze.encode())
+    with replaced(own / f"freeze-{found.name}.txt") as handle:
+        handle.write(freeze)
     if found.name == NIGHTLY and "dev" not in held["jax"]:
         return f"the index had nothing newer than jax {held['jax']}"
     return f"Python {held['python']}, jax {held['jax']}, jaxlib {held['jaxlib']}"

@@ -6,24 +6,35 @@ import functools
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from harness import __version__
+from harness.declare import discovery
+from harness.declare.workload import name_of
 from harness.errors import HarnessError, StoreError, UsageError
-from harness.nightly import environments, judging, probing, rows, summary
+from harness.nightly import counts, environments, summary, verdicts
 from harness.nightly.commands import Runner, alone, last_line
-from harness.nightly.ending import exit_code, without_places
 from harness.nightly.environments import EnvironmentFailed, Recipe
 from harness.nightly.project import Project, know_machine
-from harness.nightly.state import SCHEMA, Book, Environment, Night, Outcome, replace
+from harness.nightly.state import SCHEMA, Environment, Night, Nights, Outcome
 from harness.stages import sampling
+from harness.verdicts.error_rates import ErrorRates
 
 OPTIONAL = ("probe", "verdicts", "history", "report")
 """Steps that can be left out."""
 
 ASV_SOME_FAILED = 2
+
+NOISY = 0.05
+"""A night is noisy if more than one row, and more than this share of rows, of identical arms was
+called different."""
+
+_ADDRESS = re.compile(r"\w+://\S+")
+_FOLDERS = re.compile(r"(?<![\w.:/-])/(?:[^/\s'\"]+/)+")
 
 
 @dataclass(frozen=True)
@@ -64,11 +75,11 @@ class Work:
                 f"{wanted.machine!r} is no name for a machine: it names a folder of the results."
             )
         self.project, self.wanted, self.recipe, self.say = project, wanted, recipe, say
-        self.book = Book(project.results, wanted.machine)
-        self.name = self.book.choose(wanted.night, project.commit)
+        self.nights = Nights(project.results, wanted.machine)
+        self.name = self.nights.choose(wanted.night, project.commit)
         # A night goes on with what it was begun with, whatever it is called with later.
-        self.night = self.book.read(self.name) or self._begin()
-        self.own = self.book.own(self.name)
+        self.night = self.nights.read(self.name) or self._begin()
+        self.own = self.nights.own(self.name)
 
     def _begin(self) -> Night:
         asked = list(self.wanted.jax) or environments.by_default(self.recipe)
@@ -88,17 +99,15 @@ class Work:
 
     def steps(self) -> list[tuple[str, Callable[[], Outcome]]]:
         """Return the steps of the night in order: each a name, and what does it."""
-        every: list[tuple[str, Callable[[], Outcome]]] = []
-        for found in self.night.environments:
-            every.append((f"environment {found.name}", functools.partial(self._make, found)))
-        every.append(("probe", self._probe))
-        for found in self.night.environments:
-            every.append((f"measure {found.name}", functools.partial(self._measure, found)))
-        every += [
+        made = self.night.environments
+        every: list[tuple[str, Callable[[], Outcome]]] = [
+            *((f"environment {one.name}", functools.partial(self._make, one)) for one in made),
+            ("probe", self._probe),
+            *((f"measure {one.name}", functools.partial(self._measure, one)) for one in made),
             ("rows", self._count),
-            ("verdicts", self._judge),
-            ("history", self._history),
-            ("report", self._report),
+            ("verdicts", self._compare),
+            ("history", functools.partial(self._write, "history", "json", "--format", "json")),
+            ("report", functools.partial(self._write, "report", "html")),
         ]
         return [(name, work) for name, work in every if name not in self.night.without]
 
@@ -112,19 +121,19 @@ class Work:
         if self.night.exit_code is not None:
             self.say(f"The night {self.name} is finished; --night NAME begins another.")
             return self.night
-        with alone(self.book.folder) as lock:
+        with alone(self.nights.folder) as lock:
             self.runner = Runner(self.project.folder, lock)
             know_machine(self.night.machine)
             begins = "goes on as it was begun" if self.night.steps else "begins"
             self.say(f"The night {self.name} {begins}: {self._asked()}. Logs: {self.own}")
-            self.book.save(self.night)
+            self.nights.save(self.night)
             for name, work in self.steps():
                 if name not in self.night.steps:
                     self._do(name, work)
-            self.night.exit_code = exit_code(self.night)
+            self.night.exit_code = self.night.end()
             self._summarise()
             self.night.finished_at_ms = int(time.time() * 1000)
-            self.book.save(self.night)
+            self.nights.save(self.night)
         return self.night
 
     def _asked(self) -> str:
@@ -144,35 +153,46 @@ class Work:
         outcome.note = without_places(outcome.note)
         outcome.seconds = round(time.monotonic() - began, 1)
         self.night.steps[name] = outcome
-        self.book.save(self.night)
+        self.nights.save(self.night)
         self.say(f"{name}: {outcome.status}" + (f", {outcome.note}" if outcome.note else ""))
 
-    def _make(self, found: Environment) -> Outcome:
-        note = environments.make(found, self.recipe, self.runner, self.own)
+    def _make(self, made: Environment) -> Outcome:
+        note = environments.make(made, self.recipe, self.runner, self.own)
         for other in self.night.environments:
-            if other is not found and other.env == found.env:
-                found.env = ""
+            if other is not made and other.env == made.env:
+                made.env = ""
                 return Outcome("skipped", f"the same as {other.name}: {note}")
         return Outcome("ok", note)
 
     def _probe(self) -> Outcome:
+        """Compare identical arms once: whether the machine is quiet enough for verdicts."""
         scratch = self.recipe.folder / f"probe-{self.night.machine}-{self.name}"
-        chosen = self.wanted.probe or probing.first_workload(self.project.benchmarks)
-        return probing.probe(self.night, chosen, scratch, self.own, self.runner)
+        log = self.own / "probe.log"
+        selected = self.wanted.probe or first_workload(self.project.benchmarks)
+        options = ["--pairs", "1", "--select", selected, "--effort", self.night.effort]
+        options += ["--machine", self.night.machine, "--results", str(scratch)]
+        code = self.runner.harness("aa", *options, log=log)
+        files = sorted((scratch / self.night.machine / "aa").glob("*.json"))
+        if not files:
+            return Outcome("failed", f"harness aa ended with {code}: {last_line(log)}", code)
+        flagged = msgspec.json.decode(files[-1].read_bytes(), type=ErrorRates).flagged
+        note = f"{flagged.count} of {flagged.of} rows of identical arms were called different"
+        noisy = flagged.count > max(1, NOISY * flagged.of)
+        return Outcome("noisy" if noisy else "ok", note, code)
 
-    def _measure(self, found: Environment) -> Outcome:
-        if not found.env:
-            return Outcome("skipped", self.night.steps[f"environment {found.name}"].note)
+    def _measure(self, made: Environment) -> Outcome:
+        if not made.env:
+            return Outcome("skipped", self.night.steps[f"environment {made.name}"].note)
         # It may be gone since the night was begun, or hold another release by now.
-        began_with = found.env
-        environments.make(found, self.recipe, self.runner, self.own)
-        if found.env != began_with:
-            now, found.env = found.env, began_with
-            raise EnvironmentFailed(f"The environment {found.name} was {began_with}, and is {now}.")
-        log = self.own / f"asv-{found.name}.log"
+        began_with = made.env
+        environments.make(made, self.recipe, self.runner, self.own)
+        if made.env != began_with:
+            now, made.env = made.env, began_with
+            raise EnvironmentFailed(f"The environment {made.name} was {began_with}, and is {now}.")
+        log = self.own / f"asv-{made.name}.log"
         command = [sys.executable, "-m", "asv", "run", "--show-stderr", "--durations", "all"]
         command += ["--config", self.project.config, "--machine", self.night.machine]
-        command += ["-E", f"existing:{self.recipe.python(found.name)}"]
+        command += ["-E", f"existing:{self.recipe.python(made.name)}"]
         command += ["--set-commit-hash", self.night.commit]
         for pattern in self.night.bench:
             command += ["--bench", pattern]
@@ -191,13 +211,13 @@ class Work:
         return Outcome("ok", "", code)
 
     def _count(self) -> Outcome:
-        wanted = rows.declared(self.project, self.night)
+        wanted = counts.declared(self.project, self.night)
         said, fewer = [], []
-        for found in self.night.environments:
-            if found.env:
-                found.rows = rows.count(found, wanted, self.night, self.project.results)
-                said.append(f"{found.name}: {found.rows.ok} ok rows")
-                before, less = rows.shortfall(found, self.night, self.book)
+        for made in self.night.environments:
+            if made.env:
+                made.rows = counts.count(made, wanted, self.night, self.project.results)
+                said.append(f"{made.name}: {made.rows.ok} ok rows")
+                before, less = counts.shortfall(made, self.night, self.nights)
                 if less:
                     more = f" and {len(less) - 1} more" if len(less) > 1 else ""
                     fewer.append(f"fewer than in the night {before}: {less[0]}{more}")
@@ -206,22 +226,17 @@ class Work:
             return Outcome("failed", f"nothing was measured in {', '.join(nothing) or 'the night'}")
         return Outcome("failed" if fewer else "ok", "; ".join([*said, *fewer]))
 
-    def _judge(self) -> Outcome:
+    def _compare(self) -> Outcome:
         self.night.verdicts = []
         troubles = []
-        for kind, before, now in judging.pairs(self.book, self.night):
+        for kind, before, now in verdicts.pairs(self.nights, self.night):
             try:
                 self.night.verdicts.append(
-                    judging.compare(
-                        kind,
-                        before,
-                        (self.night, now),
-                        self.book,
-                        self.runner,
-                        self.project.results,
+                    verdicts.compare(
+                        kind, before, now, self.nights, self.runner, self.project.results
                     )
                 )
-            except judging.JudgingFailed as error:
+            except verdicts.ComparisonFailed as error:
                 troubles.append(str(error))
         if troubles:
             return Outcome("failed", "; ".join(troubles))
@@ -230,31 +245,36 @@ class Work:
         slower = sum(v.counts.get("slower", 0) for v in self.night.verdicts if v.kind == "night")
         return Outcome("ok", f"{slower} rows slower than on the last good night")
 
-    def _history(self) -> Outcome:
-        return self._harness("history", "--format", "json", "-o", str(self.own / "history.json"))
-
-    def _report(self) -> Outcome:
-        return self._harness("report", "-o", str(self.own / "report.html"))
-
-    def _harness(self, command: str, *options: str) -> Outcome:
+    def _write(self, command: str, suffix: str, *options: str) -> Outcome:
+        """Write what a command of this harness makes of all results into the night's folder."""
         log = self.own / f"{command}.log"
-        call = [sys.executable, "-m", "harness", command, str(self.project.results), *options]
-        code = self.runner.run(call, log)
+        output = ["-o", str(self.own / f"{command}.{suffix}")]
+        code = self.runner.harness(command, str(self.project.results), *options, *output, log=log)
         if code not in (0, 4):  # 4: nothing to show, such as the history of one night
             return Outcome("failed", f"harness {command} ended with {code}: {last_line(log)}", code)
         return Outcome("ok" if code == 0 else "skipped", last_line(log), code)
 
     def _summarise(self) -> None:
-        replace(self.own / "summary.md", summary.render(self.night, self.book).encode())
-        slower = self.own / "issue.md"
-        slower.unlink(missing_ok=True)
-        if text := summary.issue(self.night, self.book):
-            replace(slower, text.encode())
+        self.nights.write(f"{self.name}/summary.md", summary.render(self.night, self.nights))
+        (self.own / "issue.md").unlink(missing_ok=True)
+        if text := summary.issue(self.night, self.nights):
+            self.nights.write(f"{self.name}/issue.md", text)
+
+
+def first_workload(benchmarks: Path) -> str:
+    """Return an expression for the first workload: one is enough to see a noisy night."""
+    names = sorted(map(name_of, discovery.discover(benchmarks).workloads))
+    return f"^{re.escape(names[0])}$" if names else "."
+
+
+def without_places(text: str) -> str:
+    """Return a text without addresses and folders: a night's file may be published."""
+    return _FOLDERS.sub("", _ADDRESS.sub("(an address)", text))
 
 
 def recipe_for(
-    project: Project, folder: Path | None, requirements: tuple[str, ...], nightly_index: str
+    project: Project, folder: Path | None, requirements: Sequence[str], nightly_index: str
 ) -> Recipe:
     """Return how the environments of a project are built."""
     home = (folder or project.folder / ".asv" / "nightly").resolve()
-    return Recipe(home, project.package, requirements, nightly_index)
+    return Recipe(home, project.package, tuple(requirements), nightly_index)

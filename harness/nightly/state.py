@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from harness.errors import HarnessError, StoreError, UsageError
+from harness.errors import ExitCode, HarnessError, StoreError, UsageError
 from harness.records import environment
+from harness.records.files import replaced
 
 SCHEMA = 1
 """Version of the layout of :class:`Night`."""
@@ -24,6 +22,16 @@ YOUNG_S = 24 * 3600
 
 IGNORED = "*.log\n*.html\n.lock\n.*.part\n"
 """What of the nights stays out of git: large, or of this machine only."""
+
+
+ENDS = {
+    ExitCode.FINE: "fine",
+    ExitCode.WORSE: "something is slower than on the last good night",
+    ExitCode.SOME_FAILED: "some cases failed, or were not measured",
+    ExitCode.UNUSABLE: "an environment measured nothing",
+    ExitCode.INCOMPLETE: "measured, but another step failed",
+}
+"""What a night ends with."""
 
 
 class Outcome(msgspec.Struct):
@@ -127,21 +135,28 @@ class Night(msgspec.Struct):
 
     def measured(self) -> Iterator[Environment]:
         """Yield the environments that have ok rows."""
-        for found in self.environments:
-            if found.rows is not None and found.rows.ok:
-                yield found
+        return (one for one in self.environments if one.rows is not None and one.rows.ok)
+
+    def end(self) -> ExitCode:
+        """Return the exit code of a night whose steps are done: the gravest that holds."""
+        counted = [one.rows for one in self.environments if one.rows is not None]
+        failed = {name for name, outcome in self.steps.items() if outcome.status == "failed"}
+        if not counted or any(one.ok == 0 for one in counted):
+            return ExitCode.UNUSABLE
+        if any(name.startswith(("measure ", "rows")) for name in failed) or any(
+            one.failed or one.refused or one.missing for one in counted
+        ):
+            return ExitCode.SOME_FAILED
+        if self.slower():
+            return ExitCode.WORSE
+        return ExitCode.INCOMPLETE if failed else ExitCode.FINE
 
 
-def folder_of(results: Path, machine: str) -> Path:
-    """Return where the nights of a machine are kept."""
-    return results / machine / "nights"
-
-
-class Book:
+class Nights:
     """The nights of one machine in a results tree."""
 
     def __init__(self, results: Path, machine: str) -> None:
-        self.folder = folder_of(results, machine)
+        self.folder = results / machine / "nights"
 
     def own(self, night: str) -> Path:
         """Return the folder of one night, for its logs, tables and summary."""
@@ -176,11 +191,20 @@ class Book:
         Raises:
             StoreError: it cannot be written.
         """
-        text = msgspec.json.format(msgspec.json.encode(night), indent=1) + b"\n"
-        ignored = self.folder / ".gitignore"
-        if not ignored.exists():
-            replace(ignored, IGNORED.encode())
-        replace(self.folder / f"{night.night}.json", text)
+        self.write(".gitignore", IGNORED)
+        self.write(
+            f"{night.night}.json",
+            msgspec.json.format(msgspec.json.encode(night), indent=1).decode(),
+        )
+
+    def write(self, name: str, text: str) -> None:
+        """Replace a file in the folder, whole or not at all.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with replaced(self.folder / name) as handle:
+            handle.write(text.rstrip("\n") + "\n")
 
     def all(self) -> list[Night]:
         """Return every readable night, oldest first."""
@@ -233,44 +257,3 @@ class Book:
         quiet = [night for night in candidates if not night.noisy]
         chosen = quiet or candidates
         return chosen[-1] if chosen else None
-
-
-def replace(file: Path, content: bytes) -> None:
-    """Write a file, and its folder, so that a reader, or a crash, finds the old content or the new.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        _replace(file, content)
-    except OSError as error:
-        raise StoreError(
-            f"{file} cannot be written: {error.strerror or error}. Make room or permit it, and run "
-            "again: the night resumes."
-        ) from error
-
-
-def _replace(file: Path, content: bytes) -> None:
-    fd, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=file.parent)
-    try:
-        with os.fdopen(fd, "wb") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.chmod(part, 0o644)
-        os.replace(part, file)
-    except BaseException:  # Ctrl-C as well: no part of a file stays behind
-        with contextlib.suppress(OSError):
-            os.unlink(part)
-        raise
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def plain(value: Any) -> Any:
-    """Return a night as plain dictionaries, for printing."""
-    return msgspec.to_builtins(value)

@@ -6,54 +6,50 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.nightly.judging import read_rows
-from harness.nightly.rows import shortfall
-from harness.nightly.state import Book, Environment, Night, Verdicts
+from harness.errors import ExitCode
+from harness.frame.tables import case_text
+from harness.nightly.counts import shortfall
+from harness.nightly.state import ENDS, Environment, Night, Nights, Verdicts
+from harness.nightly.verdicts import read_rows
+from harness.records.markdown import escaped, table_lines
+from harness.records.units import seconds_text
+from harness.verdicts.history.change_points import COLUMNS as CHANGE_COLUMNS
+from harness.verdicts.history.steps import NEW
+from harness.verdicts.judge import COLUMNS as VERDICT_COLUMNS
 
 MOST = 50
 """So many rows of a table are shown; all of them are in the files beside the summary."""
 
-CODES = {
-    0: "fine",
-    1: "something is slower than on the last good night",
-    3: "some cases failed, or were not measured",
-    5: "an environment measured nothing",
-    6: "measured, but another step failed",
-}
 
-_MARKS = frozenset("&<>|*[]`@#")
-"""What Markdown, HTML or an issue tracker would read as more than text."""
-
-
-def render(night: Night, book: Book) -> str:
+def render(night: Night, nights: Nights) -> str:
     """Return the summary of a night."""
-    own = book.own(night.night)
+    own = nights.own(night.night)
     parts = [
-        f"# Night {night.night} on {cell(night.machine)}",
-        f"**{CODES[night.exit_code or 0]}** (exit code {night.exit_code}) · commit "
-        f"`{night.commit[:8]}` · effort {cell(night.effort)} · harness {night.harness}",
+        f"# Night {night.night} on {escaped(night.machine)}",
+        f"**{ENDS[ExitCode(night.exit_code or 0)]}** (exit code {night.exit_code}) · commit "
+        f"`{night.commit[:8]}` · effort {escaped(night.effort)} · harness {night.harness}",
     ]
     if night.noisy:
         parts.append(
             "**Noisy**: identical arms were called different too often tonight, so that no verdict "
-            f"below counts. {cell(night.steps['probe'].note)}"
+            f"below counts. {escaped(night.steps['probe'].note)}"
         )
     parts += ["## Environments", _environments(night)]
     for verdicts in night.verdicts:
         parts += [_heading(verdicts), *_judged(verdicts, own)]
     parts += _changes(night, own)
-    parts += _failures(night, book)
+    parts += _failures(night, nights)
     if night.steps.get("probe") and not night.noisy:
-        parts.append(f"A/A probe: {cell(night.steps['probe'].note)}")
+        parts.append(f"A/A probe: {escaped(night.steps['probe'].note)}")
     return "\n\n".join(parts) + "\n"
 
 
-def issue(night: Night, book: Book) -> str:
+def issue(night: Night, nights: Nights) -> str:
     """Return what an issue about a slower night says: the tables with slower rows; "" without."""
     if not night.slower():
         return ""
-    own = book.own(night.night)
-    parts = [f"## Night {night.night} on {cell(night.machine)}", _environments(night)]
+    own = nights.own(night.night)
+    parts = [f"## Night {night.night} on {escaped(night.machine)}", _environments(night)]
     for verdicts in night.verdicts:
         if verdicts.kind == "night" and verdicts.counts.get("slower"):
             parts += [_heading(verdicts), *_judged(verdicts, own)]
@@ -67,7 +63,7 @@ def _environments(night: Night) -> str:
             yield found.name, versions, found.env, *_counts(found)
 
     head = ("environment", "versions", "name", "ok rows", "failed", "skipped", "cases")
-    return table(head, lines())
+    return _table(head, lines())
 
 
 def _counts(found: Environment) -> tuple[str, str, str, str]:
@@ -85,7 +81,7 @@ def _counts(found: Environment) -> tuple[str, str, str, str]:
 
 def _heading(verdicts: Verdicts) -> str:
     what = "night" if verdicts.kind == "night" else "release in"
-    return f"## {cell(verdicts.environment)} against the {what} {cell(verdicts.against)}"
+    return f"## {escaped(verdicts.environment)} against the {what} {escaped(verdicts.against)}"
 
 
 def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
@@ -95,24 +91,22 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
     noisy = " The earlier night was noisy." if verdicts.noisy else ""
     yield (
         f"{counts or 'nothing comparable'} · {commits} · environment: "
-        f"{cell(verdicts.difference) or 'equal'}.{noisy}"
+        f"{escaped(verdicts.difference) or 'equal'}.{noisy}"
     )
     rows = [row for row in read_rows(own / verdicts.file) if row["verdict"] in ("slower", "faster")]
     if not rows:
         return
     rows.sort(key=lambda row: (row["verdict"] != "slower", -abs((row.get("ratio") or 1) - 1)))
     head = ("case", "stage", "before", "now", "ratio", "interval", "verdict", "why")
-    yield table(head, map(_verdict_line, rows[:MOST]))
+    yield _table(head, map(_verdict_line, rows[:MOST]))
     if len(rows) > MOST:
         yield f"{len(rows) - MOST} more rows are in `{verdicts.file}`."
 
 
 def _verdict_line(row: Mapping[str, Any]) -> Sequence[str]:
-    from harness.verdicts.judge import COLUMNS
-
     cause = f"{row['cause']}: " if row.get("cause") else ""
     return (
-        *(_case(row, COLUMNS), str(row["stage"])),
+        *(_case(row, VERDICT_COLUMNS), str(row["stage"])),
         *(_seconds(row.get("a_s")), _seconds(row.get("b_s"))),
         *(_number(row.get("ratio")), f"{_number(row.get('low'))} to {_number(row.get('high'))}"),
         *(str(row["verdict"]), f"{cause}{row.get('reason') or ''}"),
@@ -127,42 +121,41 @@ def _changes(night: Night, own: Path) -> Iterator[str]:
     yield "## Change points, the newest first"
     head = ["since", "change", "case", "stage", "before", "after", "ratio", "commits"]
     head += ["environment", "program"]
-    yield table(head, map(_change_line, rows[:MOST]))
+    yield _table(head, map(_change_line, rows[:MOST]))
     if len(rows) > MOST:
         yield f"{len(rows) - MOST} earlier ones are in `history.json`."
 
 
 def _change_line(row: Mapping[str, Any]) -> Sequence[str]:
-    from harness.verdicts.history.change_points import COLUMNS
-    from harness.verdicts.history.steps import NEW
-
     before, after = (str(row.get(f"commit_{side}") or "")[:8] for side in ("before", "after"))
     new = ", new" if row.get("state") == NEW else ""
     same = row.get("same_program")
     program = "" if same is None else "equal" if same else row.get("facts") or "changed"
     return (
         *(str(row.get("night_after") or after), f"{row.get('change')}{new}"),
-        *(_case(row, COLUMNS), str(row["stage"]), _seconds(row.get("before_s"))),
+        *(_case(row, CHANGE_COLUMNS), str(row["stage"]), _seconds(row.get("before_s"))),
         *(_seconds(row.get("after_s")), _number(row.get("ratio"))),
         after if before == after else f"{before}..{after}",
         *(str(row.get("environment") or ""), str(program)),
     )
 
 
-def _failures(night: Night, book: Book) -> Iterator[str]:
+def _failures(night: Night, nights: Nights) -> Iterator[str]:
     found = [
-        f"- {cell(step)}: {cell(outcome.note)}"
+        f"- {escaped(step)}: {escaped(outcome.note)}"
         for step, outcome in night.steps.items()
         if outcome.status == "failed"
     ]
     for one in night.environments:
         if one.rows is None:
             continue
-        name = cell(one.name)
-        found += [f"- {name}, {cell(case)}: {cell(why)}" for case, why in one.rows.reasons.items()]
-        found += [f"- {name}, not measured: {cell(case)}" for case in one.rows.missing[:MOST]]
-        before, less = shortfall(one, night, book)
-        found += [f"- {name}, fewer than in the night {before}: {cell(text)}" for text in less]
+        name = escaped(one.name)
+        found += [
+            f"- {name}, {escaped(case)}: {escaped(why)}" for case, why in one.rows.reasons.items()
+        ]
+        found += [f"- {name}, not measured: {escaped(case)}" for case in one.rows.missing[:MOST]]
+        before, less = shortfall(one, night, nights)
+        found += [f"- {name}, fewer than in the night {before}: {escaped(text)}" for text in less]
     if found:
         yield "## Failures"
         yield "\n".join(found)
@@ -170,8 +163,6 @@ def _failures(night: Night, book: Book) -> Iterator[str]:
 
 def _case(row: Mapping[str, Any], columns: Collection[str]) -> str:
     """Return the case of a row; what is none of the `columns` of its table is an axis."""
-    from harness.frame.tables import case_text
-
     axes = {k: v for k, v in row.items() if k not in columns and v is not None}
     about = case_text(
         axes,
@@ -185,8 +176,6 @@ def _case(row: Mapping[str, Any], columns: Collection[str]) -> str:
 
 
 def _seconds(value: Any) -> str:
-    from harness.records.units import seconds_text
-
     return "" if value is None else seconds_text(float(value))
 
 
@@ -194,13 +183,5 @@ def _number(value: Any) -> str:
     return "" if value is None else f"{float(value):.3f}"
 
 
-def cell(text: object) -> str:
-    """Return a text that stays text in a Markdown table: no bar, tag, link, mention or new line."""
-    plain = " ".join(str(text).split())
-    return "".join(f"&#{ord(mark)};" if mark in _MARKS else mark for mark in plain)
-
-
-def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; the cells are escaped."""
-    body = ["| " + " | ".join(map(cell, line)) + " |" for line in lines]
-    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *body])
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    return "\n".join(table_lines(head, lines))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from harness.nightly.state import Book, Night
+from harness.nightly.state import Night, Nights
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
 from tests.asv.project import MACHINE, Project
@@ -60,7 +60,7 @@ def nightly(project: Project, *arguments: str, code: int = 0, **options: Any) ->
 
 def state(project: Project, night: str) -> Night:
     """Return what a night has done."""
-    found = Book(project.results, MACHINE).read(night)
+    found = Nights(project.results, MACHINE).read(night)
     assert found is not None
     return found
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness.nightly.state import Book
+from harness.nightly.state import Nights
 from tests.asv.project import ENV, JAX, MACHINE, Project, kill, wait_for
 from tests.nightly.nights import TINY, command, nightly, outcome, state
 
@@ -180,7 +180,7 @@ def test_a_night_that_measured_nothing_has_its_own_exit_code(copy):
     printed, _ = nightly(copy, "-b", "NoSuchBenchmark", night=SECOND, code=5)
     assert "**an environment measured nothing** (exit code 5)" in printed
     assert "nothing was measured in installed" in printed
-    assert Book(copy.results, MACHINE).last_good(state(copy, FIRST), "installed") is None
+    assert Nights(copy.results, MACHINE).last_good(state(copy, FIRST), "installed") is None
 
 
 def test_a_failing_case_is_named_and_the_others_are_measured(copy):
@@ -189,7 +189,7 @@ def test_a_failing_case_is_named_and_the_others_are_measured(copy):
     printed, _ = nightly(copy, night=SECOND, code=3, bare=LAST)
     assert "**some cases failed, or were not measured** (exit code 3)" in printed
     assert "tiny.Broken trace" in printed
-    assert "broken &#124; on &#60;purpose&#62;" in printed
+    assert "broken \\| on &lt;purpose&gt;" in printed
     rows = state(copy, SECOND).environments[0].rows
     assert rows.ok_by_workload == {"tiny.Scale": 5}
     assert rows.failed > 0

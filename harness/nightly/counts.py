@@ -7,14 +7,23 @@ import warnings
 from pathlib import Path
 
 from harness.asv.call import AsvCall
-from harness.declare.workload import Case, name_of
+from harness.declare import discovery
+from harness.declare.workload import name_of
+from harness.engine import sweeping
+from harness.engine.plan import Plan
+from harness.frame.choose import INSTRUMENTS
+from harness.frame.load import frame_of
 from harness.nightly.project import Project
-from harness.nightly.state import Book, Environment, Night, Rows
-from harness.records.schema import plain_axes
+from harness.nightly.state import Environment, Night, Nights, Rows
+from harness.records.schema import case_of
 from harness.records.store import Store, store_path
+from harness.stages import sampling
 
 LISTED = 20
 """So many reasons of failed cases are kept with the night; the records hold all of them."""
+
+Cases = set[tuple[str, str, str]]
+"""Workload, case and scenario."""
 
 
 def records_of(results: Path, night: Night, env: str) -> Path:
@@ -22,49 +31,31 @@ def records_of(results: Path, night: Night, env: str) -> Path:
     return store_path(results, night.machine, night.commit, env, night.night)
 
 
-def declared(project: Project, night: Night) -> set[tuple[str, str, str]]:
-    """Return the cases that the suite declares for this machine: workload, case and scenario.
+def declared(project: Project, night: Night) -> Cases:
+    """Return the cases that the suite declares for this machine.
 
     Modules that cannot be imported declare none; asv then has failed, and says why.
     """
-    from harness.declare import discovery
-    from harness.engine import sweeping
-    from harness.engine.plan import Plan
-    from harness.stages import sampling
-
     call = AsvCall(bench=tuple(night.bench))
     context = sweeping.local_context(
         project.results, project.benchmarks, night.machine, night.night
     )
-    found = set()
+    cases: Cases = set()
     for workload in discovery.discover(project.benchmarks).workloads:
         keep = functools.partial(call.selects, workload)
         plan = Plan([workload], context, sweeping.Options(sampling.effort(night.effort), keep=keep))
-        for share in plan.shares:
-            found |= {(name_of(workload), ref.id, share.scenario) for ref in share.refs}
-        for share, ref, _, _ in plan.skipped:
-            found.add((name_of(workload), ref.id, share.scenario))
-    return found
+        refs = [(share, ref) for share in plan.shares for ref in share.refs]
+        refs += [(share, ref) for share, ref, _, _ in plan.skipped]
+        cases |= {(name_of(workload), ref.id, share.scenario) for share, ref in refs}
+    return cases
 
 
-def count(
-    found: Environment, wanted: set[tuple[str, str, str]], night: Night, results: Path
-) -> Rows:
+def count(environment: Environment, wanted: Cases, night: Night, results: Path) -> Rows:
     """Count the rows of one environment."""
-    from harness.frame.choose import INSTRUMENTS
-    from harness.frame.load import frame_of
-
     rows = Rows(len(wanted), [], 0, 0, 0, 0, {}, {})
-    file = records_of(results, night, found.env)
-    records = [r for r in Store(file).read() if r.workload not in INSTRUMENTS]
-    known = {
-        (
-            record.workload,
-            Case(plain_axes(record.axes), record.transform, record.target, record.precision).id,
-            record.scenario,
-        )
-        for record in records
-    }
+    read = Store(records_of(results, night, environment.env)).read()
+    records = [record for record in read if record.workload not in INSTRUMENTS]
+    known = {(record.workload, case_of(record).id, record.scenario) for record in records}
     rows.missing = [" ".join(case) for case in sorted(wanted - known)]
     if not records:
         return rows
@@ -82,16 +73,16 @@ def count(
     return rows
 
 
-def shortfall(found: Environment, night: Night, book: Book) -> tuple[str, list[str]]:
+def shortfall(environment: Environment, night: Night, nights: Nights) -> tuple[str, list[str]]:
     """Return the last good night, "" for none, and the workloads that had more ok rows then.
 
     A device that is gone shows only here: its cases are no longer declared.
     """
-    before = book.last_good(night, found.name)
-    if before is None or found.rows is None:
+    before = nights.last_good(night, environment.name)
+    if before is None or environment.rows is None:
         return "", []
-    old = next(one.rows for one in before.measured() if one.name == found.name)
-    now = found.rows.ok_by_workload
+    old = next(one.rows for one in before.measured() if one.name == environment.name)
+    now = environment.rows.ok_by_workload
     return before.night, [
         f"{workload}: {now.get(workload, 0)} ok rows, {number} before"
         for workload, number in sorted(old.ok_by_workload.items() if old else ())

@@ -7,76 +7,69 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError
+from harness.frame.environment_difference import environment_difference
 from harness.nightly.commands import Runner, last_line
-from harness.nightly.rows import records_of
-from harness.nightly.state import Book, Environment, Night, Verdicts
+from harness.nightly.counts import records_of
+from harness.nightly.state import Environment, Night, Nights, Verdicts
 from harness.records.schema import Problems, read_file
 
 DECIDED = (0, 1, 4)
 """Exit codes of `harness compare`: nothing slower, something slower, nothing comparable."""
 
+Measured = tuple[Night, Environment]
+"""One environment as a night measured it."""
 
-class JudgingFailed(HarnessError):
+
+class ComparisonFailed(HarnessError):
     """A comparison ended without verdicts; the night goes on."""
 
 
-def pairs(book: Book, night: Night) -> list[tuple[str, tuple[Night, Environment], Environment]]:
-    """Return what is to be compared: the kind, night and environment before, environment now."""
-    found = []
+def pairs(nights: Nights, night: Night) -> list[tuple[str, Measured, Measured]]:
+    """Return what is to be compared: the kind, what was before, and what is now."""
+    found: list[tuple[str, Measured, Measured]] = []
     for now in night.measured():
-        before = book.last_good(night, now.name)
+        before = nights.last_good(night, now.name)
         if before is not None:
             old = next(one for one in before.measured() if one.name == now.name)
-            found.append(("night", (before, old), now))
+            found.append(("night", (before, old), (night, now)))
     releases = sorted(
         (one for one in night.measured() if "dev" not in one.versions["jax"]), key=_release
     )
     if len(releases) > 1:
-        found.append(("release", (night, releases[-2]), releases[-1]))
+        found.append(("release", (night, releases[-2]), (night, releases[-1])))
     return found
 
 
 def compare(
-    kind: str,
-    before: tuple[Night, Environment],
-    now: tuple[Night, Environment],
-    book: Book,
-    runner: Runner,
-    results: Path,
+    kind: str, before: Measured, now: Measured, nights: Nights, runner: Runner, results: Path
 ) -> Verdicts:
     """Compare two environments of two nights, or of one.
 
     Raises:
-        JudgingFailed: with what `harness compare` said last.
+        ComparisonFailed: with what `harness compare` said last.
     """
     (old_night, old), (night, new) = before, now
     files = [records_of(results, n, e.env) for n, e in (before, now)]
-    own = book.own(night.night)
     name = f"verdicts-{kind}-{new.name}.json"
-    log = own / f"verdicts-{kind}-{new.name}.log"
-    code = runner.run(
-        [
-            *(sys.executable, "-m", "harness", "compare", *map(str, files)),
-            *("--results", str(results), "--format", "json", "-o", str(own / name)),
-        ],
-        log,
-    )
-    if code not in DECIDED or (code != 4 and not (own / name).is_file()):
-        raise JudgingFailed(f"harness compare ended with {code}: {last_line(log)}")
+    table = nights.own(night.night) / name
+    log = table.with_suffix(".log")
+    options = ["--results", str(results), "--format", "json", "-o", str(table)]
+    code = runner.harness("compare", *map(str, files), *options, log=log)
+    if code not in DECIDED or (code != 4 and not table.is_file()):
+        raise ComparisonFailed(f"harness compare ended with {code}: {last_line(log)}")
     counts: dict[str, int] = {}
-    for row in read_rows(own / name):
+    for row in read_rows(table):
         counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
     return Verdicts(
         environment=new.name,
         against=old_night.night if kind == "night" else old.name,
         kind=kind,
         noisy=old_night.noisy,
-        difference=_difference(*files),
+        difference=environment_difference(*map(_environment, files)),
         commits=(old_night.commit, night.commit),
         counts=dict(sorted(counts.items())),
         file=name,
@@ -93,17 +86,11 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
     return [row for row in rows if isinstance(row, dict)]
 
 
-def _difference(before: Path, after: Path) -> str:
-    from harness.frame.environment_difference import environment_difference
-
-    return environment_difference(_environment(before), _environment(after))
-
-
 def _environment(file: Path) -> str:
-    for record in read_file(file, Problems()):
-        return bytes(record.environment).decode()
-    return ""
+    """Return the environment of the first record in a file, "" where there is none."""
+    first = next(read_file(file, Problems()), None)
+    return bytes(first.environment).decode() if first else ""
 
 
-def _release(found: Environment) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", found.versions["jax"])))
+def _release(environment: Environment) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", environment.versions["jax"])))
