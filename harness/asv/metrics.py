@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.program.facts import TOTALS
+from harness.program.facts import unit as fact_unit
 
 CACHE_METRICS = (
     *("load", "first_call_cold", "first_call_warm", "start_cold", "start_warm"),
@@ -14,13 +15,6 @@ first call's time, warm / cold."""
 # Of `aliased_bytes` more is better: asv would call a donation that works a regression.
 FACT_METRICS = tuple(fact for fact in TOTALS if fact != "aliased_bytes")
 """The facts of a program, which no noise disturbs: a change of one is a change of the program."""
-
-
-def fact_unit(fact: str) -> str:
-    """Return the unit of one of :data:`harness.program.facts.TOTALS`."""
-    if fact.endswith("_bytes") or fact == "bytes_accessed":
-        return "bytes"
-    return "flops" if fact == "flops" else "count"
 
 
 UNITS = {

@@ -13,8 +13,9 @@ from harness.cli.output import warnings_said
 from harness.errors import ExitCode, UsageError
 from harness.frame import choose
 from harness.frame import export as writer
+from harness.frame.choose import typed
+from harness.frame.frame import ORIGIN
 from harness.frame.load import load
-from harness.frame.where import typed
 
 HELP = """Write the rows of the frame to a file, or to a folder that many nights fit into.
 
@@ -81,11 +82,11 @@ def export(
 
 def _refuse_parts(conditions: dict[str, list[str]], filters: Filters, output: Path) -> None:
     """Raise where a part of a night would replace the whole of it."""
-    inner = [f"--where {name}=…" for name in conditions if name not in choose.ORIGIN]
+    inner = [f"--where {name}=…" for name in conditions if name not in ORIGIN]
     inner += ["A filter"] if filters else []
     if inner and output.exists() and any(output.iterdir() if output.is_dir() else ()):
         raise UsageError(
             f"{inner[0]} chooses some rows of a night, and they would replace the whole "
-            f"night in {output}. Choose a new folder, or one file; {', '.join(choose.ORIGIN)} "
+            f"night in {output}. Choose a new folder, or one file; {', '.join(ORIGIN)} "
             "choose whole nights."
         )

@@ -17,7 +17,7 @@ from harness.declare import discovery
 from harness.engine import sweeping
 from harness.engine.sweeping import Context, Outcome
 from harness.errors import ExitCode, FleetError, UsageError
-from harness.frame import choose
+from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
 from harness.records import environment
 from harness.records.store import store_path
@@ -182,7 +182,7 @@ def _check_on(
 
 def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
     """Yield what a sweep did, here or on a fleet, and where to look next."""
-    frame = choose.ordinary(frame_of(outcome.records))
+    frame = ordinary(frame_of(outcome.records))
     if not frame.empty:
         yield from stage_table(frame)
     yield (

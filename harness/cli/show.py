@@ -13,6 +13,7 @@ from harness.cli.options import Filters, Results
 from harness.cli.output import Format, Heading, Output, Part, Rows, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import choose, tables
+from harness.frame.frame import ordinary
 from harness.frame.load import load
 
 NEXT = """\
@@ -46,7 +47,7 @@ def show(
         frame = load(results.path)  # warns where there is nothing
     if frame.empty:
         raise typer.Exit(ExitCode.NOTHING)
-    frame = choose.ordinary(frame)
+    frame = ordinary(frame)
     if frame.empty:
         say(
             f"{results.path} holds comparisons only. `harness baselines {results.path}` shows them."

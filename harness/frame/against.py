@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import UsageError
 from harness.frame.against_row import CASE, ORIGIN, row_of
 from harness.frame.ceilings import Ceilings, is_ceiling
-from harness.frame.choose import INSTRUMENTS
 from harness.frame.compared_side import ComparedSide
-from harness.frame.frame import axis_column, order_of
+from harness.frame.frame import INSTRUMENTS, axis_column, order_of
 from harness.records.schema import Problems, Record, plain_axes, read_file
 from harness.sides.registry import SIDES
 

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.asv.metrics import FACT_METRICS, UNITS
-from harness.frame.frame import COLUMNS, STAGE_ORDER, Rows, objects, to_moment
+from harness.frame.frame import COLUMNS, Rows, objects, stage_order, to_moment
+from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records.schema import Problems
+from harness.stages.registry import STAGES, asv_metrics
 
 FORMAT = 2
 """Version of asv's result files and of its benchmarks.json."""
@@ -36,8 +37,12 @@ MAX_CASES = 1_000_000
 MAX_LITERAL = 10_000
 """Characters of the longest parameter that is looked at as a Python literal."""
 
-Coverage = Collection[tuple[str, str, str, str]]
-"""(machine, commit, workload, env) for which there are records."""
+DERIVED = {"entry_bytes": ("cold", "bytes"), "relative_warm": ("warm", "ratio")}
+"""Scenario and unit of what asv shows of the persistent cache besides stages. `relative_warm` is
+the first call's time, warm / cold."""
+
+Origin = tuple[str, str, str, str]
+"""Machine, commit, workload and environment, for which there are records."""
 
 _Row = dict[str, Any]
 
@@ -46,7 +51,7 @@ class _Malformed(Exception):
     """Not what asv writes; the text says what."""
 
 
-def read(files: Sequence[Path], covered: Coverage, problems: Problems) -> Rows:
+def read(files: Sequence[Path], covered: Collection[Origin], problems: Problems) -> Rows:
     """Return the rows of result files that are not covered by records; no file is fatal."""
     rows: list[_Row] = []
     known: dict[Path, Mapping[str, Any]] = {}
@@ -72,8 +77,7 @@ def _sort_key(row: _Row) -> tuple[Any, ...]:
         row["env"],
         row["workload"],
         row["position"],
-        STAGE_ORDER.index(stage) if stage in STAGE_ORDER else len(STAGE_ORDER),
-        stage,
+        *stage_order(stage),
     )
 
 
@@ -104,7 +108,7 @@ def _json(path: Path, problems: Problems) -> dict[str, Any] | None:
 
 
 def _file_rows(
-    path: Path, benchmarks: Mapping[str, Any], covered: Coverage, problems: Problems
+    path: Path, benchmarks: Mapping[str, Any], covered: Collection[Origin], problems: Problems
 ) -> list[_Row]:
     found = _json(path, problems)
     if found is None:
@@ -152,14 +156,25 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
     }
 
 
-def _identify(name: str, about: Mapping[str, Any]) -> tuple[str, str, bool]:
-    """Return the workload and the stage of a benchmark, and whether it is one of ours."""
+def _identify(name: str, about: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return workload, scenario, stage and unit of a benchmark; no scenario if it is not ours.
+
+    The unit is what stands in for a description that is lost.
+    """
     workload, _, function = name.rpartition(".")
-    stage = function.removeprefix("track_")
-    known = stage in STAGE_ORDER or stage in _CACHE_METRICS or stage in FACT_METRICS
-    if workload and stage != function and known:
-        return workload, stage, True
-    return name, _text(about.get("type")) or function.partition("_")[0], False
+    metric = function.removeprefix("track_")
+    if workload and metric != function:
+        if metric in asv_metrics():
+            return workload, *asv_metrics()[metric], "seconds"
+        if metric in STAGES:
+            return workload, "off", metric, "seconds"
+        if metric in TOTALS:
+            return workload, "off", metric, facts.unit(metric)
+        if metric in DERIVED:
+            scenario, unit = DERIVED[metric]
+            return workload, scenario, metric, unit
+    kind = _text(about.get("type")) or function.partition("_")[0]
+    return name, "", kind, "seconds" if kind == "time" else ""
 
 
 def _benchmark_rows(
@@ -168,11 +183,11 @@ def _benchmark_rows(
     columns: Sequence[str],
     about: object,
     shared: _Row,
-    covered: Coverage,
+    covered: Collection[Origin],
 ) -> Iterator[_Row]:
     about = _mapping(about)
-    workload, metric, ours = _identify(name, about)
-    scenario, stage = _CACHE_METRICS.get(metric, ("off", metric)) if ours else ("", metric)
+    workload, scenario, stage, unit = _identify(name, about)
+    ours = scenario != ""
     if (shared["machine"], shared["commit"], workload, shared["env"]) in covered:
         return
     if not isinstance(packed, list) or len(packed) > len(columns):
@@ -194,7 +209,7 @@ def _benchmark_rows(
             "workload": workload,
             "version": _text(cells.get("version")),
             "stage": stage,
-            "unit": _text(about.get("unit")) or _unit(stage, ours),
+            "unit": _text(about.get("unit")) or unit,
             "backend": "xla" if ours else "",
             "precision": _text(axes.pop("precision", "")) if ours else "",
             "scenario": scenario,
@@ -209,24 +224,6 @@ def _benchmark_rows(
             "position": position,
         }
 
-
-def _unit(stage: str, ours: bool) -> str:
-    """Return the unit of a benchmark whose description is lost."""
-    if ours:
-        return UNITS.get(stage, "seconds")
-    return "seconds" if stage == "time" else ""
-
-
-_CACHE_METRICS = {
-    "load": ("warm", "load"),
-    "first_call_cold": ("cold", "first_call"),
-    "first_call_warm": ("warm", "first_call"),
-    "start_cold": ("cold", "start"),
-    "start_warm": ("warm", "start"),
-    "entry_bytes": ("cold", "entry_bytes"),
-    "relative_warm": ("warm", "relative_warm"),
-}
-"""Scenario and stage of what :mod:`harness.asv.suite` shows of the persistent cache."""
 
 _PER_CASE = ("result", "samples", "stats_ci_99_a", "stats_ci_99_b", "stats_repeat")
 """Columns of asv's that hold one value per case, or null if all of them are null."""

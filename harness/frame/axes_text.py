@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.frame.frame import is_missing
+
 
 def encode(axes: Mapping[str, Any]) -> str:
     """Return axes as the text of a JSON object; axes that are NaN, which a case lacks, are out."""
@@ -29,11 +31,6 @@ def encode(axes: Mapping[str, Any]) -> str:
 def decode(text: str) -> dict[str, Any]:
     """Return the axes that :func:`encode` made a text of."""
     return {name: _value(found) for name, found in json.loads(text).items()}
-
-
-def is_missing(value: object) -> bool:
-    """Return whether a cell of an axis says that its workload lacks the axis."""
-    return isinstance(value, float) and value != value
 
 
 def _plain(value: Any) -> Any:

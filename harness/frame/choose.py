@@ -1,30 +1,187 @@
-"""Choose rows of a frame: by workload, and by what was measured last."""
+"""Choose rows of a frame: by conditions on columns, by workload, and by what was measured last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import ast
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from harness.declare.filters import Filters, is_value, wanted_values
 from harness.errors import UsageError, find_name, match_names
-from harness.frame.frame import axis_columns
+from harness.frame.frame import (
+    COLUMNS,
+    COUNT,
+    INSTRUMENTS,
+    LISTS,
+    MOMENT,
+    NUMBER,
+    OBJECT,
+    ORIGIN,
+    axis_columns,
+    is_missing,
+)
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from harness.frame.record_view import RecordView
 
-INSTRUMENTS = frozenset({"process", "reference"})
-"""Workloads that measure the process and the machine, and are no one's result."""
+_OF_ALL_RECORDS = ("machine", "commit", "env", "night", "workload", "version")
+"""Text that every record of a case has, even that of a process which could not find the case."""
 
-ORIGIN = ["machine", "commit", "dirty", "env", "effort", "night"]
-"""Columns that say where rows come from; rows of one origin belong into one table."""
+_OF_DESCRIBED = ("target", "transform", "scenario", "precision")
+"""Text that is the same in all records that know their case."""
 
 COORDINATES = ("transform", "target", "precision", "scenario")
 """Columns that tell cases apart, besides their axes."""
 
 
-def ordinary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of ordinary measurements: without those of comparisons with baselines."""
-    return frame[frame["threads"] == ""]
+class Where:
+    """Conditions that a row must meet, all of them; each is a column and the values it may have."""
+
+    def __init__(self, conditions: Mapping[str, Any] | None) -> None:
+        """Check and keep `conditions`.
+
+        Raises:
+            UsageError: a column holds lists, or a value is none that the column can have.
+        """
+        self.columns: dict[str, list[Any]] = {}
+        """Wanted values of the columns that every frame has."""
+        self.axes: dict[str, list[Any]] = {}
+        """Wanted values of axes; whether there is such an axis shows when rows are read."""
+        for name, wanted in (conditions or {}).items():
+            if name in COLUMNS:
+                values = _several(wanted, (list, tuple, set, frozenset))
+                self.columns[name] = [_checked(name, value) for value in values]
+            else:
+                self.axes[name] = _several(wanted, (list, set, frozenset))
+
+    def __bool__(self) -> bool:
+        return bool(self.columns or self.axes)
+
+    def __str__(self) -> str:
+        return " and ".join(
+            f"{name} = {' or '.join(map(repr, values)) or 'nothing'}"
+            for name, values in {**self.columns, **self.axes}.items()
+        )
+
+    def may_hold(self, record: RecordView) -> bool:
+        """Return whether a row of `record` may meet the conditions, as far as it can tell.
+
+        What it drops, no row needs: a condition on what processes of one case may say differently
+        is left to :meth:`of`.
+        """
+        described = _OF_DESCRIBED if record.transform else ()
+        return all(
+            getattr(record, name) in self.columns[name]
+            for name in (*_OF_ALL_RECORDS, *described)
+            if name in self.columns
+        )
+
+    def has_axes(self, axes: Mapping[str, Any]) -> bool:
+        """Return whether a case with these axes meets the conditions on axes."""
+        return all(name in axes and axes[name] in values for name, values in self.axes.items())
+
+    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows that meet the conditions, without the axes that none of them has.
+
+        Raises:
+            UsageError: there is no such axis.
+        """
+        if not self:
+            return frame
+        for name, values in self.columns.items():
+            frame = frame[frame[name].isin(values)]
+        if len(frame):
+            check_axes(self.axes, frame.columns)
+        for name, values in self.axes.items():
+            if len(frame):
+                frame = frame[[cell in values for cell in frame[name]]]
+        empty = [name for name in axis_columns(frame) if all(map(is_missing, frame[name]))]
+        return frame.drop(columns=empty).reset_index(drop=True)
+
+
+def choose_columns(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return some columns; of a frame without rows an axis, which nobody can know, is empty."""
+    if len(frame):
+        check_axes((name for name in columns if name not in COLUMNS), frame.columns)
+    return frame.reindex(columns=list(columns)) if frame.empty else frame[list(columns)]
+
+
+def check_axes(names: Iterable[str], known: Collection[str]) -> None:
+    """Raise :class:`UsageError` for a name that is no column of the rows that were read."""
+    for name in names:
+        if name not in known:
+            axes = sorted(set(known) - set(COLUMNS))
+            raise UsageError(
+                f"There is no column {name!r}. There are: {', '.join(COLUMNS)}; and the axes "
+                f"{', '.join(axes) or '(none)'}."
+            )
+
+
+def typed(choices: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the conditions of `COLUMN=VALUE` texts; a column that is repeated has several values.
+
+    Raises:
+        UsageError: a text is not of that form.
+    """
+    found: dict[str, list[Any]] = {}
+    for choice in choices:
+        name, equals, text = choice.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--where {choice!r}: expected COLUMN=VALUE, such as stage=compile.")
+        found.setdefault(name.strip(), []).extend(_readings(name.strip(), text.strip()))
+    return found
+
+
+def _readings(name: str, text: str) -> list[Any]:
+    """Return what a typed text may mean: an axis may hold the number 8 or the text "8"."""
+    kind = COLUMNS.get(name)
+    if kind is not None and kind not in (NUMBER, COUNT):
+        return [text]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return [text]
+    return [value] if kind else [text, value]
+
+
+def _several(wanted: Any, kinds: tuple[type[Collection[Any]], ...]) -> list[Any]:
+    return list(wanted) if isinstance(wanted, kinds) else [wanted]
+
+
+def _checked(name: str, value: Any) -> Any:
+    kind = COLUMNS[name]
+    if name in LISTS:
+        raise UsageError(f"{name} holds lists, which no condition can be put on.")
+    if kind in (NUMBER, COUNT):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+        ):
+            raise UsageError(f"{name} = {value!r}: {name} holds numbers; expected a finite one.")
+        return float(value)
+    if kind == MOMENT:
+        return _moment(name, value)
+    if not isinstance(value, str):
+        held = "JSON text" if kind == OBJECT else "text"
+        raise UsageError(f"{name} = {value!r}: {name} holds {held}; expected text.")
+    return value
+
+
+def _moment(name: str, value: Any) -> pd.Timestamp:
+    try:
+        moment = pd.Timestamp(value)
+        if pd.isna(moment):
+            raise ValueError(value)
+    except (ValueError, TypeError):
+        raise UsageError(
+            f"{name} = {value!r}: expected a time, such as 2026-11-20T03:00:00Z."
+        ) from None
+    moment = moment.tz_localize("UTC") if moment.tzinfo is None else moment.tz_convert("UTC")
+    return moment.as_unit("ms")
 
 
 def narrow(frame: pd.DataFrame, select: Sequence[str], latest: bool) -> pd.DataFrame:
@@ -58,10 +215,10 @@ def rows(frame: pd.DataFrame, filters: Filters) -> pd.DataFrame:
     """
     frame = narrow(frame, filters.select, latest=False)
     for column in ("stage", "target", "scenario"):
-        names = frame[column].unique()
-        asked = [find_name(name, names, column) for name in getattr(filters, column)]
-        if asked:
-            frame = frame[frame[column].isin(asked)]
+        asked = getattr(filters, column)
+        if asked:  # comparisons have no stages
+            names = frame[column].unique()
+            frame = frame[frame[column].isin([find_name(name, names, column) for name in asked])]
     columns = {str(column).casefold(): column for column in frame.columns}
     coordinates = [*axis_columns(frame), *COORDINATES]
     known = frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,8 +61,14 @@ COLUMNS = {
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""
 
-STAGE_ORDER = tuple(STAGES)
-"""The order in which the stages of a case stand; any others follow them."""
+LISTS = ("samples", "calibrated_samples")
+"""Columns that hold a list of floats in each row."""
+
+INSTRUMENTS = frozenset({"process", "reference"})
+"""Workloads that measure the process and the machine, and are no one's result."""
+
+ORIGIN = ["machine", "commit", "dirty", "env", "effort", "night"]
+"""Columns that say where rows come from; rows of one origin belong into one table."""
 
 NO_MOMENT = np.iinfo(np.int64).min
 """Milliseconds that stand for no date: NumPy's NaT."""
@@ -90,6 +97,21 @@ def axis_column(axis: str, columns: Container[str] = COLUMNS) -> str:
 def axis_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of a frame that hold axes."""
     return [column for column in frame.columns if column not in COLUMNS]
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a cell of an axis says that its workload lacks the axis."""
+    return isinstance(value, float) and value != value
+
+
+def ordinary(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of ordinary measurements: without those of comparisons with baselines."""
+    return frame[frame["threads"] == ""]
+
+
+def stage_order(stage: str) -> tuple[int, str]:
+    """Return what to sort stages by: as a program goes through them; other names stand behind."""
+    return (STAGES[stage].order if stage in STAGES else sys.maxsize, stage)
 
 
 def order_of(value: Any) -> tuple[int, Any]:

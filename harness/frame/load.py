@@ -14,12 +14,13 @@ import msgspec
 import pandas as pd
 
 from harness.errors import HarnessWarning, UsageError
-from harness.frame import asv_results, parquet_read
+from harness.frame import asv_results, parquet
+from harness.frame.choose import Where, choose_columns
+from harness.frame.export import is_tree
 from harness.frame.frame import to_frame
 from harness.frame.machines import warn_of_shared_names
 from harness.frame.record_rows import Collector
-from harness.frame.record_view import read_records
-from harness.frame.where import Where, choose_columns, filtered
+from harness.frame.record_view import RecordView, read_records
 from harness.records.schema import Problems, Record
 
 ADVICE = "Measure with `harness run`, or name the folder that holds the results."
@@ -69,8 +70,8 @@ def load(
     if not path.exists():
         raise UsageError(f"There are no results at {path}: it does not exist. {ADVICE}")
     with _no_collection():
-        if parquet_read.is_parquet(path):
-            frame = parquet_read.read(path, conditions, columns)
+        if _is_parquet(path):
+            frame = parquet.read(path, conditions, columns)
         else:
             frame = conditions.of(_read(_sources(path), conditions, found))
     warn_of_shared_names(frame, path)
@@ -108,10 +109,20 @@ def frame_of(records: Iterable[Record]) -> pd.DataFrame:
 
 def _read(sources: _Sources, where: Where, problems: Problems) -> pd.DataFrame:
     collector = Collector()
-    covered: set[tuple[str, str, str, str]] = set()
+    covered: set[asv_results.Origin] = set()
     for file in sources.records:
-        collector.take(filtered(read_records(file, problems), where, covered))
+        collector.take(_wanted(read_records(file, problems), where, covered))
     return to_frame([collector.rows(), asv_results.read(sources.asv, covered, problems)])
+
+
+def _wanted(
+    records: Iterable[RecordView], where: Where, covered: set[asv_results.Origin]
+) -> Iterator[RecordView]:
+    """Yield the records that `where` may hold, and note in `covered` what there are records of."""
+    for record in records:
+        covered.add((record.machine, record.commit, record.workload, record.env))
+        if where.may_hold(record):
+            yield record
 
 
 @contextmanager
@@ -128,6 +139,14 @@ def _no_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _is_parquet(path: Path) -> bool:
+    """Return whether `path` is a Parquet file, or a folder that `harness export` wrote."""
+    if path.is_file():
+        return path.suffix == ".parquet"
+    kinds = ("machine=*", "night=*", "*.parquet")
+    return not is_tree(path) and any(any(path.glob(kind)) for kind in kinds)
 
 
 class _Sources(NamedTuple):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.frame.cases import by_stage, case_columns, check, free_names, keys, measured
-from harness.frame.choose import ORIGIN, ordinary
-from harness.frame.frame import axis_columns
+from harness.frame.frame import ORIGIN, axis_columns, ordinary
 from harness.stages.registry import PROCESS_STAGES
 
 if TYPE_CHECKING:

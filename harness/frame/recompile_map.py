@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import UsageError
-from harness.frame.builds import SECONDS, alike, builds
-from harness.frame.cases import CASE, check
+from harness.frame.cases import CASE, SECONDS, alike, builds, check
 from harness.frame.tables import case_text
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Rows from records: one per case and stage, over all processes that measured the case.
 
 A tree may hold hundreds of thousands of records, so a record is reduced to one value per stage as
-soon as it is read, and medians are taken for all groups of one size at once.
+soon as it is read, and medians are taken for all rows of as many processes at once.
 """
 
 from __future__ import annotations
@@ -11,270 +11,324 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.frame.case_facts import CaseFacts, ComparisonView, sides
-from harness.frame.frame import NO_MOMENT, STAGE_ORDER, Rows, objects, order_of, to_moment
-from harness.frame.record_view import RecordView
-from harness.frame.row_statistics import (
-    FAILED,
-    OK,
-    REFUSED,
-    SKIPPED,
-    Groups,
-    Remarks,
-    Said,
-    Tally,
-)
+from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order, to_moment
+from harness.frame.record_view import ComparisonView, RecordView, TotalsView
+from harness.program.facts import TOTALS
 from harness.records.comparison import Comparison
 from harness.records.schema import Record, plain_axes
-from harness.stages.registry import CASE_STAGES, calibrated_by, value_ns
+from harness.stages.registry import CASE_STAGES, STAGES
+from harness.stages.sampling import median_interval_ranks
+from harness.stages.stage import LOOP, median
 
-_CASE_COLUMNS = (
+_TEXT = (
     *("machine", "commit", "env", "python", "jax", "jaxlib"),
     *("workload", "version", "target", "transform", "scenario", "dirty"),
     *("precision", "night"),
 )
 """Text that is the same in all records of a case."""
 
-_STATUS = {"ok": OK, "refused": REFUSED, "skipped": SKIPPED}
+_DESCRIBED = (*_TEXT, "backend", "threads", "static")
+
+_Array = np.ndarray[Any, Any]
+
+
+_Remark = tuple[int, dict[str, int], str]
+
+
+class _Process(NamedTuple):
+    """What a record says besides what is the same in all records of its case."""
+
+    file: int
+    started_at: int
+    status: str
+    reason: str
+    values: array[float]
+    """Three elements per stage with samples: its number, its value and the reference's or NaN."""
+    remarks: tuple[_Remark, ...]
+    """Of stages: what was refused, or why there are no samples."""
+    facts: TotalsView | None
+    comparison: ComparisonView | Comparison | None
 
 
 class _Case:
-    """Where a case stands, and which record speaks for each of its processes."""
+    """A case, and the record that speaks for each of its processes."""
 
-    __slots__ = ("described", "number", "processes")
+    __slots__ = (
+        *("axes", "commit_date", "described", "effort", "entry_bytes", "environment"),
+        *("facts", "fingerprint", "processes", "text"),
+    )
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self) -> None:
         self.described = False
-        self.processes: dict[str, int] = {}
+        self.text: dict[str, str] = {}
+        self.axes: dict[str, Any] = {}
+        self.commit_date = NO_MOMENT
+        self.effort = self.environment = self.fingerprint = ""
+        self.entry_bytes = math.nan
+        self.facts: TotalsView | None = None
+        self.processes: dict[str, _Process] = {}
+
+    def order(self) -> tuple[Any, ...]:
+        """Return what to sort cases by."""
+        text = self.text
+        return (
+            *(text["machine"], self.commit_date),
+            *(text[name] for name in ("commit", "env", "workload", "version", "target")),
+            *(text["transform"], text["precision"]),
+            tuple(map(order_of, self.axes.values())),
+            text["threads"],
+        )
+
+    def reasons(self, status: str) -> list[str]:
+        """Return why processes of the case came to `status`."""
+        return [one.reason for one in self.processes.values() if one.status == status]
 
 
 class Collector:
-    """Takes the records of many files, and makes rows of those that count.
-
-    Records and cases are numbered as they come; what is kept of them stands in flat arrays.
-    """
+    """Takes the records of many files, and makes rows of those that count."""
 
     def __init__(self) -> None:
+        self._files = 0
         self._cases: dict[str, _Case] = {}
-        columns = (*_CASE_COLUMNS, "backend", "threads", "static")
-        self._text: dict[str, list[str]] = {column: [] for column in columns}
-        self._axes: list[dict[str, Any]] = []
-        self._commit_date: list[int] = []
-        self._effort: list[str] = []
-        self._environment: list[str] = []
+        # The loop is what others are divided by, and no measure of itself.
+        self._stages = {
+            name: (number, stage.calibrated_by if name != LOOP else "", stage.statistic)
+            for number, (name, stage) in enumerate(STAGES.items())
+        }
         self._environments: dict[bytes, str] = {b"": ""}
-        self._fingerprint: list[str] = []
-        self._entry_bytes: list[float] = []
-        # One element per record.
-        self._case_of = array("q")
-        self._started = array("q")
-        self._status = array("b")
-        self._replaced: list[int] = []
-        self._reasons: dict[int, str] = {}
-        self._facts = CaseFacts()
-        self._compared: list[tuple[int, ComparisonView | Comparison]] = []
-        # Four elements per record and stage with samples: number of the record, number of the
-        # stage, value, and the reference's value or NaN. One call of `extend` is what is cheap.
-        self._values_ns = array("d")
-        # Per record and stage: what was refused, or why there are no samples.
-        self._remarks: list[tuple[int, int, dict[str, int], str]] = []
-        self._stages = {stage: number for number, stage in enumerate(STAGE_ORDER)}
 
     def take(self, records: Iterable[RecordView | Record]) -> None:
         """Take the records of one file, in the order in which they were written."""
+        self._files += 1
         cases = self._cases
-        file_begins = len(self._case_of)
         for record in records:
             case = cases.get(record.key)
             if case is None:
-                case = cases[record.key] = self._new_case()
-            number = len(self._case_of)
+                case = cases[record.key] = _Case()
             earlier = case.processes.get(record.replicate)
             if earlier is not None:
                 # Within a file the order of lines decides, between files the clock.
-                if earlier < file_begins and self._started[earlier] > record.started_at_ms:
+                if earlier.file < self._files and earlier.started_at > record.started_at_ms:
                     continue
-                self._replaced.append(earlier)
-            # The few names of processes are shared by all cases.
-            case.processes[sys.intern(record.replicate)] = number
+                del case.processes[record.replicate]
             if not case.described:
-                # A record that could not find its case has neither axes nor transform.
-                case.described = bool(record.transform)
-                self._describe(case.number, record)
-            self._effort[case.number] = record.effort
-            if record.fingerprint:
-                self._fingerprint[case.number] = record.fingerprint
-            if record.entry_bytes:
-                self._entry_bytes[case.number] = record.entry_bytes
-            self._case_of.append(case.number)
-            self._started.append(record.started_at_ms)
-            self._facts.take(case.number, record.facts)
-            if record.comparison is not None:
-                self._compared.append((number, record.comparison))
-            status = _STATUS.get(record.status, FAILED)
-            self._status.append(status)
-            if status in (OK, REFUSED):
-                self._measured(number, record)
-            else:
-                self._reasons[number] = sys.intern(record.reason)
+                self._describe(case, record)
+            case.effort = record.effort
+            case.fingerprint = record.fingerprint or case.fingerprint
+            case.entry_bytes = record.entry_bytes or case.entry_bytes
+            if record.facts is not None and record.facts != case.facts:
+                case.facts = record.facts
+            # The few names of processes are shared by all cases.
+            case.processes[sys.intern(record.replicate)] = self._process(
+                record, None if record.facts is None else case.facts
+            )
 
-    def _new_case(self) -> _Case:
-        for column in self._text.values():
-            column.append("")
-        self._axes.append({})
-        self._commit_date.append(NO_MOMENT)
-        self._effort.append("")
-        self._environment.append("")
-        self._fingerprint.append("")
-        self._entry_bytes.append(math.nan)
-        return _Case(len(self._cases))
-
-    def _describe(self, case: int, record: RecordView | Record) -> None:
-        for column in _CASE_COLUMNS:
-            self._text[column][case] = sys.intern(getattr(record, column))
+    def _describe(self, case: _Case, record: RecordView | Record) -> None:
+        # A record that could not find its case has neither axes nor transform.
+        case.described = bool(record.transform)
         side = record.comparison
-        self._text["backend"][case] = sys.intern(side.backend) if side else "xla"
-        self._text["threads"][case] = sys.intern(side.threads) if side else ""
-        self._text["static"][case] = sys.intern(", ".join(record.static))
-        self._axes[case] = plain_axes(record.axes)
-        self._commit_date[case] = to_moment(record.commit_date_ms)
+        text = [getattr(record, name) for name in _TEXT]
+        text += (side.backend, side.threads) if side else ("xla", "")
+        text.append(", ".join(record.static))
+        case.text = dict(zip(_DESCRIBED, map(sys.intern, text), strict=True))
+        case.axes = plain_axes(record.axes)
+        case.commit_date = to_moment(record.commit_date_ms)
         # The same few hundred bytes in thousands of cases: kept once.
         raw = bytes(record.environment)
-        self._environment[case] = self._environments.setdefault(raw, raw.decode())
+        case.environment = self._environments.setdefault(raw, raw.decode())
 
-    def _measured(self, number: int, record: RecordView | Record) -> None:
-        reference, stages = record.reference_ns, self._stages
-        extend, nan = self._values_ns.extend, math.nan
-        for stage, found in record.stages.items():
-            code = stages.get(stage)
-            if code is None:
-                code = stages[stage] = len(stages)
-            samples = found.samples_ns
+    def _process(self, record: RecordView | Record, facts: TotalsView | None) -> _Process:
+        status = record.status if record.status in ("ok", "refused", "skipped") else "failed"
+        measured = status in ("ok", "refused")
+        numbers: list[float] = []
+        remarks: tuple[_Remark, ...] = ()
+        stages, reference = self._stages, record.reference_ns
+        for stage, taken in record.stages.items() if measured else ():
+            known = stages.get(stage)
+            if known is None:  # of another release of the harness
+                known = stages[stage] = len(stages), "", median
+            code, calibrated_by, statistic = known
+            samples = taken.samples_ns
             if samples:
-                by = reference.get(calibrated_by(stage))
-                extend((number, code, value_ns(stage, samples), by or nan))
-            if found.refused or not samples:
-                self._remarks.append((number, code, found.refused or {}, found.reason))
+                by = reference.get(calibrated_by) or math.nan
+                numbers += (code, statistic(samples), by)
+            if taken.refused or not samples:
+                remarks += ((code, taken.refused or {}, taken.reason),)
+        reason = "" if measured else sys.intern(record.reason)
+        values, side = array("d", numbers), record.comparison
+        started_at = record.started_at_ms
+        return _Process(self._files, started_at, status, reason, values, remarks, facts, side)
 
     def rows(self) -> Rows:
         """Return one row per case and stage, cases in the order of what tells them apart."""
-        order = sorted(range(len(self._axes)), key=self._sort_key)
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        ranks = self._stage_ranks()
-        width = len(ranks)
+        cases = sorted(self._cases.values(), key=_Case.order)
+        stages = sorted(self._stages, key=stage_order)
+        width = len(stages)
+        ranks = np.empty(width, np.int64)
+        ranks[[self._stages[stage][0] for stage in stages]] = np.arange(width)
 
-        kept = np.ones(len(self._case_of), bool)
-        kept[self._replaced] = False
-        cases = place[_numbers(self._case_of)]
-        status = _numbers(self._status)
-        tally = Tally(kept, cases, status, len(order))
+        processes = [one for case in cases for one in case.processes.values()]
+        of = np.repeat(np.arange(len(cases)), [len(case.processes) for case in cases])
+        flat = np.frombuffer(bytearray().join(one.values for one in processes)).reshape(-1, 3)
+        row_of = np.repeat(of, [len(one.values) // 3 for one in processes]) * width
+        row_of += ranks[flat[:, 0].astype(np.int64)]
+        remarks: dict[int, list[_Remark]] = {}
+        for number, one in zip(of.tolist(), processes, strict=True):
+            for remark in one.remarks:
+                remarks.setdefault(number * width + int(ranks[remark[0]]), []).append(remark)
 
-        values = _numbers(self._values_ns).reshape(-1, 4)
-        if self._replaced:
-            values = values[kept[values[:, 0].astype(np.int64)]]
-        records, stage_of = values[:, :2].T.astype(np.int64)
-        groups = Groups(
-            cases[records] * width + ranks[stage_of],
-            values[:, 2] / 1e9,
-            values[:, 2] / values[:, 3],
-        )
-        remarks = self._remarks_by_row(kept, cases, ranks)
-        ids = np.union1d(groups.ids, np.fromiter(remarks, np.int64, len(remarks)))
-        bare = np.setdiff1d(np.arange(len(order)), ids // width)
-        stages = np.sort(ranks[[self._stages[stage] for stage in CASE_STAGES]])
-        ids = np.union1d(ids, (bare[:, None] * width + stages).ravel())
-
-        names = np.empty(width, object)
-        names[ranks] = objects(self._stages)
+        ids = np.union1d(row_of, np.fromiter(remarks, np.int64, len(remarks)))
+        bare = np.setdiff1d(np.arange(len(cases)), ids // width)
+        usual = np.sort(ranks[[self._stages[stage][0] for stage in CASE_STAGES]])
+        ids = np.union1d(ids, (bare[:, None] * width + usual).ravel())
         case = ids // width
-        facts, notes = self._facts.columns(kept, place)
-        compared, incomparable = sides(
-            ((int(cases[record]), side) for record, side in self._compared if kept[record]),
-            len(order),
-        )
-        for number, text in incomparable.items():
-            notes[number] = "; ".join(filter(None, (notes.get(number, ""), text)))
-        said = Said(tally, remarks, self._reasons_by_case(kept, cases), notes)
-        statuses, reasons = said.of(ids, width, np.isin(ids, groups.ids))
-        columns: dict[str, Any] = {
-            column: objects(values[number] for number in order)[case]
-            for column, values in {
-                **self._text,
-                "effort": self._effort,
-                "environment": self._environment,
-                "fingerprint": self._fingerprint,
-            }.items()
-        }
-        columns |= {
-            "entry_bytes": np.array(self._entry_bytes, float)[order][case],
-            "commit_date": np.array(self._commit_date, np.int64)[order][case],
-            "started_at": tally.latest(_numbers(self._started))[case],
-            "stage": names[ids % width],
+
+        facts, notes = _facts(cases)
+        comparisons = [_comparison(one) for one in cases]
+        for number, (_, _, incomparable) in enumerate(comparisons):
+            if incomparable:
+                notes[number] = "; ".join(filter(None, (notes.get(number, ""), incomparable)))
+        columns = {
+            **_statistics(row_of, flat[:, 1] / 1e9, flat[:, 1] / flat[:, 2], ids),
+            **{name: objects(one.text[name] for one in cases)[case] for name in _DESCRIBED},
+            **{
+                name: objects(getattr(one, name) for one in cases)[case]
+                for name in ("effort", "environment", "fingerprint")
+            },
+            "entry_bytes": np.array([one.entry_bytes for one in cases], float)[case],
+            "commit_date": np.array([one.commit_date for one in cases], np.int64)[case],
+            "started_at": np.array(
+                [max(p.started_at for p in one.processes.values()) for one in cases], np.int64
+            )[case],
+            "stage": objects(stages)[ids % width],
             "unit": objects(["seconds"])[np.zeros(len(ids), np.int64)],
-            "status": statuses,
-            "reason": reasons,
-            **{name: objects(values)[case] for name, values in compared.items()},
-            **{name: values[case] for name, values in facts.items()},
-            **groups.columns(np.searchsorted(ids, groups.ids), len(ids)),
+            "comparable": objects(one[0] for one in comparisons)[case],
+            "labels": objects(one[1] for one in comparisons)[case],
+            **{name: facts[:, number][case] for number, name in enumerate(TOTALS)},
         }
-        return Rows(columns, [self._axes[number] for number in order], case)
-
-    def _sort_key(self, case: int) -> tuple[Any, ...]:
-        text = self._text
-        return (
-            text["machine"][case],
-            self._commit_date[case],
-            text["commit"][case],
-            text["env"][case],
-            text["workload"][case],
-            text["version"][case],
-            text["target"][case],
-            text["transform"][case],
-            text["precision"][case],
-            tuple(map(order_of, self._axes[case].values())),
-            text["threads"][case],
-            case,
-        )
-
-    def _stage_ranks(self) -> np.ndarray[Any, Any]:
-        """Return the place of each stage: the known ones as they follow each other, then others."""
-        known = len(STAGE_ORDER)
-        others = sorted(list(self._stages)[known:])
-        return np.array(
-            [*range(known), *(known + others.index(stage) for stage in list(self._stages)[known:])]
-        )
-
-    def _remarks_by_row(
-        self, kept: np.ndarray[Any, Any], cases: np.ndarray[Any, Any], ranks: np.ndarray[Any, Any]
-    ) -> dict[int, Remarks]:
-        found: dict[int, Remarks] = {}
-        for record, stage, refused, reason in self._remarks:
-            if kept[record]:
-                row = int(cases[record]) * len(ranks) + int(ranks[stage])
-                remarks = found.setdefault(row, Remarks(Counter(), Counter()))
-                remarks.refused.update(refused)
-                remarks.missing[reason] += not refused
-        return found
-
-    def _reasons_by_case(
-        self, kept: np.ndarray[Any, Any], cases: np.ndarray[Any, Any]
-    ) -> dict[int, Counter[str]]:
-        """Return why processes have nothing of a case: failures where there are any, else skips."""
-        failed: dict[int, Counter[str]] = {}
-        skipped: dict[int, Counter[str]] = {}
-        for record, reason in self._reasons.items():
-            if kept[record]:
-                where = failed if self._status[record] == FAILED else skipped
-                where.setdefault(int(cases[record]), Counter())[reason] += 1
-        return {**skipped, **failed}
+        outcomes = objects([("ok", "")])[np.zeros(len(ids), np.int64)]
+        valued = columns["n_processes"] > 0
+        failed = np.array([bool(one.reasons("failed")) for one in cases], bool)
+        special = ~valued | failed[case]
+        for known in (remarks, notes):
+            numbers = np.fromiter(known, np.int64, len(known))
+            special |= np.isin(ids if known is remarks else case, numbers)
+        for row in np.flatnonzero(special).tolist():
+            number = int(case[row])
+            outcomes[row] = _outcome(
+                cases[number], valued[row], remarks.get(int(ids[row]), []), notes.get(number, "")
+            )
+        columns["status"] = objects(status for status, _ in outcomes)
+        columns["reason"] = objects(reason for _, reason in outcomes)
+        return Rows(columns, [one.axes for one in cases], case)
 
 
-def _numbers(values: array[Any]) -> np.ndarray[Any, Any]:
-    """Return a view: pages touched for a copy cost more than what is done with it."""
-    return np.frombuffer(values, dtype=values.typecode)
+def _outcome(case: _Case, valued: bool, remarks: list[_Remark], note: str) -> tuple[str, str]:
+    """Return status and reason of a row; `remarks` are what processes say of its stage."""
+    failed, skipped = case.reasons("failed"), case.reasons("skipped")
+    count = len(case.processes)
+    if len(failed) + len(skipped) == count:
+        return ("failed", _commonest(failed)) if failed else ("skipped", _commonest(skipped))
+    share = f"{len(failed)} of {count} processes failed: {_commonest(failed)}" if failed else ""
+    reasons: Counter[str] = Counter()
+    for _, counts, _ in remarks:
+        reasons.update(counts)
+    refused = ""
+    if reasons:
+        samples = f"{reasons.total()} sample{'' if reasons.total() == 1 else 's'}"
+        refused = f"{samples} refused: {reasons.most_common(1)[0][0]}"
+    if valued:
+        return "ok", "; ".join(filter(None, (share, refused, note)))
+    if refused:
+        return "refused", "; ".join(filter(None, (refused, share)))
+    missing = _commonest(why for _, counts, why in remarks if not counts) or "no samples"
+    return "skipped", "; ".join(filter(None, (missing, share)))
+
+
+def _commonest(reasons: Iterable[str]) -> str:
+    return next((reason for reason, _ in Counter(reasons).most_common(1)), "")
+
+
+def _facts(cases: list[_Case]) -> tuple[_Array, dict[int, str]]:
+    """Return the facts of each case, and for some what their processes differ in.
+
+    They are float64 (cases, facts), NaN where no process knows one or two contradict each other.
+    """
+    table, notes = np.full((len(cases), len(TOTALS)), np.nan), {}
+    for number, case in enumerate(cases):
+        distinct = {id(one.facts): one.facts for one in case.processes.values() if one.facts}
+        lists = [[getattr(facts, name) for name in TOTALS] for facts in distinct.values()]
+        if len(lists) == 1:
+            table[number] = lists[0]  # NumPy makes NaN of None
+        elif lists:
+            known = [
+                {value for value in fact if value is not None} for fact in zip(*lists, strict=True)
+            ]
+            table[number] = [next(iter(one)) if len(one) == 1 else np.nan for one in known]
+            differing = [name for name, one in zip(TOTALS, known, strict=True) if len(one) > 1]
+            if differing:
+                notes[number] = "processes built different programs: they disagree on " + (
+                    ", ".join(differing)
+                )
+    return table, notes
+
+
+def _comparison(case: _Case) -> tuple[str, str, str]:
+    """Return of a comparison `comparable`, `labels`, and why it has no ratio; else empty texts."""
+    sides = [one.comparison for one in case.processes.values() if one.comparison is not None]
+    if not sides:
+        return "", "", ""
+    labels = dict.fromkeys(label for side in sides for label in side.labels)
+    reasons = dict.fromkeys(reason for side in sides for reason in side.reasons)
+    comparable = "yes" if all(side.comparable for side in sides) else "no"
+    why = f"not comparable: {'; '.join(reasons)}" if reasons else ""
+    return comparable, "; ".join(labels), why
+
+
+def _statistics(row_of: _Array, value: _Array, calibrated: _Array, ids: _Array) -> dict[str, Any]:
+    """Return the columns made of values, for all rows of as many processes at once.
+
+    Args:
+        row_of: which row each value is of.
+        value: seconds.
+        calibrated: each value by the reference's, NaN without one.
+        ids: the rows, sorted.
+    """
+    order = np.argsort(row_of, kind="stable")
+    value, calibrated = value[order], calibrated[order]
+    known, starts, counts = np.unique(row_of[order], return_index=True, return_counts=True)
+    rows = np.searchsorted(ids, known)
+    numbers = {name: np.full(len(ids), np.nan) for name in ("value", "calibrated", "low", "high")}
+    sizes = np.zeros(len(ids), np.int64)
+    sizes[rows] = counts
+    lists = {name: np.empty(len(ids), object) for name in ("samples", "calibrated_samples")}
+    bare = np.flatnonzero(sizes == 0)
+    for column in lists.values():
+        column[bare] = objects([] for _ in bare)
+    for size in np.unique(counts).tolist():
+        at = rows[counts == size]
+        members = starts[counts == size][:, None] + np.arange(size)
+        ordered = np.sort(value[members], axis=1)
+        numbers["value"][at] = _median_of_sorted(ordered)
+        numbers["calibrated"][at] = _median_of_sorted(np.sort(calibrated[members], axis=1))
+        interval = median_interval_ranks(size)
+        if interval is not None:
+            numbers["low"][at], numbers["high"][at] = ordered[:, interval].T
+        lists["samples"][at] = objects(value[members].tolist())
+        lists["calibrated_samples"][at] = objects(calibrated[members].tolist())
+    return {**numbers, "n_processes": sizes, **lists}
+
+
+def _median_of_sorted(values: _Array) -> _Array:
+    """Return the median of each row of (rows, n) sorted values, leaving out NaN, which sorts last.
+
+    NaN for a row of nothing but NaN.
+    """
+    n = np.count_nonzero(~np.isnan(values), axis=1)
+    rows = np.arange(len(values))
+    low, high = values[rows, np.maximum(n - 1, 0) // 2], values[rows, n // 2]
+    return (low + high) / 2  # type: ignore[no-any-return]

@@ -7,12 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.frame.case_facts import ComparisonView, TotalsView
+from harness.program.facts import TOTALS
 from harness.records.schema import Problems, read_file_as
+
+if TYPE_CHECKING:
+    from harness.program.facts import Facts
+
+    TotalsView = Facts
+else:
+    # Of the many facts a row needs only those that are one number.
+    TotalsView = msgspec.defstruct(
+        "TotalsView", [(name, float | None, None) for name in TOTALS], gc=False
+    )
 
 
 class _Stage(msgspec.Struct, gc=False):
@@ -21,6 +31,16 @@ class _Stage(msgspec.Struct, gc=False):
     samples_ns: list[float] = msgspec.field(default_factory=list)
     refused: dict[str, int] | None = None
     reason: str = ""
+
+
+class ComparisonView(msgspec.Struct, gc=False):
+    """The fields of :class:`harness.records.comparison.Comparison` that a row needs."""
+
+    backend: str
+    threads: str
+    comparable: bool = False
+    reasons: list[str] = []
+    labels: list[str] = []
 
 
 class RecordView(msgspec.Struct, gc=False):

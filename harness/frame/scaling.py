@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.errors import UsageError
 from harness.frame.cases import CASE, case_columns, check, check_axis, free_names, keys, measured
-from harness.frame.frame import STAGE_ORDER
+from harness.frame.frame import stage_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,10 +95,9 @@ def _of_stage(rows: pd.DataFrame, stage: str) -> pd.DataFrame:
     there = set(rows["stage"])
     if rows.empty or stage in there:
         return rows[rows["stage"] == stage]
-    known = [name for name in STAGE_ORDER if name in there]
     raise UsageError(
         f"The frame has no measured stage {stage!r}. It has: "
-        f"{', '.join([*known, *sorted(there - set(known))])}."
+        f"{', '.join(sorted(there, key=stage_order))}."
     )
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessWarning, UsageError
-from harness.frame.builds import SECONDS, alike, builds
-from harness.frame.cases import CASE, check, check_axis
+from harness.frame.cases import CASE, SECONDS, alike, builds, check, check_axis
 from harness.frame.frame import axis_column, axis_columns
 
 if TYPE_CHECKING:

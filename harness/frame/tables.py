@@ -7,11 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from harness.asv.metrics import FACT_METRICS, fact_unit
-from harness.frame.choose import INSTRUMENTS, ordinary
-from harness.frame.frame import axis_columns
+from harness.frame.frame import INSTRUMENTS, axis_columns, ordinary
+from harness.program.facts import TOTALS, unit
 from harness.records.units import scaled_text, seconds_text
-from harness.stages.registry import CASE_STAGES, PROCESS_STAGES
+from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, names
 
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
 _CASE = ["machine", "commit", "env", "version", "effort", "dirty", "scenario"]
@@ -25,7 +24,7 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     Benchmarks that are not ours have a column of their own kind (`time`, `peakmem`, ...) behind.
     """
     frame = ordinary(frame)
-    unshown = [*PROCESS_STAGES, "loop", *FACT_METRICS]
+    unshown = [*names("process", "reference"), *TOTALS]
     shown = frame[~frame["workload"].isin(INSTRUMENTS) & ~frame["stage"].isin(unshown)]
     texts = case_texts(shown)
     apart = _telling_apart(shown, texts)
@@ -99,10 +98,10 @@ def count_text(value: float, fact: str) -> str:
     """Return a fact as text: `12`, `3.2 MB`, `2.1 Gflop`; "" for NaN."""
     if math.isnan(value):
         return ""
-    unit = {"bytes": "B", "flops": "flop"}.get(fact_unit(fact), "")
-    if not unit:
+    short = {"bytes": "B", "flops": "flop"}.get(unit(fact), "")
+    if not short:
         return f"{value:.0f}"
-    return scaled_text(value, unit)
+    return scaled_text(value, short)
 
 
 def process_text(frame: pd.DataFrame) -> str:

@@ -11,7 +11,7 @@ from harness.declare import discovery
 from harness.declare.workload import name_of
 from harness.engine import sweeping
 from harness.engine.plan import Plan
-from harness.frame.choose import INSTRUMENTS
+from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of
 from harness.nightly.project import Project
 from harness.nightly.state import Environment, Night, Nights, Rows

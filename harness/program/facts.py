@@ -62,4 +62,12 @@ TOTALS = tuple(
 )
 """The facts that are one number each, in the order of the stages they are read off."""
 
+
+def unit(fact: str) -> str:
+    """Return the unit of one of :data:`TOTALS`."""
+    if fact.endswith("_bytes") or fact == "bytes_accessed":
+        return "bytes"
+    return "flops" if fact == "flops" else "count"
+
+
 RESERVED_AXES.update(TOTALS)

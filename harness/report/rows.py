@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.frame.choose import INSTRUMENTS, ORIGIN, ordinary
-from harness.frame.frame import NO_MOMENT, STAGE_ORDER, axis_columns
+from harness.frame.frame import INSTRUMENTS, NO_MOMENT, ORIGIN, axis_columns, ordinary, stage_order
 from harness.frame.tables import case_texts
 from harness.verdicts.history.order import in_order
 
@@ -98,8 +97,7 @@ def _in_time(part: pd.DataFrame) -> list[Any]:
 
 def stages_of(frame: pd.DataFrame) -> list[str]:
     """Return the stages of a frame in the order in which they happen."""
-    present = set(frame["stage"])
-    return [*(s for s in STAGE_ORDER if s in present), *sorted(present - set(STAGE_ORDER))]
+    return sorted(set(frame["stage"]), key=stage_order)
 
 
 def axes_of(cases: pd.DataFrame) -> list[str]:

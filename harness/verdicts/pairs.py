@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame.choose import INSTRUMENTS, ordinary
-from harness.frame.frame import axis_columns
+from harness.frame.frame import INSTRUMENTS, axis_columns, ordinary
 from harness.program.facts import TOTALS
 
 Row = Mapping[str, Any]

@@ -9,7 +9,7 @@ import pandas as pd
 from packaging.version import InvalidVersion, Version
 
 from harness.frame.cases import check
-from harness.frame.choose import INSTRUMENTS, ordinary
+from harness.frame.frame import INSTRUMENTS, ordinary
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.judge import compare_arms
 

@@ -6,7 +6,7 @@ import pytest
 import harness
 from harness.asv.metrics import FACT_METRICS, UNITS, fact_unit
 from harness.errors import HarnessWarning, UsageError
-from harness.frame.choose import ordinary
+from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
 from harness.frame.program_facts import COLUMNS
 from harness.frame.tables import count_text, fact_table, stage_table

@@ -19,7 +19,8 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.export import write
-from harness.frame.frame import COLUMNS, COUNT, MOMENT, NUMBER, STAGE_ORDER, objects
+from harness.frame.frame import COLUMNS, COUNT, MOMENT, NUMBER, objects
+from harness.stages import registry as stages
 from tests.performance.load import ENVIRONMENT
 
 ROWS = 5_000_000
@@ -27,13 +28,13 @@ MACHINES = 10
 NIGHTS = 30
 WORKLOADS = 50
 PROCESSES = 8
-STAGES = STAGE_ORDER[5:13]
+STAGES = tuple(stages.STAGES)[5:13]
 TARGET_S = 2.0
 
 READ = """
 import json, resource, sys, time
 begin = time.perf_counter()
-from harness.frame import load, parquet_read
+from harness.frame import load
 imported, cpu = time.perf_counter(), time.process_time()
 where = {"workload": sys.argv[2]} if sys.argv[2] else None
 frame = load.load(sys.argv[1], where=where)

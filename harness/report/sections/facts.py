@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.asv.metrics import fact_unit
 from harness.program.facts import TOTALS
+from harness.program.facts import unit as fact_unit
 from harness.report import charts
 from harness.report.content import BYTES, COUNT, NUMBER, Column, Figure, Part, Table
 from harness.report.rows import machine_picks

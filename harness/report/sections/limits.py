@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.frame.choose import INSTRUMENTS, ORIGIN, ordinary
+from harness.frame.frame import INSTRUMENTS, ORIGIN, ordinary
 from harness.report.content import COUNT, NUMBER, SHARE, TEXT, Column, Part, Table
 from harness.report.rows import origins
 from harness.verdicts.error_rates import ErrorRates, Rate

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.frame.choose import ORIGIN
-from harness.frame.frame import axis_columns
+from harness.frame.frame import ORIGIN, axis_columns
 from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.content import COUNT, NUMBER, RATIO, SECONDS, Column, Figure, Part, Table

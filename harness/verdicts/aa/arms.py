@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.declare.workload import Case, Workload
 from harness.engine.sweeping import Context, Options, Outcome, Progress, sweep
 from harness.errors import UsageError
-from harness.frame.choose import INSTRUMENTS
+from harness.frame.frame import INSTRUMENTS
 from harness.records.schema import Record, digest, plain_axes
 from harness.stages.injection import Injected, name
 from harness.stages.registry import CASE_STAGES, STAGES, values_ns

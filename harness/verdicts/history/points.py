@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame.choose import INSTRUMENTS, ORIGIN, ordinary
-from harness.frame.frame import axis_columns
+from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary
 from harness.frame.machines import numbers
 from harness.stages.sampling import median_interval_ranks
 from harness.verdicts.history.order import in_order, lanes

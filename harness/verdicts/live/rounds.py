@@ -17,7 +17,7 @@ import msgspec
 from harness.engine.child import Child
 from harness.engine.sweeping import Progress
 from harness.errors import HarnessError, HarnessWarning
-from harness.frame.choose import INSTRUMENTS
+from harness.frame.frame import INSTRUMENTS
 from harness.records import environment
 from harness.records.schema import Record
 from harness.records.store import Store, record_files
