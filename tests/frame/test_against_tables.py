@@ -112,11 +112,8 @@ def test_a_tree_without_comparisons_is_told_from_a_wrong_call(tmp_path):
     assert ".svg, .png or .html" in done.stderr
 
 
-def test_help_says_how_to_read_a_row_and_imports_no_pandas():
-    code = "import sys, harness.cli as c\ntry: c.main()\nfinally: print('pandas' in sys.modules)"
-    done = command("baselines", "--help", code=code)
-    assert "above 1 XLA is faster" in done.stdout
-    assert done.stdout.splitlines()[-1] == "False"
+def test_help_says_how_to_read_a_row():
+    assert "above 1 XLA is faster" in command("baselines", "--help").stdout
 
 
 def test_show_tells_of_a_tree_that_holds_comparisons_only(tmp_path):

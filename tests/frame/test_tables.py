@@ -17,7 +17,7 @@ from tests.frame.trees import failed, record
         (9.96e-3, None, "10 ms"),
         (2.0, None, "2.0 s"),
         (250e-9, None, "250 ns"),
-        (0.0, None, "0.0 ns"),
+        (0.0, None, "0 s"),
         (4.1e-3, 0.2e-3, "4.1 ± 0.2 ms"),
         (48e-6, 0.3e-6, "48.0 ± 0.3 µs"),
         (48e-6, 0.0, "48 ± 0 µs"),
