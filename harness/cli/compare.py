@@ -125,14 +125,11 @@ def compare(
         comparison, records = measured(a, b, results, filters, level, seed, benchmarks)
     else:
         comparison, records = _stored(a, b, results, filters, bool(across))
-    if output.format is Format.table:
-        output.page(_page(comparison, every, records if explain else None, bool(filters)))
-    elif output.format is Format.markdown:
+    if output.format is Format.markdown:
         output.text(markdown.to_markdown(comparison, every))
-    elif output.format is Format.json:
-        output.text(summary.to_json(comparison))
     else:
-        output.text(summary.ordered(comparison.frame).to_csv(index=False))
+        page = _page(comparison, every, records if explain else None, bool(filters))
+        output.show(page, summary.ordered(comparison.frame), summary.document(comparison))
     verdicts = set(comparison.frame["verdict"])
     if not verdicts - {"incomparable"}:
         say("nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time.")
@@ -146,15 +143,7 @@ def _stored(
     """Return the comparison of two arms that were measured before, and the records of each."""
     with warnings_said():
         frame = load(results) if results.exists() else None
-        arms = named_arms(
-            frame,
-            a,
-            b,
-            results,
-            select=filters.select,
-            stages=filters.stage,
-            cases=_cases(filters),
-        )
+        arms = named_arms(frame, a, b, results, filters)
         comparison = comparison_between(*arms, results, stages=filters.stage, across=across)
     return comparison, [explain.stored_records(arm, results) for arm in arms]
 

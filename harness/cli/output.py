@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import enum
-import html
 import json
 import math
-import re
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator
@@ -20,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.records.files import replaced
+from harness.records.markdown import escaped, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,17 +163,7 @@ def markdown(parts: Iterable[Part]) -> str:
 
 def markdown_table(frame: pd.DataFrame) -> str:
     """Return a frame of text as a table in Markdown."""
-    lines = [list(frame.columns), ["---"] * len(frame.columns)]
-    lines += [[escaped(cell) for cell in row] for row in frame.to_numpy().tolist()]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def escaped(text: str) -> str:
-    """Return text that Markdown and HTML leave as it is, on one line."""
-    flat = " ".join(html.escape(str(text), quote=False).split())
-    # An @ would notify somebody; a letter before and after a _ keeps it plain.
-    marked = re.sub(r"([\\`*\[\]|~])", r"\\\1", flat).replace("@", "&#64;")
-    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", marked)
+    return "\n".join(table_lines(list(frame.columns), frame.to_numpy().tolist()))
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.frame.against import COLUMNS
 from harness.frame.against_row import LABELS, ORIGIN
+from harness.frame.frame import rows_of
 from harness.frame.tables import case_text
 from harness.records.units import seconds_text
 
@@ -52,11 +53,6 @@ def axis_columns(frame: pd.DataFrame) -> list[str]:
 def without_empty_axes(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame without the axes that none of its workloads has."""
     return frame.drop(columns=[axis for axis in axis_columns(frame) if frame[axis].isna().all()])
-
-
-def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as dictionaries."""
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _place(row: Any) -> str:

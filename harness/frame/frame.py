@@ -153,6 +153,11 @@ def _axis_values(part: Rows, axis: str) -> np.ndarray[Any, Any]:
     return values[part.case]  # type: ignore[no-any-return]
 
 
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as dictionaries."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
 def objects(values: Iterable[Any]) -> np.ndarray[Any, Any]:
     """Return an array of Python objects; tuples and lists stay whole."""
     return np.fromiter(values, dtype=object)

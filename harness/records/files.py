@@ -13,11 +13,13 @@ from harness.errors import StoreError
 
 
 @contextmanager
-def replaced(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+def replaced(
+    path: Path, mode: str = "w", remedy: str = "Choose another place with -o."
+) -> Iterator[IO[Any]]:
     """Open a file that takes the place of `path` once the block is done; its folder is made.
 
     If the block raises, `path` stays as it was. What is no file, such as `/dev/stdout`, is
-    written directly. `mode` is `w` for text in UTF-8, or `wb`.
+    written directly. `mode` is `w` for text in UTF-8, or `wb`; `remedy` is what an error advises.
 
     Raises:
         StoreError: it cannot be written.
@@ -46,5 +48,5 @@ def replaced(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
         raise
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be written: {error.strerror or error}. Choose another place with -o."
+            f"{path} cannot be written: {error.strerror or error}. {remedy}"
         ) from error

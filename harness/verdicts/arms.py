@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from harness.declare.filters import Filters
 from harness.errors import UsageError
-from harness.frame.choose import narrow
+from harness.frame import choose
 from harness.frame.frame import axis_columns
 from harness.frame.load import load
 from harness.records.environment import commit_of
@@ -200,47 +202,22 @@ def differing(a: Arm, b: Arm) -> list[str]:
     return [*on, "machine"] if single and machines[0][0] != machines[1][0] else on
 
 
-def narrowed(
-    arms: Sequence[Arm], select: Sequence[str], stages: Sequence[str], cases: Sequence[str]
-) -> list[Arm]:
-    """Return both arms with some workloads and cases only, and check that there are the stages.
+def narrowed(arms: Sequence[Arm], filters: Filters) -> list[Arm]:
+    """Return the arms with what is wanted of both together; rows of other stages stay.
 
-    Rows of other stages stay, because they tell what the Python loop took.
-
-    Args:
-        arms: both.
-        select: regular expressions for the names of workloads.
-        stages: names of stages.
-        cases: `column=value` of axes, `transform`, `target`, `precision` or `scenario`; of several
-            values of one column a row has one.
+    These tell what the Python loop took.
 
     Raises:
         UsageError: neither arm has any such row.
     """
-    names = pd.concat([arm.rows[["workload", "stage"]] for arm in arms])
-    workloads = set(narrow(names, select, latest=False)["workload"])
-    unknown = [stage for stage in stages if stage not in set(names["stage"])]
-    if unknown:
-        there = ", ".join(dict.fromkeys(names["stage"]))
-        raise UsageError(f"No row has the stage {unknown[0]!r}. There are: {there}.")
-    axes = [axis for arm in arms for axis in axis_columns(arm.rows)]
-    known = list(dict.fromkeys((*axes, "transform", "target", "precision", "scenario")))
-    wanted: dict[str, set[str]] = {}
-    for case in cases:
-        name, sign, value = (part.strip() for part in case.partition("="))
-        if not sign or name not in known:
-            raise UsageError(
-                f"{case!r} is no case: expected AXIS=VALUE, with one of the axes "
-                f"{', '.join(known)}."
-            )
-        wanted.setdefault(name, set()).add(value)
-    chosen = []
-    for arm in arms:
-        rows = arm.rows[arm.rows["workload"].isin(workloads)]
-        for name, values in wanted.items():
-            rows = rows[rows[name].map(str).isin(values)] if name in rows else rows.head(0)
-        chosen.append(dataclasses.replace(arm, rows=rows))
-    if all(arm.rows.empty for arm in chosen):
-        said = [*select, *cases]
-        raise UsageError(f"Neither arm has a row with {' and '.join(said)} together.")
-    return chosen
+    filters = dataclasses.replace(filters, stage=())
+    if not filters:
+        return list(arms)
+    rows = pd.concat([arm.rows for arm in arms], ignore_index=True)
+    side = np.repeat(range(len(arms)), [len(arm.rows) for arm in arms])
+    kept = choose.rows(rows, filters).index.to_numpy()
+    wanted = np.isin(range(len(rows)), kept)
+    return [
+        dataclasses.replace(arm, rows=arm.rows[wanted[side == number]])
+        for number, arm in enumerate(arms)
+    ]

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.errors import UsageError
+from harness.declare.filters import Filters
+from harness.errors import UsageError, find_name
 from harness.verdicts import arms
 from harness.verdicts.arms import Arm
 from harness.verdicts.calibration import Calibration
@@ -77,7 +78,8 @@ def compare(
     """
     machines = _across_machines(across)
     tree = Path(results) if results is not None else None
-    named = named_arms(frame, a, b, tree, select=select, stages=stages, cases=cases)
+    filters = Filters(select=tuple(select), case=tuple(cases), stage=tuple(stages))
+    named = named_arms(frame, a, b, tree, filters)
     return comparison_between(
         *named, tree, stages=stages, interleaved=interleaved, across=machines
     ).frame
@@ -87,16 +89,13 @@ def named_arms(
     frame: pd.DataFrame | None,
     a: str,
     b: str,
-    results: Path | None = None,
-    *,
-    select: Sequence[str] = (),
-    stages: Sequence[str] = (),
-    cases: Sequence[str] = (),
+    results: Path | None,
+    filters: Filters,
 ) -> tuple[Arm, Arm]:
-    """Return the arms that two texts name, with the rows that :func:`compare` leaves of them."""
+    """Return the arms that two texts name, with the rows that filters leave of them."""
     repository = results if results is not None and results.is_dir() else Path()
     named = [arms.resolve(text, frame, repository) for text in (a, b)]
-    first, second = arms.narrowed(named, select, stages, cases)
+    first, second = arms.narrowed(named, filters)
     return first, second
 
 
@@ -116,8 +115,11 @@ def comparison_between(
     on with different values. `across` compares rows of two machines, of which each arm has one.
 
     Raises:
-        UsageError: an arm has several machines, and they are compared across.
+        UsageError: neither arm has one of the stages, or an arm has several machines, and they are
+            compared across.
     """
+    known = pd.concat([arm.rows["stage"] for arm in (a, b)]).unique()
+    stages = [find_name(stage, known, "stage") for stage in stages]
     differing = arms.differing(a, b) if on is None else list(on)
     if across:
         _check_single(a, b)

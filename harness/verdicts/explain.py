@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.frame.environment_difference import environment_difference
 from harness.frame.facts_difference import facts_difference
-from harness.frame.frame import axis_column
+from harness.frame.frame import axis_column, rows_of
 from harness.frame.load import record_files_of
 from harness.records.schema import Problems, Record, plain_axes, read_file
 from harness.records.units import seconds_text
@@ -21,7 +21,7 @@ from harness.verdicts.arms import Arm
 from harness.verdicts.calibration import CALIBRATED, divisor
 from harness.verdicts.compare import Comparison
 from harness.verdicts.pairs import Pair, Row, axes_key, axes_of
-from harness.verdicts.summary import case_texts, ordered, ratio_text, rows_of
+from harness.verdicts.summary import case_texts, ordered, ratio_text
 
 MOST = 20
 """Rows that are explained at the most."""

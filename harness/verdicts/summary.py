@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.environment_difference import UNKNOWN, environment_difference
+from harness.frame.frame import rows_of
 from harness.frame.tables import case_text
 from harness.records.units import seconds_text
 from harness.stages.registry import STAGES
@@ -176,11 +176,6 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), columns=list(HEADINGS), dtype="str")
 
 
-def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as dictionaries."""
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-
-
 def case_texts(frame: pd.DataFrame) -> list[str]:
     """Return each row's case as short text, with the machine where there are several."""
     several = frame["machine"].nunique() > 1
@@ -265,21 +260,3 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "error_rates": rates,
         "rows": rows_of(ordered(comparison.frame)),
     }
-
-
-def to_json(comparison: Comparison) -> str:
-    """Return :func:`document` as strict JSON; what is not known is null."""
-    return json.dumps(plain(document(comparison)), indent=1, allow_nan=False, ensure_ascii=False)
-
-
-def plain(value: Any) -> Any:
-    """Return a value as strict JSON can hold it: no NaN, no infinity, no types of NumPy."""
-    if isinstance(value, dict):
-        return {str(name): plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)

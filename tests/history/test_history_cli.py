@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from harness.cli import app
 from harness.frame.load import frame_of
 from harness.report.figures import history as figure
-from harness.verdicts.history import history, series, texts
+from harness.verdicts.history import history, series
 from tests.frame.trees import write
 from tests.history.trees import night_name, nights, noisy
 
@@ -145,8 +145,8 @@ def test_a_figure_has_no_more_panels_than_can_be_read_and_changes_come_first():
     assert "size=99" in json.dumps(panels[0])
 
 
-def test_numbers_that_are_not_known_are_null():
-    frame = frame_of(nights(times(), {6: {"version": "1.bbbb"}}, fingerprint=""))
-    (row,) = json.loads(texts.to_json(history(frame, cuts=True)))
+def test_numbers_that_are_not_known_are_null(tmp_path):
+    write(tmp_path, *nights(times(), {6: {"version": "1.bbbb"}}, fingerprint=""))
+    (row,) = json.loads(run(tmp_path, "--cuts", "--format", "json").stdout)
     assert row["ratio"] is None
     assert row["same_program"] is None

@@ -66,7 +66,7 @@ def test_nothing_slower_ends_with_0_and_nothing_comparable_with_4(compare, tmp_p
     [
         (["nowhere", OTHER], "is no path"),
         ([COMMIT, OTHER, "--explain", "--format", "json"], "--explain is for reading"),
-        ([COMMIT, OTHER, "--stage", "link"], "No row has the stage 'link'"),
+        ([COMMIT, OTHER, "--stage", "link"], "No stage is called 'link'"),
     ],
 )
 def test_wrong_usage_ends_with_2(compare, tmp_path, arguments, said):

@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 
 from harness.frame.frame import axis_columns
+from harness.records.units import ratio_text
 from harness.report.charts import GREEN, GREY, SKY, VERMILLION
 from harness.verdicts.history.change_points import ENVIRONMENT, FASTER, INCOMPARABLE, SLOWER
 from harness.verdicts.history.points import SERIES
-from harness.verdicts.history.texts import case_of, ratio_text, when_of
+from harness.verdicts.history.texts import case_of, when_of
 
 BLACK = "#222222"
 

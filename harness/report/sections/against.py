@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from harness.frame.against_tables import axis_columns, row_text, rows_of
+from harness.frame.against_tables import axis_columns, row_text
+from harness.frame.frame import rows_of
 from harness.report import charts
 from harness.report.charts import GREEN, GREY, VERMILLION
 from harness.report.content import (

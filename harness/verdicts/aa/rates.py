@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,8 +13,8 @@ from asv_runner.statistics import compute_stats
 from scipy.stats import binomtest
 
 from harness.engine.plan import Context
-from harness.errors import StoreError
 from harness.frame.load import frame_of
+from harness.records.files import replaced
 from harness.verdicts import rules
 from harness.verdicts.aa.arms import Arms, Effects, folder_of
 from harness.verdicts.calibration import Calibration
@@ -219,17 +217,6 @@ def write(file: Path, rates: ErrorRates) -> None:
     Raises:
         StoreError: the folder cannot be written.
     """
-    text = msgspec.json.format(msgspec.json.encode(rates), indent=1)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=".", delete=False) as handle:
-            handle.write(text + b"\n")
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.chmod(handle.name, 0o644)
-        os.replace(handle.name, file)
-    except OSError as error:
-        raise StoreError(
-            f"{file} cannot be written: {error.strerror or error}. The records of the run are "
-            "kept; the same command writes it without measuring again."
-        ) from error
+    remedy = "The records of the run are kept; the same command writes it without measuring again."
+    with replaced(file, "wb", remedy) as handle:
+        handle.write(msgspec.json.format(msgspec.json.encode(rates), indent=1) + b"\n")

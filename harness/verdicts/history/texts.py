@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import html
-import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from harness.frame.against_tables import rows_of, to_markdown
+from harness.frame.frame import rows_of
 from harness.frame.tables import case_text
-from harness.records.units import seconds_text
+from harness.records.units import ratio_text, seconds_text
 from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE
 from harness.verdicts.history.order import natural
 from harness.verdicts.history.steps import LEAST, NEW
@@ -50,21 +47,6 @@ def legend(found: pd.DataFrame) -> list[str]:
     """Return lines that say what the words of the table mean."""
     said = {*found["change"], *found["state"]}
     return [*LEGEND, *(text for word, text in _MEANINGS.items() if word in said)]
-
-
-def markdown(found: pd.DataFrame) -> str:
-    """Return the change points as Markdown; a name that looks like HTML stays text."""
-    shown = table(found).map(lambda cell: html.escape(" ".join(cell.split()), quote=False))
-    return "\n".join([to_markdown(shown), "", *(f"- {line}" for line in legend(found))])
-
-
-def to_json(found: pd.DataFrame) -> str:
-    """Return the rows as a list in JSON; what is not known is null, moments are ISO 8601."""
-    return json.dumps(
-        [{name: _plain(value) for name, value in row.items()} for row in rows_of(found)],
-        indent=2,
-        ensure_ascii=False,
-    )
 
 
 def extent(points: pd.DataFrame) -> str:
@@ -108,11 +90,6 @@ def case_of(row: Any, axes: list[str]) -> str:
     return " ".join(filter(None, [row["workload"], ", ".join(filter(None, [case, scenario]))]))
 
 
-def ratio_text(ratio: float) -> str:
-    """Return a ratio as text, `1.27×`."""
-    return "–" if math.isnan(ratio) else f"{ratio:.3g}×"
-
-
 def _texts(row: Mapping[str, Any], axes: list[str]) -> list[str]:
     program = _PROGRAM.get(row["same_program"], "")
     beside = (row["reason"], program, row["environment"], row["facts"])
@@ -133,9 +110,3 @@ def _commits(before: str, after: str) -> str:
     if before == after:
         return f"{after[:8]}" if after else "–"
     return f"{before[:8] or '–'}..{after[:8] or '–'}"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, pd.Timestamp):
-        return value.isoformat()
-    return None if value is pd.NaT or (isinstance(value, float) and value != value) else value
