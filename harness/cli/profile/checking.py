@@ -11,8 +11,8 @@ from harness.cli.profile import app
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.profiles.budgets.checking import Checked
-    from harness.profiles.model import Profile
+    from harness.profiles.budgets.file import Checked
+    from harness.profiles.recorded import Recorded
 
 OVER = 1
 MOST_ROWS = 15
@@ -63,10 +63,10 @@ def check(
     if force and write is None:
         raise UsageError("--force belongs to --write FILE.")
     from harness.cli.output import say
-    from harness.profiles.budgets.checking import checked
-    from harness.profiles.budgets.writing import write as write_budget
-    from harness.profiles.model import read
-    from harness.profiles.texts import counted
+    from harness.profiles.budgets.file import checked
+    from harness.profiles.budgets.file import write as write_budget
+    from harness.profiles.recorded import read
+    from harness.records.units import counted
 
     profile = read(folder)
     for text in _incomplete(profile):
@@ -83,7 +83,7 @@ def check(
         raise typer.Exit(OVER)
 
 
-def _incomplete(profile: Profile) -> list[str]:
+def _incomplete(profile: Recorded) -> list[str]:
     texts = []
     cut = sum(process.ended is None for process in profile.processes)
     if cut:
