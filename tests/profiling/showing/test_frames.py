@@ -12,6 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import harness
+from harness.cli.output import print_page
 from harness.cli.profile import app, showing
 from harness.errors import UsageError
 from harness.profiles.tables import builds as build_rows
@@ -174,7 +175,7 @@ def test_tables_fit_the_line(recorded, width):
     for table in TABLES:
         rows, note = listed(recorded.frame(table), table, None, width)
         console = Console(width=width, record=True, file=io.StringIO())
-        showing._print(console, rows)
+        print_page(showing._rows(rows, table, ""), console)
         text = console.export_text()
         assert all(len(line.rstrip()) <= width for line in text.splitlines())
         for heading in rows:  # none is folded
