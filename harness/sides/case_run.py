@@ -14,8 +14,7 @@ from harness.declare import inputs, transforms
 from harness.declare.workload import Case, WorkloadError
 from harness.engine.board import Visit
 from harness.engine.unit import CaseRef, Done
-from harness.program import reading
-from harness.program.facts import Facts
+from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.comparison import STAGES, Comparison
 from harness.records.failure import failure
@@ -161,7 +160,7 @@ class CaseRun:
         self.session.timed_ns += builder.taken.timed_ns
         if self.facts is None:
             build = builder.taken.build
-            self.facts = reading.read(build.traced, build.lowered, build.compiled)
+            self.facts = facts_of(build.traced, build.lowered, build.compiled)
             self.fingerprint = fingerprint(build.compiled)
             text = build.compiled.as_text() or ""
             self._reject(guards.unused_arguments(text, subject.jaxpr, subject.names))
