@@ -10,7 +10,7 @@ from harness.frame.load import frame_of
 from harness.report.figures import history as figure
 from harness.verdicts.history import history, series
 from tests.frame.trees import write
-from tests.history.trees import night_name, nights, noisy
+from tests.verdicts.history.trees import night_name, nights, noisy
 
 HOSTILE = "<script>alert(1)</script>|حزمة"
 

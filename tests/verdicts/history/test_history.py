@@ -14,8 +14,8 @@ from harness.records.schema import to_raw
 from harness.verdicts.history import series
 from harness.verdicts.history.change_points import COLUMNS
 from harness.verdicts.history.points import SERIES
-from tests.history.trees import DAY_MS, FIRST_MS, night_name, night_of, nights, noisy
 from tests.performance.scale_tree import STAGES, synthetic_frame
+from tests.verdicts.history.trees import DAY_MS, FIRST_MS, night_name, night_of, nights, noisy
 
 
 def stepped(at=6, count=12, factor=1.3, seed=1):
