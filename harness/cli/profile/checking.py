@@ -100,12 +100,11 @@ def _print(found: Checked) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.cli.cache.printing import print_lines
-    from harness.cli.output import console, say
+    from harness.cli.output import console, print_page, say
     from harness.cli.profile.answering import judged, verdict
     from harness.profiles.budgets.texts import number
 
-    print_lines(list(judged(found)))
+    print_page(list(judged(found)))
     if found.uses:
         table = Table(box=None, padding=(0, 2, 0, 0))
         for heading, justify in (
@@ -129,4 +128,4 @@ def _print(found: Checked) -> None:
             console.print(f"… and {len(found.uses) - rows} more that are further from their limit.")
     for text in found.stale:
         say(f"{found.file.path}: {text}")
-    print_lines([verdict(found)])
+    print_page([verdict(found)])

@@ -54,12 +54,12 @@ class Contents(msgspec.Struct, frozen=True):
     format: str = ""
 
 
-class _Torn(Exception):
-    """The compressed stream stops before its end."""
+class _Bad(Exception):
+    """The compressed stream is not whole, or is not one."""
 
-
-class _Damaged(Exception):
-    """The compressed stream is not one."""
+    def __init__(self, state: State, reason: str) -> None:
+        super().__init__(reason)
+        self.state = state
 
 
 def read_contents(file: BinaryIO) -> Contents:
@@ -70,50 +70,36 @@ def read_contents(file: BinaryIO) -> Contents:
     compression = _compression_of(head)
     if not compression:
         return Contents("garbage", f"it begins with {head[:4].hex(' ')}: neither zlib nor zstd")
-    unpacker: _Zlib | _Zstd
-    if compression == "zstd":
-        library = zstd_library()
-        if len(head) < len(ZSTD_MAGIC):
-            return Contents("torn", "its zstd stream stops in the middle", compression)
-        if library is None:
-            return Contents(
-                "needs-zstd", "this Python has no zstd to unpack it with", compression=compression
-            )
-        unpacker = _Zstd(library)
-    else:
-        unpacker = _Zlib()
-    return _unpack(unpacker, head, file, compression)
+    if compression == "zlib":
+        return _unpack(_zlib_parts(head, file), compression)
+    if len(head) < len(ZSTD_MAGIC):
+        return Contents("torn", "its zstd stream stops in the middle", compression)
+    library = zstd_library()
+    if library is None:
+        return Contents("needs-zstd", "this Python has no zstd to unpack it with", compression)
+    return _unpack(_zstd_parts(library, head, file), compression)
 
 
-def _unpack(unpacker: _Zlib | _Zstd, head: bytes, file: BinaryIO, compression: str) -> Contents:
+def _unpack(parts: Iterator[bytes], compression: str) -> Contents:
     digest, size, first = hashlib.blake2b(digest_size=16), 0, b""
-    state: State = "readable"
-    reason = ""
     try:
-        for part in unpacker.parts(head, file):
-            if len(first) < HEAD_BYTES:
-                first += part[: HEAD_BYTES - len(first)]
-            skip = max(0, min(len(part), TIME_BYTES - size))
-            digest.update(part[skip:] if skip else part)
+        for part in parts:
+            first += part[: HEAD_BYTES - len(first)]
+            digest.update(part[max(0, TIME_BYTES - size) :])
             size += len(part)
             if size > MOST_BYTES:
-                state, reason = "unchecked", f"it unpacks to more than {MOST_BYTES >> 30} GiB"
-                break
-    except _Torn:
-        state, reason = "torn", f"its {compression} stream stops in the middle"
-    except _Damaged as error:
-        state, reason = "garbage", f"its {compression} stream is damaged: {error}"
-    if state == "readable" and size <= TIME_BYTES:
-        state, reason = "garbage", f"it unpacks to {size} bytes: no executable is in it"
-    if state != "readable":
-        return Contents(state, reason, compression, unpacked_bytes=size)
+                raise _Bad("unchecked", f"it unpacks to more than {MOST_BYTES >> 30} GiB")
+        if size <= TIME_BYTES:
+            raise _Bad("garbage", f"it unpacks to {size} bytes: no executable is in it")
+    except _Bad as bad:
+        return Contents(bad.state, str(bad), compression, unpacked_bytes=size)
     return Contents(
-        state,
+        "readable",
         compression=compression,
         compile_whole_s=int.from_bytes(first[:TIME_BYTES], "big"),
         unpacked_bytes=size,
         digest=digest.hexdigest(),
-        format=format_of(first[TIME_BYTES:]),
+        format=_format_of(first[TIME_BYTES:]),
     )
 
 
@@ -126,39 +112,34 @@ def _compression_of(head: bytes) -> str:
     return ""
 
 
-class _Zlib:
-    def parts(self, chunk: bytes, file: BinaryIO) -> Iterator[bytes]:
-        unpacker = zlib.decompressobj()
-        try:
-            while chunk and not unpacker.eof:
-                yield unpacker.decompress(chunk, UNPACK_BYTES)
-                chunk = unpacker.unconsumed_tail or file.read(CHUNK_BYTES)
-            if not unpacker.eof:  # all is consumed, and the limit held the last bytes back
-                yield unpacker.flush()
-        except zlib.error as error:
-            raise _Damaged(str(error)) from None
-        if not unpacker.eof:
-            raise _Torn
+def _zlib_parts(chunk: bytes, file: BinaryIO) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj()
+    try:
+        while chunk and not unpacker.eof:
+            yield unpacker.decompress(chunk, UNPACK_BYTES)
+            chunk = unpacker.unconsumed_tail or file.read(CHUNK_BYTES)
+        if not unpacker.eof:  # all is consumed, and the limit held the last bytes back
+            yield unpacker.flush()
+    except zlib.error as error:
+        raise _Bad("garbage", f"its zlib stream is damaged: {error}") from None
+    if not unpacker.eof:
+        raise _Bad("torn", "its zlib stream stops in the middle")
 
 
-class _Zstd:
-    def __init__(self, library: Any) -> None:
-        self.library = library
-
-    def parts(self, chunk: bytes, file: BinaryIO) -> Iterator[bytes]:
-        unpacker = self.library.ZstdDecompressor()
-        if hasattr(unpacker, "decompressobj"):  # the zstandard package, not Python's own
-            unpacker = unpacker.decompressobj()
-        try:
-            while chunk:
-                for start in range(0, len(chunk), ZSTD_CHUNK_BYTES):
-                    yield unpacker.decompress(chunk[start : start + ZSTD_CHUNK_BYTES])
-                    if unpacker.eof:
-                        return
-                chunk = file.read(CHUNK_BYTES)
-        except self.library.ZstdError as error:
-            raise _Damaged(str(error)) from None
-        raise _Torn
+def _zstd_parts(library: Any, chunk: bytes, file: BinaryIO) -> Iterator[bytes]:
+    unpacker = library.ZstdDecompressor()
+    if hasattr(unpacker, "decompressobj"):  # the zstandard package, not Python's own
+        unpacker = unpacker.decompressobj()
+    try:
+        while chunk:
+            for start in range(0, len(chunk), ZSTD_CHUNK_BYTES):
+                yield unpacker.decompress(chunk[start : start + ZSTD_CHUNK_BYTES])
+                if unpacker.eof:
+                    return
+            chunk = file.read(CHUNK_BYTES)
+    except library.ZstdError as error:
+        raise _Bad("garbage", f"its zstd stream is damaged: {error}") from None
+    raise _Bad("torn", "its zstd stream stops in the middle")
 
 
 def zstd_library() -> Any:
@@ -175,7 +156,7 @@ def zstd_library() -> Any:
     return None
 
 
-def format_of(executable: bytes) -> str:
+def _format_of(executable: bytes) -> str:
     """The name and version in an executable's header, such as `pjrt_ifrt 3`; empty without one.
 
     The header is a length and a protocol buffer whose first field is a version number and whose
@@ -195,10 +176,9 @@ def format_of(executable: bytes) -> str:
 
 
 def _varint(data: bytes, start: int) -> tuple[int, int]:
-    value = shift = 0
-    for position in range(start, min(start + 10, len(data))):
-        value |= (data[position] & 0x7F) << shift
-        if data[position] < 0x80:
-            return value, position + 1
-        shift += 7
+    value = 0
+    for place, byte in enumerate(data[start : start + 10]):
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return value, start + place + 1
     return 0, len(data)

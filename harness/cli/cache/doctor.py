@@ -5,20 +5,24 @@ from __future__ import annotations
 import functools
 import shlex
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from harness.cli.cache import app
-from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize
-from harness.cli.cache.printing import print_json, print_lines
+from harness.cache import doctor as finder
+from harness.cache import put_cost as costs
+from harness.cache.ailment import Finding
+from harness.cache.directory import LocalDirectory, open_directory
+from harness.cache.doctor import Diagnosis
+from harness.cache.put_cost import PutCost
+from harness.cache.quarantine import Moved, move_aside
+from harness.cache.survey import survey
+from harness.cli import options
+from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, print_json
+from harness.cli.output import print_page
 from harness.errors import HarnessError, UsageError
-
-if TYPE_CHECKING:
-    from harness.cache.findings import Diagnosis, Finding
-    from harness.cache.put_cost import PutCost
-    from harness.cache.quarantine import Moved
 
 HELP = """Find what ails a cache, and say what to do about it.
 
@@ -32,9 +36,10 @@ and writes them anew.
 """
 
 PER_KIND = 10
+"""So many findings of a kind are printed."""
 
 
-@app.command("doctor", help=HELP)
+@options.command(HELP)
 def doctor(
     directory: CacheDirectory,
     quarantine: Annotated[
@@ -48,7 +53,7 @@ def doctor(
             min=0.0,
             help="Only note, and leave, a bad entry younger than this: it may be being written.",
         ),
-    ] = 10.0,
+    ] = finder.SETTLE_S,
     put_cost: Annotated[
         bool,
         typer.Option(
@@ -67,11 +72,6 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Find what ails a cache, and say what to do about it."""
-    from harness.cache import doctor as finder
-    from harness.cache import entries
-    from harness.cache import quarantine as aside
-    from harness.cache.listing import LocalDirectory, open_directory
-
     place = open_directory(directory)
     local = isinstance(place, LocalDirectory)
     if quarantine and not local:
@@ -79,8 +79,8 @@ def doctor(
             f"--quarantine moves files on this machine only, and {directory} is elsewhere. Move "
             "the entries with the bucket's own tool; the findings name them."
         )
-    survey = entries.survey(place)
-    cost, problem = _cost(len(survey.entries), scratch) if put_cost else (None, "")
+    seen = survey(place)
+    cost, problem = _cost(len(seen.entries), scratch) if put_cost else (None, "")
     diagnose = functools.partial(
         finder.diagnose,
         local=local,
@@ -88,47 +88,44 @@ def doctor(
         capped=True if max_size >= 0 else None,
         settle_s=settle,
     )
-    diagnosis = diagnose(survey)
-    before, moved = diagnosis, None
+    before = after = diagnose(seen)
+    moved = None
     if quarantine and isinstance(place, LocalDirectory):
-        bad = finder.to_quarantine(survey, diagnosis)
-        moved = aside.move_aside(place.path, bad)
+        bad = finder.to_quarantine(seen, before)
+        moved = move_aside(place.path, bad)
         if bad:  # others may have moved some, or written them anew: only another look can tell
-            survey = entries.survey(place)
-            diagnosis = diagnose(survey)
+            seen = survey(place)
+            after = diagnose(seen)
     if as_json:
-        print_json({"diagnosis": before, "moved": moved, "state": diagnosis.state})
+        print_json({"schema": 1, "diagnosis": before, "moved": moved, "state": after.state})
     else:
-        _print_findings(before)
-        print_lines([*_cost_lines(cost, problem), *_moved_lines(moved, place.where)])
-        state = f"{diagnosis.state}{_young(diagnosis)}"
-        print_lines([f"{place.where}: {len(survey.entries)} entries, {state}."])
-    if diagnosis.exit_code:
-        raise typer.Exit(diagnosis.exit_code)
+        print_page(_findings(before))
+        print_page(filter(None, [problem, *_cost_lines(cost), *_moved_lines(moved, place.where)]))
+        print_page([f"{place.where}: {len(seen.entries)} entries, {after.state}{_young(after)}."])
+    if after.exit_code:
+        raise typer.Exit(after.exit_code)
 
 
 def _cost(entries: int, scratch: Path | None) -> tuple[PutCost | None, str]:
-    from harness.cache import put_cost
-
     try:
-        return put_cost.measure(entries, scratch), ""
+        return costs.measure(entries, scratch), ""
     except HarnessError as error:  # the other findings are worth having without it
         return None, str(error)
 
 
-def _print_findings(diagnosis: Diagnosis) -> None:
+def _findings(diagnosis: Diagnosis) -> Iterator[str]:
     groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in diagnosis.findings:
-        groups[finding.kind, finding.severity].append(finding)
-    order = {"unusable": 0, "ailing": 1, "note": 2}
-    for (kind, severity), findings in sorted(groups.items(), key=lambda item: order[item[0][1]]):
-        print_lines([f"{severity}: {kind}" + (f" ({len(findings)})" if len(findings) > 1 else "")])
+        groups[finding.severity, finding.kind].append(finding)
+    order = ("unusable", "ailing", "note")
+    for (severity, kind), findings in sorted(groups.items(), key=lambda g: order.index(g[0][0])):
+        yield f"{severity}: {kind}" + (f" ({len(findings)})" if len(findings) > 1 else "")
         for finding in findings[:PER_KIND]:
             name = f"{finding.entries[0]}: " if len(finding.entries) == 1 else ""
-            print_lines([f"    {name}{finding.evidence}"])
+            yield f"    {name}{finding.evidence}"
         if len(findings) > PER_KIND:
-            print_lines([f"    … and {len(findings) - PER_KIND} more; --json gives all."])
-        print_lines([f"    → {remedy}" for remedy in dict.fromkeys(f.remedy for f in findings)])
+            yield f"    … and {len(findings) - PER_KIND} more; --json gives all."
+        yield from (f"    → {remedy}" for remedy in dict.fromkeys(f.remedy for f in findings))
 
 
 def _young(diagnosis: Diagnosis) -> str:
@@ -136,39 +133,31 @@ def _young(diagnosis: Diagnosis) -> str:
     return f" but for {young} bad entries too young to judge: look again" if young else ""
 
 
-def _cost_lines(cost: PutCost | None, problem: str) -> list[str]:
-    if cost is None:
-        return [problem] if problem else []
-    scaled = (
-        f" (measured at {cost.measured_entries}, in proportion)"
-        if cost.measured_entries < cost.entries
-        else ""
-    )
-    return [
-        f"A write under a size cap costs {cost.capped_s * 1e3:.2f} ms at {cost.entries} entries"
-        f"{scaled}, {cost.first_s * 1e3:.2f} ms at none; measured in {cost.where}, by JAX's own "
-        "code, not in the cache."
-    ]
-
-
-def _moved_lines(moved: Moved | None, directory: str) -> list[str]:
-    if moved is None:
-        return []
-    lines = []
-    if moved.names:
-        folder = shlex.quote(moved.folder)
-        lines += [f"moved aside: {name}" for name in moved.names]
-        lines += [
-            f"{len(moved.names)} entries are now in {moved.folder}. The next run compiles and "
-            "writes them anew. To bring them back:",
-            f'    for f in {folder}/*; do mv -n "$f" {shlex.quote(directory)}/; done',
-        ]
-    else:
-        lines.append("Nothing was moved aside.")
-    if moved.gone:
-        lines.append(f"{len(moved.gone)} bad entries were gone already: somebody else was faster.")
-    if moved.changed:
-        lines.append(
-            f"{len(moved.changed)} bad entries were written anew in the meantime, and were left."
+def _cost_lines(cost: PutCost | None) -> Iterator[str]:
+    if cost is not None:
+        scaled = cost.measured_entries < cost.entries
+        how = f" (measured at {cost.measured_entries}, in proportion)" if scaled else ""
+        yield (
+            f"A write under a size cap costs {cost.capped_s * 1e3:.2f} ms at {cost.entries} entries"
+            f"{how}, {cost.first_s * 1e3:.2f} ms at none; measured in {cost.where}, by JAX's own "
+            "code, not in the cache."
         )
-    return lines
+
+
+def _moved_lines(moved: Moved | None, directory: str) -> Iterator[str]:
+    if moved is None:
+        return
+    if moved.names:
+        yield from (f"moved aside: {name}" for name in moved.names)
+        yield (
+            f"{len(moved.names)} entries are now in {moved.folder}. The next run compiles and "
+            "writes them anew. To bring them back:"
+        )
+        folder, back = shlex.quote(moved.folder), shlex.quote(directory)
+        yield f'    for f in {folder}/*; do mv -n "$f" {back}/; done'
+    else:
+        yield "Nothing was moved aside."
+    if moved.gone:
+        yield f"{len(moved.gone)} bad entries were gone already: somebody else was faster."
+    if moved.changed:
+        yield f"{len(moved.changed)} bad entries were written anew in the meantime, and were left."

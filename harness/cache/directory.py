@@ -10,12 +10,13 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from harness.errors import ExitCode, HarnessError, UsageError
 
@@ -49,21 +50,6 @@ class File:
     def is_plain(self) -> bool:
         """Whether it is an ordinary file, so that opening it cannot block."""
         return self.mode is None or stat.S_ISREG(self.mode)
-
-
-class Directory(Protocol):
-    """The few things that reading a cache needs of the place where it lies."""
-
-    where: str
-
-    def names(self) -> list[str]:
-        """Every name in the directory, in no order."""
-
-    def look(self, name: str) -> File:
-        """What is known of one file; raises FileNotFoundError if it has vanished."""
-
-    def open(self, name: str) -> BinaryIO:
-        """Open a file for reading; raises FileNotFoundError if it has vanished."""
 
 
 class LocalDirectory:
@@ -102,9 +88,9 @@ class LocalDirectory:
         except OSError:
             owned = ""
         return UnusableCacheError(
-            f"{self.where} cannot be {what} by {_who()}{owned}. Expected a directory that this "
-            "user can read and enter: ask its owner for `chmod u+rx,g+rx`, or run as the user "
-            "whose programs use it."
+            f"{self.where} cannot be {what} by {user_name(os.geteuid())}{owned}. Expected a "
+            "directory that this user can read and enter: ask its owner for `chmod u+rx,g+rx`, or "
+            "run as the user whose programs use it."
         )
 
     def look(self, name: str) -> File:
@@ -114,20 +100,20 @@ class LocalDirectory:
         """
         place = f"{self.where}/{name}"  # joining paths takes longer than looking
         try:
-            found = os.stat(place)
+            seen = os.stat(place)
         except OSError:
             try:
-                found = os.lstat(place)
+                seen = os.lstat(place)
             except PermissionError:
                 raise self._refused("entered") from None
         return File(
             name,
-            found.st_size,
-            found.st_mtime_ns,
-            found.st_atime_ns,
-            found.st_mode,
-            found.st_uid,
-            found.st_ino,
+            seen.st_size,
+            seen.st_mtime_ns,
+            seen.st_atime_ns,
+            seen.st_mode,
+            seen.st_uid,
+            seen.st_ino,
         )
 
     def open(self, name: str) -> BinaryIO:
@@ -166,14 +152,17 @@ class RemoteDirectory:
     def look(self, name: str) -> File:
         """What is known of one file; raises FileNotFoundError if it has vanished."""
         with _told(self.where):
-            found = (self.path / name).stat()
-        return File(name, int(found.length), int(float(found.mtime or 0) * 1e9))
+            seen = (self.path / name).stat()
+        return File(name, int(seen.length), int(float(seen.mtime or 0) * 1e9))
 
     def open(self, name: str) -> BinaryIO:
         """Open a file for reading."""
         with _told(self.where):
             opened: BinaryIO = (self.path / name).open("rb")
         return opened
+
+
+Directory = LocalDirectory | RemoteDirectory
 
 
 @contextmanager
@@ -206,8 +195,7 @@ def open_directory(where: str) -> Directory:
         UsageError: For no name, and for a bucket if the library that reads it is not installed.
         UnusableCacheError: If there is no directory of that name, or it cannot be listed.
     """
-    if where.startswith("file://"):
-        where = where.removeprefix("file://")
+    where = where.removeprefix("file://")
     if not where:
         raise UsageError("DIR is empty. Give the directory that jax_compilation_cache_dir names.")
     if "://" not in where:
@@ -231,13 +219,7 @@ def open_directory(where: str) -> Directory:
 
 def user_name(uid: int) -> str:
     """The name of a user, or its number where it has none."""
-    import pwd
-
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
-
-
-def _who() -> str:
-    return user_name(os.geteuid())

@@ -1,4 +1,7 @@
-"""Every entry of a cache directory, read without importing JAX or the program that wrote it."""
+"""Every entry of a cache directory, what they add up to, and which of them a size cap would evict.
+
+All is read without importing JAX or the program that wrote it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import os
 import re
 import stat
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from harness.cache.contents import Contents, read_contents
-from harness.cache.listing import (
+from harness.cache.directory import (
     ATIME_SUFFIX,
     CACHE_SUFFIX,
     LOCK_FILE,
@@ -21,6 +24,7 @@ from harness.cache.listing import (
     File,
     LocalDirectory,
 )
+from harness.cache.entry import Contents, read_contents
 
 QUARANTINE_PREFIX = "quarantine-"
 """Begins the name of a folder of entries that were moved aside."""
@@ -32,6 +36,9 @@ AT_ONCE_NS = 1_000_000_000
 """JAX writes an entry and its time of use one after the other: within this, nobody read between."""
 
 NAME = re.compile(r"(?P<module>.+)-(?P<key>[0-9a-f]{64})", re.DOTALL)
+
+
+Source = Literal["atime-file", "file-system", "unknown"]
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -62,7 +69,7 @@ class Entry(msgspec.Struct, frozen=True):
     size_bytes: int
     written_at: float
     used_at: float | None
-    used_source: Literal["atime-file", "file-system", "unknown"]
+    used_source: Source
     never_read: bool | None
     contents: Contents
     used_ns: int | None = None
@@ -107,16 +114,16 @@ class Survey(msgspec.Struct, frozen=True):
 
 def survey(directory: Directory, now: float | None = None) -> Survey:
     """Read a whole cache directory; the contents of one entry are in memory at a time."""
-    names = directory.names()
+    names = sorted(directory.names())
     present = set(names)
     entries, vanished = [], 0
-    for name in sorted(names):
+    for name in names:
         if name.endswith(CACHE_SUFFIX):
             try:
-                entries.append(read_entry(directory, name, present))
+                entries.append(_read_entry(directory, name.removesuffix(CACHE_SUFFIX), present))
             except FileNotFoundError:
                 vanished += 1
-    times = {name.removesuffix(ATIME_SUFFIX) for name in names if name.endswith(ATIME_SUFFIX)}
+    times = [name.removesuffix(ATIME_SUFFIX) for name in names if name.endswith(ATIME_SUFFIX)]
     return Survey(
         directory=directory.where,
         taken_at=time.time() if now is None else now,
@@ -125,45 +132,40 @@ def survey(directory: Directory, now: float | None = None) -> Survey:
         vanished=vanished,
         stray_times=sum(name + CACHE_SUFFIX not in present for name in times),
         sub_caches=tuple(_sub_caches(directory, names)),
-        quarantines=tuple(sorted(n for n in names if n.startswith(QUARANTINE_PREFIX))),
+        quarantines=tuple(name for name in names if name.startswith(QUARANTINE_PREFIX)),
     )
 
 
-def read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
-    """Read one entry.
-
-    Args:
-        directory: Where it lies.
-        name: The file's name, with its ending.
-        present: The names in the directory, to know without asking whether it has a time of use.
+def _read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
+    """Read one entry; `present` are the names in the directory.
 
     Raises:
         FileNotFoundError: If it has vanished.
     """
     read_at = time.time()
-    file = directory.look(name)  # before it is opened, which may change its time of last access
+    file = directory.look(name + CACHE_SUFFIX)  # opening it may change its time of last access
     contents = _contents(directory, file)
-    bare = name.removesuffix(CACHE_SUFFIX)
-    matched = NAME.fullmatch(bare)
-    used_ns = None
-    if bare + ATIME_SUFFIX in present:
+    matched = NAME.fullmatch(name)
+    used_ns, slack_ns = file.atime_ns, 0
+    source: Source = "unknown" if used_ns is None else "file-system"
+    if name + ATIME_SUFFIX in present:
         try:
-            with directory.open(bare + ATIME_SUFFIX) as times:
+            with directory.open(name + ATIME_SUFFIX) as times:
                 used_ns = int.from_bytes(times.read(8), "little")
+            source, slack_ns = "atime-file", AT_ONCE_NS
         except OSError:
-            used_ns = None  # evicted, or not ours to read, since the names were listed
-    recorded = used_ns is not None
-    if used_ns is None:
-        used_ns = file.atime_ns
+            pass  # evicted, or not ours to read, since the names were listed
     return Entry(
-        name=bare,
-        module=matched["module"] if matched else bare,
+        name=name,
+        module=matched["module"] if matched else name,
         key=matched["key"] if matched else "",
         size_bytes=file.size_bytes,
         written_at=file.mtime_ns / 1e9,
         used_at=None if used_ns is None else used_ns / 1e9,
-        used_source=("atime-file" if recorded else "unknown" if used_ns is None else "file-system"),
-        never_read=_never_read(file, used_ns, recorded),
+        used_source=source,
+        # A write sets both times of a file, and the usual mount options (relatime) let the first
+        # read after a write through.
+        never_read=None if used_ns is None else used_ns <= file.mtime_ns + slack_ns,
         contents=contents,
         used_ns=used_ns,
         written_ns=file.mtime_ns,
@@ -186,34 +188,99 @@ def _contents(directory: Directory, file: File) -> Contents:
         return Contents("unreadable", f"it cannot be read: {error.strerror or error}")
 
 
-def _never_read(file: File, used_ns: int | None, recorded: bool) -> bool | None:
-    if used_ns is None:
-        return None
-    # A write sets both times of a file, and the usual mount options (relatime) let the first read
-    # after a write through.
-    return used_ns <= file.mtime_ns + (AT_ONCE_NS if recorded else 0)
-
-
 def _sub_caches(directory: Directory, names: Iterable[str]) -> Iterator[SubCache]:
     if not isinstance(directory, LocalDirectory):
         return  # XLA writes its own caches to local directories only
-    for name in sorted(names):
-        place = directory.path / name
+    for name in names:
         if not name.startswith(SUB_CACHE_PREFIX) or name.endswith((CACHE_SUFFIX, ATIME_SUFFIX)):
             continue
-        files = size_bytes = 0
-        for path in [place, *_below(place)]:
-            try:
-                seen = os.stat(path)
-            except OSError:
-                continue  # in use: gone since it was listed, or another user's
-            if stat.S_ISREG(seen.st_mode):
-                files, size_bytes = files + 1, size_bytes + seen.st_size
-        yield SubCache(name, files, size_bytes)
+        sizes = list(_file_sizes(directory.path / name))
+        yield SubCache(name, len(sizes), sum(sizes))
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _file_sizes(place: Path) -> Iterator[int]:
     # Unlike Path.rglob, os.walk goes on where a folder vanishes or refuses.
-    for place, _, names in os.walk(folder):
-        for name in names:
-            yield Path(place, name)
+    below = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
+    for path in (place, *below):
+        try:
+            seen = os.stat(path)
+        except OSError:
+            continue  # in use: gone since it was listed, or another user's
+        if stat.S_ISREG(seen.st_mode):
+            yield seen.st_size
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """Sums over all entries of a survey."""
+
+    entries: int
+    size_bytes: int
+    compile_whole_s: int
+    states: dict[str, int]
+    compressions: dict[str, int]
+    never_read: int
+
+
+def totals(entries: Iterable[Entry]) -> Totals:
+    """Sums over entries."""
+    entries = list(entries)
+    contents = [entry.contents for entry in entries]
+    return Totals(
+        len(entries),
+        sum(entry.size_bytes for entry in entries),
+        sum(one.compile_whole_s or 0 for one in contents),
+        dict(Counter(one.state for one in contents)),
+        dict(Counter(one.compression or "unknown" for one in contents)),
+        sum(entry.never_read is True for entry in entries),
+    )
+
+
+class Evictions(msgspec.Struct, frozen=True):
+    """What a size cap would evict, in JAX's order.
+
+    Attributes:
+        max_size_bytes: The cap.
+        size_bytes: What the cap is held against: the entries alone, without XLA's caches.
+        due: Names that the next write would evict whatever its size.
+        then: The names that follow once a write needs room.
+        unordered: How many entries have no recorded time of use. JAX takes them first, in the order
+            of their names; jax 0.10.2 cannot write at all while there is one.
+    """
+
+    max_size_bytes: int
+    size_bytes: int
+    due: tuple[str, ...]
+    then: tuple[str, ...]
+    unordered: int
+
+
+MOST_THEN = 5
+"""So many names are given beyond those that are due."""
+
+
+def evictions(entries: Iterable[Entry], max_size_bytes: int) -> Evictions:
+    """What a size cap would evict next, in the order of JAX's cache: oldest use, then name.
+
+    Args:
+        entries: All entries of the directory.
+        max_size_bytes: The cap, as in jax_compilation_cache_max_size.
+    """
+
+    def recorded(entry: Entry) -> int:
+        # jax 0.11.2 and later give an entry without a recorded time of use the time 0.
+        return (entry.used_ns or 0) if entry.used_source == "atime-file" else 0
+
+    order = sorted(entries, key=lambda entry: (recorded(entry), entry.name))
+    size_bytes = left = sum(entry.size_bytes for entry in order)
+    due = 0
+    while left > max_size_bytes:
+        left -= order[due].size_bytes
+        due += 1
+    names = tuple(entry.name for entry in order)
+    return Evictions(
+        max_size_bytes,
+        size_bytes,
+        due=names[:due],
+        then=names[due : due + MOST_THEN],
+        unordered=sum(entry.used_source != "atime-file" for entry in order),
+    )
