@@ -11,7 +11,7 @@ from tests.docs.transcript import PAGE as TRANSCRIPT
 
 PAGES = pages.pages()
 WRITTEN_BY_A_COMMAND = ("docs/cache/probe.md", "docs/cache/sharing.md")
-"""Pages of results with the command that wrote them; tests/cache/test_probe.py and test_sharing.py hold them."""
+"""Pages of results with the command that wrote them; tests/cache holds what they say."""
 
 
 def runs_here(page):
