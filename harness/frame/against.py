@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame.against_row import CASE, ORIGIN, row_of
-from harness.frame.ceilings import Ceilings, is_ceiling
-from harness.frame.compared_side import ComparedSide
+from harness.frame.compared_side import ComparedSide, median
 from harness.frame.frame import INSTRUMENTS, axis_column, order_of
+from harness.frame.load import ADVICE, record_files_of, warn_of
+from harness.frame.ratios import Ratio, ratio_of
+from harness.frame.roofline import (
+    FASTER_THAN_POSSIBLE,
+    RESIDENT,
+    SUSPICIOUSLY_SLOW,
+    Ceilings,
+    fraction,
+    is_ceiling,
+    place_of,
+    roofline_s,
+)
 from harness.records.schema import Problems, Record, plain_axes, read_file
-from harness.sides.registry import SIDES
+from harness.sides.registry import REFERENCE, SIDES
 
-if TYPE_CHECKING:
-    import pandas as pd
+ORIGIN = ("machine", "commit", "dirty", "env", "effort", "night")
+"""Columns that say where a row comes from."""
+
+CASE = ("workload", "version", "target", "transform", "precision")
+"""Columns that say which case it is, besides its axes."""
 
 NUMBERS = (
     *("xla_s", "baseline_s", "ratio", "ratio_low", "ratio_high", "n_xla", "n_baseline"),
@@ -68,31 +84,25 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
     Raises:
         UsageError: there is no such path.
     """
-    import pandas as pd
-
-    records = _records(found) if isinstance(found, str | os.PathLike) else list(found)
+    records = _latest(Path(found)) if isinstance(found, str | os.PathLike) else list(found)
     compared = [r for r in records if r.comparison and r.workload not in INSTRUMENTS]
     ceilings = Ceilings(compared)
     rows: list[dict[str, Any]] = []
     axes: dict[str, None] = {}
     for sides in _cases(record for record in compared if not is_ceiling(record)):
-        xla = sides.pop("xla", ComparedSide("xla", []))
+        xla = sides.pop(REFERENCE, ComparedSide(REFERENCE, []))
         for baseline in sides.values():
-            row = row_of(xla, baseline, ceilings)
             first = baseline.records[0]
             own = {axis_column(name, COLUMNS): v for name, v in plain_axes(first.axes).items()}
             axes.update(dict.fromkeys(own))
-            rows.append(row | own)
+            rows.append(_row(xla, baseline, ceilings) | own)
     head, tail = COLUMNS[: COLUMNS.index("target")], COLUMNS[COLUMNS.index("target") :]
     # Whole numbers on an axis stay whole where another workload lacks the axis.
     frame = pd.DataFrame(rows, columns=[*head, *axes, *tail], dtype=object)
     return frame.astype({name: float if name in NUMBERS else "str" for name in COLUMNS})
 
 
-def _records(found: str | os.PathLike[str]) -> list[Record]:
-    from harness.frame.load import ADVICE, record_files_of, warn_of
-
-    path = Path(found)
+def _latest(path: Path) -> list[Record]:
     if not path.exists():
         raise UsageError(f"There are no results at {path}: it does not exist. {ADVICE}")
     problems = Problems()
@@ -107,13 +117,12 @@ def _records(found: str | os.PathLike[str]) -> list[Record]:
 
 def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:
     """Yield the sides of each case and number of threads, in the order of tables."""
-    found: dict[tuple[Any, ...], dict[str, list[Record]]] = {}
+    cases: dict[tuple[Any, ...], dict[str, list[Record]]] = {}
     for record in records:
         side = record.comparison
-        if side is None:
-            continue
+        assert side is not None
         case = (*(getattr(record, name) for name in (*ORIGIN, *CASE)), side.threads)
-        sides = found.setdefault((*case, repr(sorted(record.axes.items()))), {})
+        sides = cases.setdefault((*case, repr(sorted(record.axes.items()))), {})
         sides.setdefault(side.backend, []).append(record)
     known = list(SIDES)
 
@@ -125,6 +134,132 @@ def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:
         texts = (getattr(one, name) for name in names)
         return (one.machine, one.commit_date_ms or 0, *texts, threads != "one", axes)
 
-    for sides in sorted(found.values(), key=place):
+    for sides in sorted(cases.values(), key=place):
         order = sorted(sides, key=lambda name: (known.index(name) if name in known else 99, name))
         yield {backend: ComparedSide(backend, sides[backend]) for backend in order}
+
+
+def _row(xla: ComparedSide, baseline: ComparedSide, ceilings: Ceilings) -> dict[str, Any]:
+    """Return the row of a case: XLA beside one baseline."""
+    one = baseline.records[0]
+    least_bytes = _first(*(side.known("least_bytes") or math.nan for side in (xla, baseline)))
+    row: dict[str, Any] = {name: getattr(one, name) for name in (*ORIGIN, *CASE)}
+    row |= {
+        "threads": one.comparison.threads if one.comparison else "",
+        "baseline": baseline.backend,
+        "xla_launches": _first(xla.known("launches"), xla.fact("launches")),
+        "baseline_launches": _first(baseline.known("launches"), baseline.known("operations")),
+        "flops": xla.counted("flops"),
+        "least_bytes": least_bytes,
+        "xla_traffic": xla.counted("bytes_accessed") / least_bytes,
+        "baseline_traffic": baseline.known("traffic_bytes") / least_bytes,
+    }
+    for name, side in (("xla", xla), ("baseline", baseline)):
+        took_s = median(side.seconds("slope"))
+        row |= {
+            f"{name}_s": took_s,
+            f"n_{name}": len(side.seconds("slope")),
+            f"{name}_latency_s": median(side.seconds("latency")),
+            f"{name}_dispatch_s": median(side.seconds("dispatch")),
+            f"{name}_bandwidth": least_bytes / took_s,
+            f"{name}_compile_cold_s": side.compile_s("cold"),
+            f"{name}_compile_warm_s": side.compile_s("warm"),
+            f"{name}_error": side.known("error"),
+        }
+    for cache in ("cold", "warm"):
+        row[f"break_even_{cache}"] = break_even(
+            row[f"xla_compile_{cache}_s"],
+            row["xla_s"],
+            row[f"baseline_compile_{cache}_s"],
+            row["baseline_s"],
+        )
+    labels = [
+        *(label for label in xla.labels if label in baseline.labels),
+        *(f"{xla.backend}: {label}" for label in xla.labels if label not in baseline.labels),
+        *(f"{baseline.backend}: {label}" for label in baseline.labels if label not in xla.labels),
+    ]
+    rejected = _hold_against_roofline(row, xla, baseline, ceilings, labels)
+    return row | _judged(xla, baseline, rejected) | {"labels": "; ".join(labels)}
+
+
+def _hold_against_roofline(
+    row: dict[str, Any],
+    xla: ComparedSide,
+    baseline: ComparedSide,
+    ceilings: Ceilings,
+    labels: list[str],
+) -> list[str]:
+    """Add the roofline to a row, label what it shows, and return why the row must be rejected."""
+    one = baseline.records[0]
+    resident = RESIDENT in (*xla.labels, *baseline.labels)
+    place = place_of(one, resident)
+    sweeps = {record.sweep for record in (*xla.records, *baseline.records)}
+    bandwidth = ceilings.bandwidth(place, sweeps)
+    flop_rate = ceilings.flop_rate(place, sweeps, xla.dtype or baseline.dtype, one.precision)
+    least_s = roofline_s(row["least_bytes"], row["flops"], bandwidth, flop_rate)
+    row |= {
+        "ceiling_bandwidth": bandwidth,
+        "ceiling_flop_rate": flop_rate,
+        "roofline_s": least_s,
+    }
+    rejected = []
+    for name, side in (("xla", xla), ("baseline", baseline)):
+        reached = fraction(least_s, row[f"{name}_s"])
+        row[f"{name}_fraction"] = reached
+        if not resident and reached > FASTER_THAN_POSSIBLE:
+            rejected.append(f"{side.backend}: faster than the roofline: {reached:.0%} of it")
+    # Where the host is the limit, or a loop hides its work from the model, XLA is not to blame.
+    excused = "host-bound" in xla.labels or xla.fact("while_loops") > 0
+    if row["xla_fraction"] < SUSPICIOUSLY_SLOW and not excused and not resident:
+        labels.append("possible back-end regression")
+    if math.isnan(bandwidth) and not resident:
+        labels.append("no ceilings")
+    return rejected
+
+
+def _judged(xla: ComparedSide, baseline: ComparedSide, rejected: Sequence[str]) -> dict[str, Any]:
+    """Return the ratio and the verdict of a row, or why there is none."""
+    sides = (xla, baseline)
+    obstacles = [f"{side.backend}: {text}" for side in sides for text in side.obstacles()]
+    obstacles += rejected
+    losses = [f"{side.backend}: {text}" for side in sides for text in side.losses()]
+    ratio = Ratio(math.nan)
+    if obstacles:
+        verdict = "no ratio: " + "; ".join(obstacles)
+    else:
+        ratio = ratio_of(baseline.seconds("slope"), xla.seconds("slope"))
+        verdict = (
+            "XLA faster" if ratio.low > 1 else "baseline faster" if ratio.high < 1 else "unsure"
+        )
+        if math.isnan(ratio.low):
+            losses.append("no interval: a side has fewer than 3 processes")
+    return {
+        "verdict": verdict,
+        "ratio": ratio.value,
+        "ratio_low": ratio.low,
+        "ratio_high": ratio.high,
+        "reasons": "; ".join([*obstacles, *losses]),
+    }
+
+
+def break_even(
+    compile_s: float, call_s: float, other_compile_s: float, other_call_s: float
+) -> float:
+    """Return after how many calls the one has cost no more than the other, compiling included.
+
+    The least whole n with `compile_s + n call_s <= other_compile_s + n other_call_s`: 0 if it is
+    cheaper from the start, infinite if each call is slower (or as slow, and compiling costs more);
+    NaN if a time is unknown.
+    """
+    extra_s, saved_s = compile_s - other_compile_s, other_call_s - call_s
+    if math.isnan(extra_s) or math.isnan(saved_s):
+        return math.nan
+    if saved_s < 0:
+        return math.inf
+    if extra_s <= 0:
+        return 0.0
+    return float(math.ceil(extra_s / saved_s)) if saved_s > 0 else math.inf
+
+
+def _first(*values: float) -> float:
+    return next((value for value in values if not math.isnan(value)), math.nan)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
-from harness.frame.against import COLUMNS
-from harness.frame.against_row import LABELS, ORIGIN
+from harness.frame.against import COLUMNS, ORIGIN
 from harness.frame.frame import rows_of
+from harness.frame.roofline import RESIDENT
 from harness.frame.tables import case_text
 from harness.records.units import seconds_text
 
@@ -28,6 +27,19 @@ LEGEND = (
     "pays after: calls until XLA's compilation is paid back, cache cold | warm; never: XLA is "
     "slower.",
 )
+
+
+LABELS = {
+    RESIDENT: "the inputs stay in a cache: the share of the roofline, if any, is of what such a "
+    "cache gave the largest arrays, and may exceed 1",
+    "host-bound": "the time is that of asking for the work, not of doing it",
+    "disturbed": "something else used the machine while it was measured",
+    "fuse-fallback": "cupy.fuse could not fuse it, and fell back on its slow path",
+    "faster than the roofline": "a cache served the bytes, or not all of the work was done",
+    "possible back-end regression": "XLA reaches less than 2 % of the roofline",
+    "no ceilings": "no Ceilings workload was measured in the same sweep, so there is no roofline",
+}
+"""What the labels of a row mean, and the reason for which it may be rejected."""
 
 
 def tables(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -135,15 +147,3 @@ def to_markdown(table: pd.DataFrame) -> str:
     return "\n".join(
         "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows
     )
-
-
-def to_json(frame: pd.DataFrame) -> str:
-    """Return the rows as JSON: what is not known is null, a break-even of never `"never"`."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, float):
-            return None if math.isnan(value) else "never" if math.isinf(value) else value
-        return value
-
-    rows = [{name: plain(value) for name, value in row.items()} for row in rows_of(frame)]
-    return json.dumps(rows, indent=2)

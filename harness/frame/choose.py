@@ -217,7 +217,7 @@ def rows(frame: pd.DataFrame, filters: Filters) -> pd.DataFrame:
     for column in ("stage", "target", "scenario"):
         asked = getattr(filters, column)
         if asked:  # comparisons have no stages
-            names = frame[column].unique()
+            names = frame[column].unique() if column in frame else ()
             frame = frame[frame[column].isin([find_name(name, names, column) for name in asked])]
     columns = {str(column).casefold(): column for column in frame.columns}
     coordinates = [*axis_columns(frame), *COORDINATES]

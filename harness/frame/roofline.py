@@ -1,14 +1,27 @@
-"""The arithmetic of a comparison: the roofline, how much of it is reached, and when a compile pays.
+"""The roofline: the rates that a machine reaches in a sweep, and what they allow a program.
 
-The roofline is that of S. Williams, A. Waterman and D. Patterson, "Roofline: an insightful visual
-performance model for multicore architectures", CACM 52 (2009): no program can be faster than its
-bytes at the bandwidth that the machine reaches, nor than its operations at the rate it reaches.
-Ceilings are measured in the same sweep, not read off a data sheet.
+S. Williams, A. Waterman and D. Patterson, "Roofline: an insightful visual performance model for
+multicore architectures", CACM 52 (2009): no program can be faster than its bytes at the bandwidth
+that the machine reaches, nor than its operations at the rate it reaches. Ceilings are measured in
+the same sweep, not read off a data sheet: by a workload whose name ends in `Ceilings`, with an axis
+`kind` that is `copy` (2N bytes), `triad` (3N bytes), or begins with `gemm` (a product of two square
+matrices, 2 n^3 operations).
 """
 
 from __future__ import annotations
 
 import math
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Set
+from typing import NamedTuple
+
+from harness.records.schema import Record
+from harness.stages.registry import values_ns
+
+RESIDENT = "cache-resident"
+"""The label of a case whose working set stays in a cache: its bytes never reach memory."""
 
 FASTER_THAN_POSSIBLE = 1.05
 """A greater fraction of the roofline is an error: a cache served the bytes, or the work was not
@@ -16,6 +29,93 @@ done, or the model is wrong. Ceilings themselves are known to a few percent."""
 
 SUSPICIOUSLY_SLOW = 0.02
 """A smaller fraction is no matter of tuning: a back end has such a case wrong now and then."""
+
+
+class Place(NamedTuple):
+    """What ceilings hold for; they are measured anew in every sweep."""
+
+    machine: str
+    env: str
+    target: str
+    threads: str
+    resident: bool = False
+    """Whether the inputs stayed in a cache: like is held against like."""
+
+
+def is_ceiling(record: Record) -> bool:
+    """Tell whether a record measures the machine and not a workload."""
+    return record.workload.endswith("Ceilings")
+
+
+def place_of(record: Record, resident: bool) -> Place:
+    """Return where a record of a comparison was taken."""
+    threads = record.comparison.threads if record.comparison else ""
+    return Place(record.machine, record.env, record.target, threads, resident)
+
+
+class Ceilings:
+    """The best rates that any backend reached, by place and sweep.
+
+    What stays in a cache has a ceiling only where the streams of the ceilings, too, stayed in one:
+    on a virtual machine that reports the cache of the whole processor, nothing ever leaves it.
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._bandwidth: dict[tuple[Place, str], float] = {}
+        self._flop_rate: dict[tuple[Place, str, str, str], float] = {}
+        """By place, sweep, dtype and precision."""
+        processes: dict[tuple[str, str], list[Record]] = defaultdict(list)
+        for record in filter(is_ceiling, records):
+            side = record.comparison
+            if side and side.comparable and values_ns(record.stages).get("slope"):
+                processes[record.key, record.sweep].append(record)
+        for same in processes.values():
+            times_s = [values_ns(record.stages)["slope"] / 1e9 for record in same]
+            self._keep(same[0], statistics.median(times_s))
+
+    def _keep(self, record: Record, time_s: float) -> None:
+        side = record.comparison
+        assert side is not None
+        kind = str(record.axes.get("kind"))
+        place = place_of(record, RESIDENT in side.labels)
+        if kind in ("copy", "triad"):
+            rate = side.least_bytes / time_s
+            at = (place, record.sweep)
+            self._bandwidth[at] = max(rate, self._bandwidth.get(at, 0.0))
+        elif kind.startswith("gemm") and side.dtypes and side.output_bytes:
+            dtype = side.dtypes[0]
+            rate = 2 * (side.output_bytes / _item_bytes(dtype)) ** 1.5 / time_s
+            where = (place, record.sweep, dtype, record.precision)
+            self._flop_rate[where] = max(rate, self._flop_rate.get(where, 0.0))
+
+    def bandwidth(self, place: Place, sweeps: Set[str]) -> float:
+        """Return bytes per second: the best of copy and triad in these sweeps, or NaN."""
+        memory = place._replace(resident=False)
+        if place.resident and any((memory, sweep) in self._bandwidth for sweep in sweeps):
+            return math.nan  # memory's ceiling is known, and says nothing of a cache
+        rates = [self._bandwidth.get((place, sweep), 0.0) for sweep in sweeps]
+        return max(rates, default=0.0) or math.nan
+
+    def flop_rate(self, place: Place, sweeps: Set[str], dtype: str, precision: str) -> float:
+        """Return operations per second of `gemm` at a dtype and precision, or NaN.
+
+        A case that leaves the precision to JAX is held against the fastest. Arithmetic does not ask
+        where its operands come from.
+        """
+        rates = [
+            rate
+            for (at, sweep, kind, how), rate in self._flop_rate.items()
+            if (at._replace(resident=place.resident), kind) == (place, dtype)
+            and sweep in sweeps
+            and precision in (how, "")
+        ]
+        return max(rates, default=math.nan)
+
+
+def _item_bytes(dtype: str) -> float:
+    """Return the size of an element; NumPy need not know `bfloat16`."""
+    bits = re.search(r"\d+", dtype)
+    return int(bits.group()) / 8 if bits else math.nan
 
 
 def roofline_s(least_bytes: float, flops: float, bandwidth: float, flop_rate: float) -> float:
@@ -37,22 +137,3 @@ def roofline_s(least_bytes: float, flops: float, bandwidth: float, flop_rate: fl
 def fraction(roofline: float, took_s: float) -> float:
     """Return how much of the roofline a time reaches: 1 is all of it; NaN if either is unknown."""
     return roofline / took_s if roofline > 0 and took_s > 0 else math.nan
-
-
-def break_even(
-    compile_s: float, call_s: float, other_compile_s: float, other_call_s: float
-) -> float:
-    """Return after how many calls the one has cost no more than the other, compiling included.
-
-    The least whole n with `compile_s + n call_s <= other_compile_s + n other_call_s`: 0 if it is
-    cheaper from the start, infinite if each call is slower (or as slow, and compiling costs more);
-    NaN if a time is unknown.
-    """
-    extra_s, saved_s = compile_s - other_compile_s, other_call_s - call_s
-    if math.isnan(extra_s) or math.isnan(saved_s):
-        return math.nan
-    if saved_s < 0:
-        return math.inf
-    if extra_s <= 0:
-        return 0.0
-    return float(math.ceil(extra_s / saved_s)) if saved_s > 0 else math.inf

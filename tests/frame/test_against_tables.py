@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import harness
-from harness.frame.against_tables import notes, tables, to_json, to_markdown
+from harness.frame.against_tables import notes, tables, to_markdown
 from tests.frame.comparisons import ceilings, numpy, side, xla
 from tests.frame.trees import record, write
 
@@ -64,7 +64,7 @@ def test_notes_give_reasons_and_the_meaning_of_labels(results):
 
 
 def test_json_has_null_for_the_unknown_and_a_word_for_never(results):
-    rows = json.loads(to_json(harness.against_baseline(results)))
+    rows = json.loads(command("baselines", results, "--format", "json").stdout)
     by = {(row["width"], row["baseline"]): row for row in rows}
     assert by[8, "numpy"]["break_even_cold"] == "never"
     assert by[4096, "fused"]["ratio"] is None

@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from harness.frame.roofline import break_even, fraction, roofline_s
+from harness.frame.against import break_even
+from harness.frame.roofline import fraction, roofline_s
 
 NAN, INF = math.nan, math.inf
 
