@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from harness.declare import location
-from harness.engine import sweeping
+from harness.engine.context import Options, local_context
+from harness.engine.sweep import sweep as measure
 from harness.stages import sampling
 
 SUITES = Path(__file__).parent / "suites"
@@ -18,9 +19,9 @@ def workload(module: str, name: str):
 def sweep(workloads, results: Path, effort="1x1", **options):
     """Measure into `results` and return the outcome."""
     level = effort if isinstance(effort, sampling.Effort) else sampling.effort(effort)
-    context = sweeping.local_context(results, SUITES, "tested")
+    context = local_context(results, SUITES, "tested")
     on_progress = options.pop("on_progress", lambda message: None)
-    return sweeping.sweep(workloads, context, sweeping.Options(level, **options), on_progress)
+    return measure(workloads, context, Options(level, **options), on_progress)
 
 
 def by_axis(outcome, axis):

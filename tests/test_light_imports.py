@@ -19,7 +19,7 @@ LIGHT = [
     "harness.stages.sampling",
     "harness.declare.discovery",
     "harness.targets",
-    "harness.engine.unit",
+    "harness.engine.job",
     "harness.declare.workload",
 ]
 

@@ -15,8 +15,9 @@ from harness import targets
 from harness.asv import suite
 from harness.declare import location
 from harness.declare.location import Source
-from harness.engine.plan import Options, Plan, local_context
-from harness.engine.unit import Unit
+from harness.engine.context import Options, local_context
+from harness.engine.job import Job
+from harness.engine.plan import Plan
 from harness.frame.load import frame_of
 from harness.stages import sampling
 from harness.targets import topologies
@@ -295,7 +296,7 @@ def a_unit(target="cpu", **changes):
         "reference_key": "",
         "base": {},
     }
-    return Unit(**{**given, **changes})
+    return Job(**{**given, **changes})
 
 
 def checked_process(name="cpu"):
@@ -353,8 +354,8 @@ def test_what_changes_the_environment_of_the_process_is_noticed(tmp_path, monkey
 
 
 def test_a_child_gets_the_targets_variables():
-    from harness.engine.starting import child_environment
+    from harness.engine.process import variables
 
-    variables = child_environment(a_unit("tpu:v5e"))
-    assert variables["ALLOW_MULTIPLE_LIBTPU_LOAD"] == "1"
-    assert variables["JAX_PLATFORMS"] == "cpu"
+    found = variables(a_unit("tpu:v5e"))
+    assert found["ALLOW_MULTIPLE_LIBTPU_LOAD"] == "1"
+    assert found["JAX_PLATFORMS"] == "cpu"

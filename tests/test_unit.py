@@ -12,8 +12,6 @@ import pytest
 
 from harness.declare.location import Source, import_file, load, locate
 from harness.declare.workload import Case, Workload, WorkloadError, make_inputs, spec
-from harness.engine import unit
-from harness.engine.unit import decode_unit, encode_unit
 
 MODULE = """
 from harness import Workload, spec
@@ -236,39 +234,3 @@ def test_a_broken_module_of_a_package_leaves_its_neighbours_alone(tmp_path):
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         import_file("gone", tmp_path / "gone.py")
-
-
-# --- messages -------------------------------------------------------------------------------------
-
-
-def test_a_unit_is_plain_data_that_survives_the_way():
-    sent = unit.Unit(
-        source=locate(Here),
-        target="cpu",
-        platforms="cpu",
-        cpu_devices=2,
-        x64=False,
-        cases=[unit.CaseRef(0, "größe=4, target='cpu'", "0123")],
-        passes=3,
-        seed=7,
-        process_key="p",
-        reference_key="r",
-        base={"machine": "μ", "commit_date_ms": None},
-    )
-    line = encode_unit(sent)
-    assert b"\n" not in line
-    assert decode_unit(line) == sent
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        unit.Fatal("no device:\nnone"),
-        unit.Bye(1.5, 2.5),
-        unit.Hello(msgspec.Raw(b'{"python":"3.12"}'), [0.1, 0.2, 0.3]),
-    ],
-)
-def test_a_message_is_one_line_and_keeps_its_kind(message):
-    line = unit.encode_message(message)
-    assert b"\n" not in line
-    assert unit.decode_message(line) == message

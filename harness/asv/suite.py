@@ -179,7 +179,8 @@ def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
 
 def measure(workload: type[Workload]) -> Answer:
     """Measure every case that asv asked for, unless that is done already; return the answers."""
-    from harness.engine import sweeping  # a process that only measures needs none of it
+    from harness.engine.context import Context, Options
+    from harness.engine.sweep import sweep
 
     call, asv = asv_call()
     if asv is not None:
@@ -194,20 +195,20 @@ def measure(workload: type[Workload]) -> Answer:
         if call.dry_run:
             results = Path(nowhere)
         effort = os.environ.get("HARNESS_EFFORT") or ("quick" if call.quick else "default")
-        options = sweeping.Options(
+        options = Options(
             sampling.effort(effort),
             keep=functools.partial(call.selects, workload),
             fresh=_wanted("HARNESS_FRESH"),
             keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
         )
-        context = sweeping.Context(
+        context = Context(
             results,
             call.machine or machine_name(),
             env_name(),
             _commit(call, project),
             environment.night(os.environ.get("HARNESS_NIGHT", "")),
         )
-        return answers(workload, sweeping.sweep([workload], context, options).records)
+        return answers(workload, sweep([workload], context, options).records)
 
 
 def _wanted(variable: str) -> bool:

@@ -14,7 +14,7 @@ from harness.cli.inventory import discover, target_names
 from harness.cli.output import Heading, Part, Rows, print_page, say
 from harness.cli.progress import progress
 from harness.declare import discovery
-from harness.engine import sweeping
+from harness.engine.context import Options, local_context
 from harness.errors import ExitCode
 from harness.stages import sampling
 from harness.verdicts.aa import arms
@@ -80,10 +80,8 @@ def aa(
     injections = arms.injections(effect or [], level.name) if power or effect else []
     discovered = discover(benchmarks, select or [])
     workloads = discovery.with_axes(discovered.workloads, case or [])
-    asked = sweeping.Options(
-        level, targets=places, keep=discovery.case_filter(case or []), seed=seed
-    )
-    context = sweeping.local_context(results, benchmarks, machine)
+    asked = Options(level, targets=places, keep=discovery.case_filter(case or []), seed=seed)
+    context = local_context(results, benchmarks, machine)
     chosen = [sorted(given or []) for given in (select, case, places)]
     run = arms.name_of_run(context, level.name, name, chosen)
     try:

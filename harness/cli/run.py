@@ -14,8 +14,9 @@ from harness.cli.output import Part, notes, print_page, say
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
 from harness.declare import discovery
-from harness.engine import sweeping
-from harness.engine.sweeping import Context, Outcome
+from harness.engine.context import Context, Options, local_context
+from harness.engine.state import Outcome
+from harness.engine.sweep import sweep as measure
 from harness.errors import ExitCode, FleetError, UsageError
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
@@ -104,7 +105,7 @@ def run(
     places = target_names(target)
     chosen = discover(benchmarks, [*(workloads or []), *(select or [])])
     measured = discovery.with_axes(chosen.workloads, case or [])
-    asked = sweeping.Options(
+    asked = Options(
         level,
         targets=places,
         keep=discovery.case_filter(case or []),
@@ -115,8 +116,8 @@ def run(
         timeout_s=timeout,
         seed=seed,
     )
-    context = sweeping.local_context(results, benchmarks, machine, environment.night(night))
-    sweep = _on_fleet(on, each_machine, wait_for_workers) if on else sweeping.sweep
+    context = local_context(results, benchmarks, machine, environment.night(night))
+    sweep = _on_fleet(on, each_machine, wait_for_workers) if on else measure
     try:
         with progress() as on_progress:
             outcome = sweep(measured, context, asked, on_progress)
@@ -144,7 +145,7 @@ def _on_fleet(address: str, each_machine: bool, wait_s: float | None) -> Callabl
             "with it, or leave --on out to measure on this machine."
         ) from None
 
-    def sweep(workloads: Any, context: Context, asked: sweeping.Options, on_progress: Any) -> Any:
+    def sweep(workloads: Any, context: Context, asked: Options, on_progress: Any) -> Any:
         wait = driving.WAIT_S if wait_s is None else wait_s
         with pools.of_address(address) as pool:
             return driving.sweep_on(

@@ -1,107 +1,98 @@
-"""One case in a measuring process: its passes, and the record they become."""
+"""One case in a measuring process: visited pass by pass, and made a record."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.declare.source import METHOD_VERSION
 from harness.declare.transforms import NotApplicable
 from harness.declare.workload import Case, WorkloadError
-from harness.engine.board import REFERENCE, Visit
-from harness.engine.session import Session
-from harness.engine.unit import CaseRef, Done
+from harness.engine.job import Done, JobCase
+from harness.engine.visit import REFERENCE, Visit
+from harness.records.comparison import Comparison
 from harness.records.failure import failure
 from harness.records.schema import StageSamples
-from harness.stages.staged_case import StagedCase
+from harness.sides.side import Unavailable
+
+if TYPE_CHECKING:
+    from harness.engine.session import Session
+
+
+class Measured(Protocol):
+    """What is done with a case: its stages are taken, or a side of a comparison is."""
+
+    who: str
+    """Who computes, where a failure should say so."""
+
+    @property
+    def case(self) -> Case:
+        """The case."""
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """What is known of a side of a comparison; None where there is no comparison."""
+
+    def visit(self, number: int, announce: Callable[[str], None]) -> float:
+        """Make pass `number`; return the nanoseconds inside timed regions."""
+
+    def stages(self) -> dict[str, StageSamples]:
+        """Return the samples by stage."""
+
+    def fields(self) -> dict[str, Any]:
+        """Return what else its record holds."""
 
 
 class CaseRun:
     """The passes over one case in this process, and the record they become."""
 
-    def __init__(self, session: Session, ref: CaseRef | None, workload: Any, case: Case) -> None:
+    def __init__(self, session: Session, ref: JobCase | None, measured: Measured) -> None:
+        """`ref` is None for the reference program."""
         self.session = session
         self.ref = ref
-        self.case = case
-        self.extra_ns = ref.extra_ns if ref else {}
+        self.measured = measured
+        self.passes = 0
         self.over = False
-        unit = session.unit
-        common: dict[str, Any] = {"ready_ns": session.ready_ns, "topology": session.topology}
-        if ref is None:
-            self.work = StagedCase(workload, case, session.proof, is_reference=True, **common)
-        else:
-            self.work = StagedCase(
-                workload,
-                case,
-                session.proof,
-                scenario=unit.scenario,
-                folder=unit.cache_folder,
-                expected=ref.fingerprint,
-                programs=unit.programs,
-                turns=session.work.turns(ref.extra_ns) if session.work else {},
-                **common,
-            )
 
-    @property
-    def passes(self) -> int:
-        """How many there have been."""
-        return self.work.passes
-
-    def visit(self, pass_: int) -> None:
+    def visit(self, number: int) -> None:
         """Make one pass; whatever the workload raises ends this case and no other."""
         index = self.ref.index if self.ref else REFERENCE
 
         def announce(stage: str) -> None:
-            self.session.board.write(Visit(index, pass_, stage))
+            self.session.current.write(Visit(index, number, stage))
 
         try:
-            self.session.timed_ns += self.work.visit(pass_, announce)
-        except NotApplicable as error:
+            self.session.timed_ns += self.measured.visit(number, announce)
+            self.passes += 1
+        except (NotApplicable, Unavailable) as error:
             self._end("skipped", str(error))
         except WorkloadError as error:
             self._end("failed", str(error))
         except (Exception, SystemExit) as error:  # a user's function may raise anything
-            self._end("failed", failure(error))
+            self._end("failed", failure(error, self.measured.who))
 
-    def finish(self, reference_run: CaseRun) -> None:
+    def finish(self, reference_ns: dict[str, float]) -> None:
         """Send the record of a case whose passes are all made."""
-        found = self.work.stages()
-        proven = any(samples.samples_ns for samples in found.values())
-        if self.ref is None:
-            self._send_process()
-        self._end(
-            "ok" if proven else "refused",
-            "" if proven else "; ".join(sorted({r for s in found.values() for r in s.refused})),
-            stages=found,
-            reference_ns=reference_run.work.values_ns(),
-            **self.work.fields(self.extra_ns),
-        )
-
-    def _send_process(self) -> None:
-        session = self.session
-        record = session.record(
-            session.unit.process_key,
-            workload="process",
-            version=str(METHOD_VERSION),
-            static=[],
-            axes={},
-            transform="forward",
-            status="ok",
-            stages={stage: StageSamples([float(ns)]) for stage, ns in session.process_ns.items()},
-            reference_ns=self.work.values_ns(),
-        )
-        session.send(Done(record))
+        stages = self.measured.stages()
+        fields = {"reference_ns": reference_ns, **self.measured.fields(), "stages": stages}
+        if any(samples.samples_ns for samples in stages.values()):
+            self._end("ok", "", **fields)
+        else:
+            reasons = {reason for samples in stages.values() for reason in samples.refused}
+            self._end("refused", "; ".join(sorted(reasons)), **fields)
 
     def _end(self, status: str, reason: str, **fields: Any) -> None:
         self.over = True
-        session = self.session
-        key = self.ref.key if self.ref else session.unit.reference_key
+        case, session = self.measured.case, self.session
+        key = self.ref.key if self.ref else session.job.reference_key
         if self.ref is None:
             fields |= {"workload": "reference", "version": str(METHOD_VERSION), "static": []}
         record = session.record(
             key,
-            axes=dict(self.case.axes),
-            transform=self.case.transform,
-            precision=self.case.precision,
+            axes=dict(case.axes),
+            transform=case.transform,
+            precision=case.precision,
+            comparison=self.measured.comparison,
             status=status,
             reason=reason,
             **fields,

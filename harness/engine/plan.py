@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,105 +21,23 @@ from harness.declare.workload import (
     name_of,
     skip_reason,
 )
-from harness.engine.unit import CaseRef
-from harness.records import environment
+from harness.engine.context import Context, Options, SweepName
+from harness.engine.job import Job, JobCase
 from harness.records.comparison import Comparison
 from harness.records.schema import SCHEMA, digest
-from harness.records.store import Store, store_path
 from harness.sides import planning
 from harness.sides.ceilings import Ceilings
-from harness.stages import sampling
-from harness.stages.injection import Injected
+from harness.sides.registry import SIDES
 from harness.stages.scenarios import registry as scenarios
 
 
-@dataclass(frozen=True)
-class Host:
-    """What of a machine enters keys and records, and what it has."""
-
-    identity: str
-    """See :func:`harness.records.environment.identity`."""
-    versions: Mapping[str, str]
-    """Of python, jax and jaxlib."""
-    lacking: Callable[[targets.Target], str | None] = lambda target: target.lacking()
-    """Why the machine does not have a target, or None if it seems to."""
-
-
-def this_host() -> Host:
-    """Return what this process finds around itself."""
-    return Host(environment.identity(), environment.versions())
-
-
-@dataclass(frozen=True)
-class Context:
-    """Where and of what a sweep is: the parts of a record that its caller knows."""
-
-    results: Path
-    machine: str
-    env: str
-    commit: environment.Commit
-    night: str = ""
-    """The night of a series; each measures anew what another may have measured of this commit."""
-    host: Host = field(default_factory=this_host)
-    """The machine that measures."""
-
-    @property
-    def store(self) -> Store:
-        """The records file of this machine, commit and environment."""
-        return Store(store_path(self.results, self.machine, self.commit.hash, self.env, self.night))
-
-
-def local_context(
-    results: Path, folder: Path, machine: str | None = None, night: str = ""
-) -> Context:
-    """Return the context of a sweep on this machine, of the commit that `folder` is at."""
-    return Context(
-        results,
-        machine or environment.machine_name(),
-        environment.env_name(),
-        environment.commit_of(folder, exclude=results),
-        night,
-    )
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a sweep is run."""
-
-    effort: sampling.Effort
-    targets: tuple[str, ...] | None = None
-    """Which targets to measure on; None means those that this machine has."""
-    keep: Callable[[Case], bool] = lambda case: True
-    """Which cases to measure."""
-    scenarios: tuple[str, ...] | None = None
-    """States of the persistent cache; None means each workload's own."""
-    fresh: bool = False
-    """Measure again what has been measured before."""
-    timeout_s: float | None = None
-    """Overrides the workloads' own."""
-    with_baselines: bool = False
-    """Compare with the workloads' baselines as well."""
-    keep_programs: bool = False
-    """Keep the texts of what is built beside the records; see :mod:`harness.program.kept`."""
-    memory_limit_bytes: int | None = None
-    seed: int | None = None
-    injected: Injected | None = None
-    """Extra work inside the clock. Only `harness aa` asks for it; it needs `scenarios=("off",)`."""
-
-    @property
-    def protocol(self) -> str:
-        """What one process does with a case; extra work makes another protocol of it."""
-        extra = f" with {self.injected.mark}" if self.injected else ""
-        return self.effort.protocol + extra
-
-
 @dataclass
-class Share:
+class Group:
     """The cases of one workload that one process can measure together."""
 
     workload: type[Workload]
     source: Source
-    target: str
+    place: targets.Target
     cpu_devices: int
     scenario: str
     backend: str = ""
@@ -126,15 +45,17 @@ class Share:
     threads: str = ""
     precision: str = ""
     """The one precision of its cases, where the process's environment decides on it."""
-    refs: list[CaseRef] = field(default_factory=list)
-    cases: dict[int, Case] = field(default_factory=dict)
-    found: targets.Target | None = None
-    """The target, where its name alone does not say what it is: a file of the user's does."""
+    refs: list[JobCase] = field(default_factory=list)
 
     @property
-    def place(self) -> targets.Target:
-        """The target itself."""
-        return self.found or targets.find(self.target)
+    def target(self) -> str:
+        """The name of the target."""
+        return self.place.name
+
+    @property
+    def uses_jax(self) -> bool:
+        """Whether JAX has the target's device in its processes."""
+        return not self.backend or SIDES[self.backend].uses_jax
 
     @functools.cached_property
     def version(self) -> str:
@@ -154,25 +75,37 @@ class Share:
         arm = ",".join(filter(None, (self.backend, self.threads, self.precision)))
         return f"{name_of(self.workload)}@{self.target}{devices}{scenario}{arm and '/' + arm}"
 
+    def replicate(self, process: int) -> str:
+        """Return what records say of which process measured them."""
+        return f"{self.name}#{process}"
+
 
 class Plan:
-    """The cases of a sweep in shares, and those that are skipped with the reason."""
+    """The cases of a sweep in groups, and those that are skipped with the reason."""
 
     def __init__(
-        self, workloads: Sequence[type[Workload]], context: Context, options: Options
+        self,
+        workloads: Sequence[type[Workload]],
+        context: Context,
+        options: Options,
+        sweep: SweepName | None = None,
+        programs: Path | None = None,
     ) -> None:
         self.context = context
         self.options = options
-        self.skipped: list[tuple[Share, CaseRef, Case, str]] = []
-        self.shares: list[Share] = []
+        self.sweep = sweep or SweepName.of(options)
+        self.programs = programs
+        """The folder for the texts of programs, where those are kept."""
+        self.skipped: list[tuple[Group, JobCase, str]] = []
+        self.groups: list[Group] = []
         for workload in workloads:
-            self.shares += self._split(workload)
+            self.groups += self._split(workload)
             if options.with_baselines:
-                self.shares += self._compare(workload)
-        if any(share.backend for share in self.shares):
-            self.shares += self._compare(Ceilings)
+                self.groups += self._compare(workload)
+        if any(group.backend for group in self.groups):
+            self.groups += self._compare(Ceilings)
 
-    def key(self, workload: str, version: str, case: str, share: Share) -> str:
+    def key(self, workload: str, version: str, case: str, group: Group) -> str:
         """Return the identity of a measurement: of what, in what, and how."""
         commit = self.context.commit
         return digest(
@@ -180,11 +113,11 @@ class Plan:
             workload,
             version,
             case,
-            share.scenario,
-            share.backend,
-            share.threads,
-            share.cpu_devices,
-            share.place.digest,
+            group.scenario,
+            group.backend,
+            group.threads,
+            group.cpu_devices,
+            group.place.digest,
             self.context.machine,
             self.context.env,
             self.context.host.identity,
@@ -194,13 +127,13 @@ class Plan:
             *filter(None, [self.context.night]),
         )
 
-    def instrument_key(self, instrument: str, share: Share) -> str:
+    def instrument_key(self, instrument: str, group: Group) -> str:
         """Return the key for what a process measures of itself: `process`, or `reference`."""
-        return self.key(instrument, str(METHOD_VERSION), share.target, share)
+        return self.key(instrument, str(METHOD_VERSION), group.target, group)
 
-    def _split(self, workload: type[Workload]) -> Iterator[Share]:
+    def _split(self, workload: type[Workload]) -> Iterator[Group]:
         source = locate(workload)
-        shares: dict[tuple[Any, ...], Share] = {}
+        groups: dict[tuple[Any, ...], Group] = {}
         for target, scenario in itertools.product(
             self._targets(workload), self.options.scenarios or workload.scenarios
         ):
@@ -213,53 +146,54 @@ class Plan:
                     continue
                 several = case.transform in SEVERAL_DEVICES and target.name == "cpu"
                 devices = targets.virtual_cpu_devices() if several else 0
-                share = shares.setdefault(
+                group = groups.setdefault(
                     (target.name, devices, scenario),
-                    Share(workload, source, target.name, devices, scenario, found=target),
+                    Group(workload, source, target, devices, scenario),
                 )
-                self._add(share, index, case, lacking)
-        yield from (share for share in shares.values() if share.refs)
+                self._add(group, index, case, lacking)
+        yield from (group for group in groups.values() if group.refs)
 
-    def _compare(self, workload: type[Workload]) -> Iterator[Share]:
-        """Yield the shares of a workload's comparison with its baseline."""
+    def _compare(self, workload: type[Workload]) -> Iterator[Group]:
+        """Yield the groups of a workload's comparison with its baseline."""
         source = locate(workload)
         for target in self._targets(workload):
             lacking = self.context.host.lacking(target)
             if lacking and self.options.targets is None:
                 continue
             for arm in planning.arms(workload, target):
-                share = Share(
+                group = Group(
                     workload,
                     source,
-                    target.name,
+                    target,
                     cpu_devices=0,
                     scenario=arm.scenario,
                     backend=arm.backend,
                     threads=arm.threads,
                     precision=arm.precision,
-                    found=target,
                 )
                 for index, case in enumerate(enumerate_cases(workload, [target.name])):
                     if self.options.keep(case) and planning.compared(case, arm):
-                        self._add(share, index, case, lacking)
-                if share.refs:
-                    yield share
+                        self._add(group, index, case, lacking)
+                if group.refs:
+                    yield group
 
-    def _add(self, share: Share, index: int, case: Case, lacking: str | None) -> None:
-        """Put a case into a share, or among those that are skipped."""
-        workload = share.workload
+    def _add(self, group: Group, index: int, case: Case, lacking: str | None) -> None:
+        """Put a case into a group, or among those that are skipped."""
+        workload = group.workload
         name, injected = name_of(workload), self.options.injected
-        ref = CaseRef(index, case.id, self.key(name, share.version, case.id, share))
-        if injected and share.scenario == "off" and not share.backend:
+        key = self.key(name, group.version, case.id, group)
+        ref = JobCase(
+            index, case.id, key, case.label, dict(case.axes), case.transform, case.precision
+        )
+        if injected and group.scenario == "off" and not group.backend:
             ref.extra_ns = injected.extra_ns(name, case.id)
         reason = lacking or skip_reason(workload, case)
         if reason and workload is Ceilings:
             return  # what it skips is no case that anybody asked for
         if reason:
-            self.skipped.append((share, ref, case, reason))
+            self.skipped.append((group, ref, reason))
         else:
-            share.refs.append(ref)
-            share.cases[index] = case
+            group.refs.append(ref)
 
     def _targets(self, workload: type[Workload]) -> list[targets.Target]:
         """Return where a workload is to be measured: its own targets, or those asked for.
@@ -270,4 +204,61 @@ class Plan:
         if asked is None:
             return targets.find_all(workload.targets)
         own = set(workload.targets)
-        return [found for found in targets.find_all(asked) if {found.name, found.family} & own]
+        return [one for one in targets.find_all(asked) if {one.name, one.family} & own]
+
+    # Jobs
+
+    def job(self, group: Group, cases: Sequence[JobCase], process: int) -> Job:
+        """Return the job to measure `cases` of a group in process number `process`."""
+        options, place = self.options, group.place
+        replicate = group.replicate(process)
+        return Job(
+            source=group.source,
+            target=place.name,
+            description=place.description,
+            # JAX is kept from a device that another library computes on.
+            platforms=place.platforms if group.uses_jax else "cpu",
+            environment=dict(place.environment),
+            backend=group.backend,
+            threads=group.threads,
+            precision=group.precision,
+            cpu_devices=group.cpu_devices,
+            x64=group.workload.x64,
+            scenario=group.scenario,
+            cases=list(cases),
+            passes=options.effort.passes,
+            seed=random.Random(f"{self.sweep.seed}/{replicate}").getrandbits(31),
+            group=group.name,
+            process=process,
+            process_key=self.instrument_key("process", group),
+            reference_key=self.instrument_key("reference", group),
+            programs=str(self.programs) if self.programs else "",
+            base=self.base(group, replicate),
+            timeout_s=options.timeout_s or group.workload.timeout_s,
+            memory_limit_bytes=options.memory_limit_bytes,
+        )
+
+    def base(self, group: Group, replicate: str) -> dict[str, Any]:
+        """Return the fields that all records of a group's process have alike."""
+        context, options = self.context, self.options
+        commit = context.commit
+        return {
+            "schema": SCHEMA,
+            "replicate": replicate,
+            "workload": name_of(group.workload),
+            "version": group.version,
+            "static": list(group.workload.static),
+            "target": group.target,
+            "scenario": group.scenario,
+            "machine": context.machine,
+            "env": context.env,
+            "commit": commit.hash,
+            "commit_date_ms": commit.date_ms,
+            "dirty": commit.dirty,
+            "night": context.night,
+            "protocol": options.protocol,
+            "effort": options.effort.name,
+            "sweep": self.sweep.name,
+            "seed": self.sweep.seed,
+            **context.host.versions,
+        }

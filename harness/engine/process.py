@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import tempfile
@@ -13,11 +14,16 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from harness.engine.board import SIZE, Board, Visit
 from harness.engine.child import Child
-from harness.engine.starting import STARTUP_TIMEOUT_S, child_environment
-from harness.engine.unit import Bye, Done, Fatal, Message, Unit, decode_message, encode_unit
+from harness.engine.job import Bye, Done, Fatal, Job, Message, decode_message, encode
+from harness.engine.visit import SIZE, CurrentVisit, Visit
 from harness.records.environment import surroundings
+from harness.sides.variables import owned
+from harness.stages.scenarios.cache_state import forgotten
+from harness.stages.scenarios.registry import SCENARIOS
+
+STARTUP_TIMEOUT_S = 300.0
+"""How long a process may take to import JAX and the workload and to wake its backend."""
 
 MEMORY_SHARE = 0.8
 """The part of the machine's (or the control group's) memory that a process may hold."""
@@ -28,13 +34,31 @@ class Ending:
     """How a measuring process ended."""
 
     reason: str = ""
-    """Empty where it finished its unit."""
+    """Empty where it finished its job."""
     visit: Visit | None = None
     """What it was at when it ended before its time."""
     stderr: list[str] = field(default_factory=list)
     bye: Bye | None = None
     hopeless: bool = False
     """Whether the process said itself that it cannot measure anything: another could not either."""
+
+
+def variables(job: Job) -> dict[str, str]:
+    """Return the environment of a job's process: the caller's, in the job's scenario."""
+    found = forgotten(os.environ)
+    if job.backend:  # its scenario is of its own cache of kernels: JAX has none
+        found = {name: value for name, value in found.items() if not owned(name)}
+        found |= SCENARIOS["off"].environment("")
+    else:
+        found |= SCENARIOS[job.scenario].environment(job.cache_folder)
+    found |= {"JAX_PLATFORMS": job.platforms, **job.environment}
+    # A number of devices asked for elsewhere would change what is compiled here.
+    found.pop("JAX_NUM_CPU_DEVICES", None)
+    if job.cpu_devices:
+        found["JAX_NUM_CPU_DEVICES"] = str(job.cpu_devices)
+    if job.x64:
+        found["JAX_ENABLE_X64"] = "1"
+    return found
 
 
 def memory_limit() -> int:
@@ -48,129 +72,125 @@ def memory_limit() -> int:
     return int(total * MEMORY_SHARE)
 
 
-def converse(
-    unit: Unit,
+def run(
+    job: Job,
     on_message: Callable[[Message], None],
     on_visit: Callable[[Visit], None],
-    timeout_s: float,
-    memory_limit_bytes: int | None = None,
     on_look: Callable[[], None] = lambda: None,
 ) -> Ending:
-    """Run `unit` in a process of its own, hand each message on, and say how the process ended.
+    """Run `job` in a process of its own, hand each message on, and say how the process ended.
 
     The process waits after each record until `on_message` has returned, so that storing it disturbs
     nothing. `on_visit` is called now and then with what the process is at, and `on_look` whenever
-    the process is looked at. `timeout_s` bounds one pass over one case, to a quarter of a second.
-    Whatever happens here, a Ctrl-C or what a callback raises included, the process and all that it
-    started are gone afterwards.
+    the process is looked at. The job's `timeout_s` bounds one pass over one case, to a quarter of a
+    second. Whatever happens here, a Ctrl-C or what a callback raises included, the process and all
+    that it started are gone afterwards.
     """
-    limit = memory_limit_bytes or memory_limit()
-    # JAX and a baseline's library never share a process, so a baseline has a worker of its own.
-    worker = "harness.sides.worker" if unit.backend else "harness.engine.worker"
     with tempfile.TemporaryFile() as shared:
         shared.truncate(SIZE)
-        board = Board(shared.fileno())
-        command = [sys.executable, "-m", worker, str(shared.fileno())]
-        with Child(command, child_environment(unit), fds=[shared.fileno()]) as child:
-            watch = _Watch(child, board, on_visit, on_look, timeout_s, limit)
-            try:
-                reason = _hear(child, unit, on_message, watch)
-            except _Stopped as stopped:
-                reason = str(stopped)
-            if child.code is not None:
-                watch.visit = board.read()
-            bye = watch.bye
-            ending = Ending(reason, None, [], bye)
-            if reason:
-                ending = Ending(reason, watch.visit, child.output, bye, bool(watch.fatal))
-    board.close()
-    return ending
-
-
-def _hear(child: Child, unit: Unit, on_message: Callable[[Message], None], watch: _Watch) -> str:
-    """Hand on what the process says until it has ended; return why it did not end well."""
-    unit = msgspec.structs.replace(unit, surroundings=surroundings(), spawned_ns=child.spawned_ns)
-    child.send(encode_unit(unit))
-    for line in child.lines(watch.look):
+        current = CurrentVisit(shared.fileno())
+        command = [sys.executable, "-m", "harness.engine.worker", str(shared.fileno())]
+        command += ["compared"] if job.backend else []
         try:
-            message = decode_message(line)
-        except msgspec.MsgspecError:
-            watch.fatal = f"the process wrote {line[:80]!r} where its messages are read"
-            return watch.fatal
-        on_message(message)
-        if isinstance(message, Bye):
-            watch.bye = message
-        elif isinstance(message, Fatal):
-            watch.fatal = message.reason
-            return watch.fatal
-        elif isinstance(message, Done):
-            child.send(b"")  # it is stored: go on
-    if child.code == 0 and watch.bye:
-        return ""
-    if child.code == -signal.SIGKILL:
-        return f"{child.how} (not by the harness: perhaps the kernel, for want of memory)"
-    return (
-        child.how
-        if (child.code or 0) < 0
-        else f"the process ended with {child.how} before it was done"
-    )
+            with Child(command, variables(job), fds=[shared.fileno()]) as child:
+                return _Conversation(job, child, current, on_message, on_visit, on_look).run()
+        finally:
+            current.close()
 
 
 class _Stopped(Exception):
-    """A process was ended; the text says why."""
+    """The process was, or is to be, ended; the text says why."""
 
 
-class _Watch:
-    """Looks at a measuring process now and then: what it is at, for how long, and its memory."""
-
+class _Conversation:
     def __init__(
         self,
+        job: Job,
         child: Child,
-        board: Board,
+        current: CurrentVisit,
+        on_message: Callable[[Message], None],
         on_visit: Callable[[Visit], None],
         on_look: Callable[[], None],
-        timeout_s: float,
-        limit: int,
     ) -> None:
+        self.job = job
         self.child = child
-        self.board = board
+        self.current = current
+        self.on_message = on_message
         self.on_visit = on_visit
         self.on_look = on_look
-        self.timeout_s = timeout_s
-        self.limit = limit
+        self.limit = job.memory_limit_bytes or memory_limit()
         self.visit: Visit | None = None
         self.bye: Bye | None = None
-        self.fatal = ""
+        self.hopeless = False
         self.deadline = time.monotonic() + STARTUP_TIMEOUT_S
 
-    def look(self) -> None:
+    def run(self) -> Ending:
+        try:
+            self._listen()
+        except _Stopped as stopped:
+            return Ending(
+                str(stopped), self.visit, self.child.output, self.bye, hopeless=self.hopeless
+            )
+        return Ending(bye=self.bye)
+
+    def _listen(self) -> None:
+        """Hand on what the process says until it has ended well; raise :class:`_Stopped` if not."""
+        job = msgspec.structs.replace(self.job, surroundings=surroundings())
+        self.child.send(encode(job))
+        for line in self.child.lines(self._look):
+            try:
+                message = decode_message(line)
+            except msgspec.MsgspecError:
+                self.hopeless = True
+                raise _Stopped(
+                    f"the process wrote {line[:80]!r} where its messages are read"
+                ) from None
+            self.on_message(message)
+            if isinstance(message, Bye):
+                self.bye = message
+            elif isinstance(message, Fatal):
+                self.hopeless = True
+                raise _Stopped(message.reason)
+            elif isinstance(message, Done):
+                self.child.send(b"")  # it is stored: go on
+        self.visit = self.current.read()
+        code = self.child.code or 0
+        if code == -signal.SIGKILL:
+            how = "not by the harness: perhaps the kernel, for want of memory"
+            raise _Stopped(f"{self.child.how} ({how})")
+        if code < 0:
+            raise _Stopped(self.child.how)
+        if code or not self.bye:
+            raise _Stopped(f"the process ended with {self.child.how} before it was done")
+
+    def _look(self) -> None:
         """Raise :class:`_Stopped` if the process must be ended."""
         self.on_look()
-        visit = self.board.read()
+        visit = self.current.read()
         if visit is not None and visit != self.visit:
             before, self.visit = self.visit, visit
             if before is None or (visit.case, visit.pass_) != (before.case, before.pass_):
-                self.deadline = time.monotonic() + self.timeout_s
+                self.deadline = time.monotonic() + self.job.timeout_s
             self.on_visit(visit)
-        problem = self._overdue() or self._overweight()
-        if problem:
-            raise _Stopped(problem)
+        self._check_time()
+        self._check_memory()
 
-    def _overdue(self) -> str:
+    def _check_time(self) -> None:
         if time.monotonic() < self.deadline or self.bye:
-            return ""
+            return
         if self.visit is None:
-            return f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s"
-        return f"timeout: not done after {self.timeout_s:g} s, in stage {self.visit.stage!r}"
+            raise _Stopped(f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s")
+        raise _Stopped(
+            f"timeout: not done after {self.job.timeout_s:g} s, in stage {self.visit.stage!r}"
+        )
 
-    def _overweight(self) -> str:
+    def _check_memory(self) -> None:
         try:
             held = psutil.Process(self.child.pid).memory_info().rss
         except psutil.Error:
-            return ""
-        if held <= self.limit:
-            return ""
-        return (
-            f"out of memory: the process held {held / 2**30:.2f} GiB, more than the "
-            f"{self.limit / 2**30:.2f} GiB that one may hold here"
-        )
+            return
+        if held > self.limit:
+            raise _Stopped(
+                f"out of memory: the process held {held / 2**30:.2f} GiB, more than the "
+                f"{self.limit / 2**30:.2f} GiB that one may hold here"
+            )

@@ -1,82 +1,160 @@
-"""What a measuring process is and knows, and the records that it sends."""
+"""A measuring process: what it knows, its cases in random order, and the records that it sends."""
 
 from __future__ import annotations
 
 import gc
 import os
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 
-from harness.engine.board import Board
-from harness.engine.unit import Done, Hello, Unit
+from harness.declare.source import METHOD_VERSION
+from harness.declare.workload import Case, Workload
+from harness.engine.case_run import CaseRun
+from harness.engine.job import Bye, Done, Hello, Job, JobCase, Message
+from harness.engine.visit import REFERENCE, CurrentVisit
 from harness.records import environment
-from harness.records.schema import Record, to_raw
+from harness.records.schema import Record, StageSamples, to_raw
 from harness.stages import injection
 from harness.stages.passes import gc_off
+from harness.stages.reference import Reference
+from harness.stages.sampling import visits
+from harness.stages.staged_case import StagedCase
 from harness.targets.topologies import Topology, unusable
-from harness.watch import evidence
+from harness.watch.evidence import Evidence
+
+Send = Callable[[Message], None]
 
 _clock = time.perf_counter_ns
 
 
-class Session:
-    """One process that measures one unit: its once-per-process costs, and what its records share.
+class Session(ABC):
+    """One process that measures one job."""
 
-    :func:`harness.engine.visiting.measure` takes it through its cases.
-    """
+    def __init__(
+        self, job: Job, workload: type[Workload], send: Send, current: CurrentVisit
+    ) -> None:
+        self.job = job
+        self.workload = workload
+        self.send = send
+        self.current = current
+        self.timed_ns = 0.0
+        self.started_at_ms = time.time_ns() // 1_000_000
+        self.load_average = list(os.getloadavg())
+        self.environment = to_raw(
+            {
+                **job.surroundings,
+                "x64": bool(jax.config.values["jax_enable_x64"]),
+                **self.describe(),
+            }
+        )
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return what the process found out about its flags and its device."""
+
+    @abstractmethod
+    def runs(self) -> dict[int, CaseRun]:
+        """Return what is to be visited, by the index of the case."""
+
+    def measure(self) -> None:
+        """Measure every case of the job, and say goodbye."""
+        self.send(Hello(self.environment, self.load_average))
+        self.prepare()
+        gc.freeze()  # what the imports left need not be looked at again
+        began = _clock()
+        self._visit(self.runs())
+        self.send(Bye(self.timed_ns, _clock() - began))
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Pay what a process pays once."""
+
+    def _visit(self, runs: dict[int, CaseRun]) -> None:
+        # A reference goes first as well, so that a quick process is calibrated before it ends.
+        order = visits(list(runs), self.job.passes, self.job.seed)
+        last = {index: number for number, (_, index) in enumerate(order)}
+        waiting: list[CaseRun] = []
+        for number, (pass_, index) in enumerate(order):
+            run = runs[index]
+            if run.over:
+                continue
+            run.visit(pass_)
+            if last[index] == number and not run.over:
+                waiting.append(run)
+            reference = runs.get(REFERENCE)
+            if reference is None or reference.passes or reference.over:
+                for done in waiting:
+                    self.finish(done)
+                waiting.clear()
+
+    def finish(self, run: CaseRun) -> None:
+        """Send the record of a case."""
+        run.finish({})
+
+    def cases(self) -> Iterator[tuple[JobCase, Case]]:
+        """Yield the job's cases; for those that this process does not know it sends a record."""
+        for ref, case, reason in self.job.matched(self.workload):
+            if case is None:
+                failed = self.record(ref.key, axes={}, transform="", status="failed", reason=reason)
+                self.send(Done(failed))
+            else:
+                yield ref, case
+
+    def record(self, key: str, **fields: Any) -> Record:
+        """Return a record with everything in it that the job and the process know."""
+        base = {
+            **self.job.base,
+            "key": key,
+            "comparison": self.job.comparison,
+            "environment": self.environment,
+            "load_average": self.load_average,
+            "started_at_ms": self.started_at_ms,
+            **fields,
+        }
+        return Record(**base)
+
+
+class StagedSession(Session):
+    """A process that takes the stages of its cases: it has woken a back end."""
 
     def __init__(
         self,
-        unit: Unit,
-        workload: Any,
-        send: Any,
-        board: Board,
+        job: Job,
+        workload: type[Workload],
+        send: Send,
+        current: CurrentVisit,
         process_ns: dict[str, float],
+        spawned_ns: int,
         topology: Topology | None = None,
     ) -> None:
-        self.unit = unit
-        self.workload = workload
-        self.send = send
-        self.board = board
-        self.process_ns = process_ns
         self.topology = topology
-        self.x64 = jax.config.values["jax_enable_x64"]
-        self.proof = evidence.Evidence()
-        self.timed_ns = 0.0
-        self.work: injection.Work | None = None
-        self.ready_ns = time.monotonic_ns() - unit.spawned_ns
+        self.process_ns = process_ns
+        self.proof = Evidence()
+        self.ready_ns = float(time.monotonic_ns() - spawned_ns)
         self.process_ns["ready"] = self.ready_ns
-        self.started_at_ms = time.time_ns() // 1_000_000
-        self.load_average = list(os.getloadavg())
+        self.work: injection.Work | None = None
+        super().__init__(job, workload, send, current)
 
-    def begin(self) -> None:
-        """Say hello, and pay what a process pays once."""
-        self.environment = to_raw(self._environment())
-        self.send(Hello(self.environment, self.load_average))
-        self._first_program()
-        gc.freeze()  # what the imports left need not be looked at again
-        if any(ref.extra_ns for ref in self.unit.cases):
-            self.work = injection.measure_work()
-
-    def _environment(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
+        """Return the flags and the device, that of the topology where there is one."""
         device = jax.devices()[0]
         kind, count = device.device_kind, jax.device_count()
         if self.topology is not None:
             device, count = self.topology.device, len(self.topology.devices)
             kind = f"{device.device_kind} (compile-only)"
         return {
-            **self.unit.surroundings,
             "flags": environment.flags(),
             "device": kind,
             "devices": count,
             "platform": device.platform,
             "platform_version": device.client.platform_version,
-            "x64": bool(self.x64),
         }
 
-    def _first_program(self) -> None:
+    def prepare(self) -> None:
         """Compile one trivial program: what the first one of a process pays, kept by itself."""
 
         def first(x: Any) -> Any:
@@ -97,19 +175,47 @@ class Session:
             end = _clock()
         self.process_ns["first_lower"] = middle - begin
         self.process_ns["first_compile"] = end - middle
+        if any(ref.extra_ns for ref in self.job.cases):
+            self.work = injection.measure_work()
 
-    def record(self, key: str, **fields: Any) -> Record:
-        """Return a record with everything in it that the unit and the process know."""
-        base = {
-            **self.unit.base,
-            "key": key,
-            "environment": self.environment,
-            "load_average": self.load_average,
-            "started_at_ms": self.started_at_ms,
-            **fields,
-        }
-        return Record(**base)
+    def runs(self) -> dict[int, CaseRun]:
+        """Return the cases, and the reference program."""
+        job = self.job
+        self.reference = StagedCase(
+            Reference, Case(), self.proof, topology=self.topology, is_reference=True
+        )
+        runs = {REFERENCE: CaseRun(self, None, self.reference)}
+        for ref, case in self.cases():
+            staged = StagedCase(
+                self.workload,
+                case,
+                self.proof,
+                scenario=job.scenario,
+                folder=job.cache_folder,
+                ready_ns=self.ready_ns,
+                topology=self.topology,
+                expected=ref.fingerprint,
+                programs=job.programs,
+                extra_ns=ref.extra_ns,
+                turns=self.work.turns(ref.extra_ns) if self.work else {},
+            )
+            runs[ref.index] = CaseRun(self, ref, staged)
+        return runs
 
-    def fail(self, key: str, reason: str) -> None:
-        """Send the record of a case that this process does not know."""
-        self.send(Done(self.record(key, axes={}, transform="", status="failed", reason=reason)))
+    def finish(self, run: CaseRun) -> None:
+        """Send the record of a case; with the reference program's, that of the process itself."""
+        reference_ns = self.reference.values_ns()
+        if run.ref is None:
+            process = self.record(
+                self.job.process_key,
+                workload="process",
+                version=str(METHOD_VERSION),
+                static=[],
+                axes={},
+                transform="forward",
+                status="ok",
+                stages={stage: StageSamples([float(ns)]) for stage, ns in self.process_ns.items()},
+                reference_ns=reference_ns,
+            )
+            self.send(Done(process))
+        run.finish(reference_ns)

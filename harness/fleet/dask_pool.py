@@ -125,7 +125,7 @@ class DaskPool:
             key=f"harness-{errand.id}",
             workers=[address],
             allow_other_workers=False,
-            resources={errand.order.unit.target: 1},
+            resources={errand.job.target: 1},
             pure=False,
         )
         self._flying[errand.id] = (future, address, self._known.get(address, ""))

@@ -14,14 +14,14 @@ import msgspec
 
 from harness.declare.check import check
 from harness.declare.workload import Workload
-from harness.engine.books import Outcome, Progress
-from harness.engine.order import Order
-from harness.engine.plan import Context, Options
+from harness.engine.context import Context, Options
+from harness.engine.job import Job
+from harness.engine.state import Outcome, Progress
 from harness.errors import FleetError
 from harness.fleet import spool
 from harness.fleet.arriving import Arrivals, Flight
 from harness.fleet.errand import Errand
-from harness.fleet.jobs import Job, Team
+from harness.fleet.jobs import Task, Team
 from harness.fleet.pool import Changed, Event, Gone, Pool
 from harness.fleet.roster import Roster, Worker
 from harness.fleet.waiting import Waiting
@@ -103,7 +103,7 @@ class _Sweep:
         self.flights = self.arrivals.flights
         self.turns = itertools.count(1)
         self.planned: set[Team] = set()
-        self.shares: set[str] = set()
+        self.groups: set[str] = set()
 
     def run(self, wait_s: float) -> Outcome:
         self.roster.gather(wait_s)
@@ -116,7 +116,7 @@ class _Sweep:
             self._say_stored()
         self.roster.collect()  # what attempts that came to nothing had finished
         for team in self.planned:
-            team.books.close()
+            team.state.close()
         return self.outcome
 
     def _plan(self) -> None:
@@ -125,20 +125,20 @@ class _Sweep:
             if team in self.planned:
                 continue
             self.planned.add(team)
-            skipped = {share.name for share, *_ in team.books.writer.plan.skipped}
-            team.books.note_skipped(() if self.each_machine else self.shares)
-            for name in team.shares:
+            skipped = {group.name for group, *_ in team.state.plan.skipped}
+            team.state.note_skipped(() if self.each_machine else self.groups)
+            for name in team.groups:
                 if self.each_machine:
-                    self.waiting.put(Job(name, team.target, team, fixed=True))
-                elif name not in self.shares:
-                    self.waiting.put(Job(name, team.target, self._beginner(name, team)))
-            self.shares |= {*skipped, *team.shares}
+                    self.waiting.put(Task(name, team.target, team, fixed=True))
+                elif name not in self.groups:
+                    self.waiting.put(Task(name, team.target, self._beginner(name, team)))
+            self.groups |= {*skipped, *team.groups}
 
-    def _beginner(self, share: str, first: Team) -> Team | None:
-        """Return the team that has begun a share in an earlier sweep: it goes on with it."""
+    def _beginner(self, group: str, first: Team) -> Team | None:
+        """Return the team that has begun a group in an earlier sweep: it goes on with it."""
         teams = [team for team in self.roster.teams.values() if team.target == first.target]
-        team = max(teams, key=lambda team: team.begun(share))
-        return team if team.begun(share) else None
+        team = max(teams, key=lambda team: team.begun(group))
+        return team if team.begun(group) else None
 
     def _drive(self, hope_s: float) -> None:
         busy_s = time.monotonic()
@@ -183,25 +183,25 @@ class _Sweep:
         for worker in sorted(free, key=lambda worker: worker.turn):
             place = worker.place
             teams = [t for t in worker.teams.values() if busy.isdisjoint(place.devices(t.target))]
-            while job := self.waiting.take(teams, place.host):
-                team = worker.teams[job.target]
-                order = job.begin(team, place.host, self.options.effort.limit)
-                if order:
-                    self._fly(job, order, worker, team)
-                    busy.update(place.devices(job.target))
+            while task := self.waiting.take(teams, place.host):
+                team = worker.teams[task.target]
+                job = task.begin(team, place.host, self.options.effort.limit)
+                if job:
+                    self._fly(task, job, worker, team)
+                    busy.update(place.devices(task.target))
                     break
 
-    def _fly(self, job: Job, order: Order, worker: Worker, team: Team) -> None:
+    def _fly(self, task: Task, job: Job, worker: Worker, team: Team) -> None:
         # Another client's errand for the same cases may wait there to take the last ones over.
         *done, _ = [*worker.stored.items()] or [("", 0)]
         errand = Errand(
             id=uuid.uuid4().hex[:16],
             owner=self.owner,
             sweep=self.roster.name.name,
-            order=order,
+            job=job,
             # Many times what the order itself is, and nothing that the worker asks for.
             expected=msgspec.structs.replace(worker.place, workloads={}, hardware={}, lacking={}),
-            devices=worker.place.devices(job.target),
+            devices=worker.place.devices(task.target),
             stored=dict(done),
             fresh=self.options.fresh,
         )
@@ -210,7 +210,7 @@ class _Sweep:
         worker.errand = errand.id
         worker.turn = next(self.turns)
         self.flights[errand.id] = Flight(
-            job, order, worker, team, {ref.index: ref for ref in order.refs}
+            task, job, worker, team, {ref.index: ref for ref in job.cases}
         )
         self.pool.send(errand, worker.place)
 
@@ -224,8 +224,8 @@ class _Sweep:
         totals: dict[str, list[int]] = {}
         done = 0
         for team in self.roster.teams.values():
-            totals.setdefault(team.target, []).append(team.books.total)
-            done += team.books.done
+            totals.setdefault(team.target, []).append(team.state.total)
+            done += team.state.done
         total = sum(sum(found) if self.each_machine else max(found) for found in totals.values())
         self.on_progress(
             dataclasses.replace(progress, done=min(done, total), total=total, machine=machine)

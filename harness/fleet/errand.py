@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from harness.engine.order import Order
+from harness.engine.job import Job
 from harness.fleet.place import Place
 
 
@@ -15,7 +15,7 @@ class Errand(msgspec.Struct):
     owner: str
     """Whose records they are; see :mod:`harness.fleet.spool`."""
     sweep: str
-    order: Order
+    job: Job
     expected: Place
     """What the worker was when it was chosen."""
     devices: list[str]

@@ -19,7 +19,7 @@ CLOCK_S = 60
 """A worker whose clock is further off than this is said to be, and its times are corrected."""
 
 MEMORY = 0.05
-"""Share by which the memory of equal machines may differ; so it is where results are compared."""
+"""Group by which the memory of equal machines may differ; so it is where results are compared."""
 
 
 def expected(workloads: Sequence[type[Workload]], found: Sequence[Source]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a sweep over a fleet consists of: teams of like workers, and a job for each share."""
+"""What a sweep over a fleet consists of: teams of like workers, and a task for each group."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import functools
 from collections import Counter
 from dataclasses import dataclass, field
 
-from harness.engine.books import Books
-from harness.engine.order import Order
-from harness.engine.plan import Share
+from harness.engine.job import Job
+from harness.engine.plan import Group
+from harness.engine.state import SweepState
 
 LOSSES = 3
 """An order that came to nothing this often is not sent again."""
@@ -19,21 +19,21 @@ class Team:
     """The workers that measure alike on one target, and count as one machine."""
 
     target: str
-    books: Books
-    shares: dict[str, Share]
+    state: SweepState
+    groups: dict[str, Group]
 
     @functools.cached_property
     def _known(self) -> Counter[str]:
-        return Counter(key for key, _ in self.books.before)
+        return Counter(key for key, _ in self.state.before)
 
-    def begun(self, share: str) -> int:
-        """Return how many records of a share there were before the sweep."""
-        return sum(self._known[ref.key] for ref in self.shares[share].refs)
+    def begun(self, group: str) -> int:
+        """Return how many records of a group there were before the sweep."""
+        return sum(self._known[ref.key] for ref in self.groups[group].refs)
 
 
 @dataclass(eq=False)
-class Job:
-    """The processes of one share, one after the other, on one machine."""
+class Task:
+    """The processes of one group, one after the other, on one machine."""
 
     name: str
     target: str
@@ -49,15 +49,15 @@ class Job:
     """What became of earlier attempts at the process that is next."""
     losses: int = 0
 
-    def begin(self, team: Team, host: str, limit: int) -> Order | None:
+    def begin(self, team: Team, host: str, limit: int) -> Job | None:
         """Return the next order for a team, skipping what is there; None if nothing is left."""
         self.team, self.host = team, host
         while self.process < limit:
-            order = team.books.order(team.shares[self.name], self.process)
-            if order:
+            job = team.state.job(team.groups[self.name], self.process)
+            if job:
                 if self.retries:
-                    order.unit.base["retries"] = list(self.retries)
-                return order
+                    job.base["retries"] = list(self.retries)
+                return job
             self.advance()
         return None
 

@@ -9,8 +9,8 @@ import msgspec
 
 from harness import __version__, targets
 from harness.declare.location import Source
-from harness.engine import measuring
-from harness.engine.unit import Bye, CaseRef, Unit
+from harness.engine.execution import execute
+from harness.engine.job import Bye, Job, JobCase
 from harness.errors import HarnessError
 from harness.fleet import installed, nanny, sources, spool
 from harness.fleet.device import alone
@@ -41,9 +41,9 @@ def carry_out(errand: bytes) -> bytes:
     report.refused = _changed(asked)
     report.elsewhere = bool(report.refused)
     if not report.refused:
-        found = sources.here(asked.order.unit.source)
+        found = sources.here(asked.job.source)
         if found is None:
-            report.refused = f"{asked.order.unit.source.module} is gone"
+            report.refused = f"{asked.job.source.module} is gone"
         else:
             _carry_out(asked, found, report)
     # A client that has heard of every record need not fetch the whole report.
@@ -65,14 +65,14 @@ def _carry_out(asked: Errand, found: Source, report: Report) -> None:
         # Dask runs a task anew where a worker comes back under the address of one that was lost.
         report.lost = "the worker was lost, and has come back"
         return
-    asked.order.unit = _at_home(asked.order.unit, found)
+    asked.job = _at_home(asked.job, found)
     listener = _Listener(asked, report)
     try:
         store.open()
         with alone(asked.devices, listener.check):
             listener.start()
-            if asked.order.unit.cases:
-                measuring.measure(asked.order, listener)
+            if asked.job.cases:
+                execute(asked.job, listener)
     except Stopped:
         report.stopped = True
     except (HarnessError, OSError) as error:  # a disk is full, or no process can be started
@@ -82,17 +82,15 @@ def _carry_out(asked: Errand, found: Source, report: Report) -> None:
         spool.forget(asked.owner, {asked.id: 0})
 
 
-def _at_home(unit: Unit, source: Source) -> Unit:
-    """Return a unit with what depends on the machine in how its target is reached."""
-    target = targets.TARGETS.get(unit.target)
-    if target is None:  # from a file of the client's, whose text the unit holds
-        return msgspec.structs.replace(unit, source=source)
-    has_jax = not unit.backend or SIDES[unit.backend].uses_jax
-    platforms = target.platforms if has_jax else unit.platforms
+def _at_home(job: Job, source: Source) -> Job:
+    """Return a job with what depends on the machine in how its target is reached."""
+    target = targets.TARGETS.get(job.target)
+    if target is None:  # from a file of the client's, whose text the job holds
+        return msgspec.structs.replace(job, source=source)
+    has_jax = not job.backend or SIDES[job.backend].uses_jax
+    platforms = target.platforms if has_jax else job.platforms
     environment = dict(target.environment)
-    return msgspec.structs.replace(
-        unit, source=source, platforms=platforms, environment=environment
-    )
+    return msgspec.structs.replace(job, source=source, platforms=platforms, environment=environment)
 
 
 def _changed(asked: Errand) -> str:
@@ -121,10 +119,10 @@ class _Listener:
 
     def start(self) -> None:
         """Take over what an earlier errand has left in the spool."""
-        unit = self.asked.order.unit
-        replicate, sweep = unit.base["replicate"], unit.base["sweep"]
-        wanted = {ref.key: ref for ref in unit.cases}
-        instruments = (unit.process_key, unit.reference_key)
+        job = self.asked.job
+        replicate, sweep = job.base["replicate"], job.base["sweep"]
+        wanted = {ref.key: ref for ref in job.cases}
+        instruments = (job.process_key, job.reference_key)
         for record in spool.kept(self.asked.owner):
             if record.replicate != replicate or record.status not in ("ok", "refused"):
                 continue
@@ -133,13 +131,13 @@ class _Listener:
             ref = wanted.pop(record.key, None)
             if ref or record.key in instruments:
                 self._pass_on(record, ref)
-        unit.cases = list(wanted.values())
+        job.cases = list(wanted.values())
 
-    def keep(self, record: Record, ref: CaseRef | None, hopeless: bool = False) -> None:
+    def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
         self.store.append([record])
         self._pass_on(record, ref, hopeless)
 
-    def _pass_on(self, record: Record, ref: CaseRef | None, hopeless: bool = False) -> None:
+    def _pass_on(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
         kept = Kept(self.asked.id, encode(record), ref.index if ref else None, hopeless)
         self.report.kept.append(kept)
         self.report.said += 1

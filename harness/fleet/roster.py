@@ -13,8 +13,8 @@ from pathlib import Path
 
 from harness.declare.location import Source, locate
 from harness.declare.workload import Workload
-from harness.engine.books import Books, Name, Outcome, Progress
-from harness.engine.plan import Context, Host, Options
+from harness.engine.context import Context, Host, Options, SweepName
+from harness.engine.state import Outcome, Progress, SweepState
 from harness.errors import FleetError
 from harness.fleet import collecting, fitting
 from harness.fleet.asking import Asking, Found
@@ -42,7 +42,7 @@ class Worker:
     errand: str = ""
     """What it is at; empty where that is nothing."""
     turn: int = 0
-    """When it was last sent something: workers that share a device take turns."""
+    """When it was last sent something: workers that group a device take turns."""
     stored: dict[str, int] = field(default_factory=dict)
     """What it may remove from its spool."""
 
@@ -69,7 +69,7 @@ class Roster:
         self.outcome = outcome
         self.on_progress = on_progress
         self.on_note = on_note
-        self.name = Name.of(options)
+        self.name = SweepName.of(options)
         self.sources = [locate(workload) for workload in workloads]
         self.versions = fitting.expected(workloads, self.sources)
         question = Question(owner, self.sources, _exclude(context.results, self.sources))
@@ -218,14 +218,14 @@ class Roster:
             )
 
     def _team(self, place: Place, target: str) -> Team:
-        """Return the team of a worker on a target, with its books."""
+        """Return the team of a worker on a target, with its state."""
         key = (place.machine, place.env, place.identity, target)
         if key not in self.teams:
             host = Host(place.identity, place.versions, lambda target: None)
             context = dataclasses.replace(
                 self.context, machine=place.machine, env=place.env, host=host
             )
-            books = Books(
+            state = SweepState(
                 self.workloads,
                 context,
                 dataclasses.replace(self.options, targets=(target,)),
@@ -233,7 +233,7 @@ class Roster:
                 self.outcome,
                 self.name,
             )
-            self.teams[key] = Team(target, books, {share.name: share for share in books.shares})
+            self.teams[key] = Team(target, state, {group.name: group for group in state.groups})
         return self.teams[key]
 
     def _lacking(self) -> str:

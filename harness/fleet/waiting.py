@@ -7,23 +7,23 @@ import itertools
 import time
 from collections.abc import Collection
 
-from harness.fleet.jobs import Job, Team
+from harness.fleet.jobs import Task, Team
 
 GRACE_S = 15.0
 """How long a machine whose last worker is lost may take to come back, before what it was measuring
 is measured anew elsewhere."""
 
 Key = tuple[Team | None, str, str]
-"""Team, host and target of the workers that may take a job; None and "" stand for any."""
+"""Team, host and target of the workers that may take a task; None and "" stand for any."""
 
 
 class Waiting:
     """Jobs by who may take them; the earliest process of all first, as one machine would do it."""
 
     def __init__(self) -> None:
-        self._heaps: dict[Key, list[tuple[int, int, Job]]] = {}
+        self._heaps: dict[Key, list[tuple[int, int, Task]]] = {}
         self._count = itertools.count()
-        self._places: dict[Job, int] = {}
+        self._places: dict[Task, int] = {}
         self._since: dict[tuple[Team, str], float] = {}
         """When the workers of jobs that were begun were first seen to be gone."""
 
@@ -38,14 +38,14 @@ class Waiting:
         """The targets of the jobs, sorted."""
         return sorted({target for (_, _, target), heap in self._heaps.items() if heap})
 
-    def put(self, job: Job) -> None:
-        """Let a job wait."""
-        place = self._places.setdefault(job, next(self._count))
-        heap = self._heaps.setdefault((job.team, job.host, job.target), [])
-        heapq.heappush(heap, (job.process, place, job))
+    def put(self, task: Task) -> None:
+        """Let a task wait."""
+        place = self._places.setdefault(task, next(self._count))
+        heap = self._heaps.setdefault((task.team, task.host, task.target), [])
+        heapq.heappush(heap, (task.process, place, task))
 
-    def take(self, teams: Collection[Team], host: str) -> Job | None:
-        """Return the next job for a worker on a host that may measure with one of some teams."""
+    def take(self, teams: Collection[Team], host: str) -> Task | None:
+        """Return the next task for a worker on a host that may measure with one of some teams."""
         keys: list[Key] = [
             key
             for team in teams
@@ -78,6 +78,6 @@ class Waiting:
                 self._release(key)
 
     def _release(self, key: Key) -> None:
-        for _, _, job in self._heaps.pop(key):
-            job.release()
-            self.put(job)
+        for _, _, task in self._heaps.pop(key):
+            task.release()
+            self.put(task)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.declare.workload import Workload
-from harness.engine import sweeping
-from harness.engine.sweeping import Progress
+from harness.engine.context import Options, local_context
+from harness.engine.state import Progress
+from harness.engine.sweep import sweep as measure
 from harness.errors import HarnessWarning, UsageError
 from harness.stages import sampling
 from harness.stages.scenarios.registry import find as find_scenario
@@ -84,7 +85,7 @@ def sweep(
             "well, or leave it out."
         )
     chosen = [workloads] if isinstance(workloads, type) else list(workloads)
-    options = sweeping.Options(
+    options = Options(
         sampling.effort(effort),
         targets=tuple(targets) if targets is not None else None,
         scenarios=tuple(find_scenario(name).name for name in scenarios)
@@ -97,9 +98,9 @@ def sweep(
         seed=seed,
     )
     with tempfile.TemporaryDirectory() as scratch:
-        context = sweeping.local_context(Path(results or scratch), _folder(chosen), machine)
+        context = local_context(Path(results or scratch), _folder(chosen), machine)
         if executor is None:
-            outcome = sweeping.sweep(chosen, context, options, on_progress)
+            outcome = measure(chosen, context, options, on_progress)
         else:
             from harness.fleet import driving, pools
 

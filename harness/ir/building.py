@@ -6,12 +6,7 @@ why the caller's own process cannot build.
 
 from __future__ import annotations
 
-import os
-import selectors
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,8 +16,9 @@ import msgspec
 from harness import targets
 from harness.declare.location import locate
 from harness.declare.workload import SEVERAL_DEVICES, Case, Workload, name_of
-from harness.engine.starting import STARTUP_TIMEOUT_S, STDERR_LINES, child_environment, kill
-from harness.engine.unit import Unit
+from harness.engine.child import Child
+from harness.engine.job import Job
+from harness.engine.process import STARTUP_TIMEOUT_S, variables
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.program.facts import Facts
 
@@ -44,10 +40,10 @@ class TargetLacking(HarnessError):
     exit_code = ExitCode.NOTHING
 
 
-class Job(msgspec.Struct):
+class BuildJob(msgspec.Struct):
     """What a building process is asked for."""
 
-    unit: Unit
+    job: Job
     """Whose source, target and environment are meant; it measures nothing."""
     axes: dict[str, Any]
     transform: str
@@ -104,7 +100,7 @@ def job(
     *,
     located: bool = False,
     with_facts: bool = False,
-) -> Job:
+) -> BuildJob:
     """Describe the building of one case, for its text of `stage` and, perhaps, its facts.
 
     Raises:
@@ -116,7 +112,7 @@ def job(
     if lacking:
         raise TargetLacking(f"Target {case.target!r}: {lacking}. Name another with --target.")
     several = case.transform in SEVERAL_DEVICES and target.family == "cpu"
-    unit = Unit(
+    place = Job(
         source=locate(workload),
         target=target.name,
         description=target.description,
@@ -125,15 +121,10 @@ def job(
         cpu_devices=targets.virtual_cpu_devices() if several else 0,
         x64=workload.x64,
         cases=[],
-        passes=0,
-        seed=0,
-        process_key="",
-        reference_key="",
-        base={},
     )
     label = " ".join(filter(None, (name_of(workload), case.label)))
-    return Job(
-        unit,
+    return BuildJob(
+        place,
         dict(case.axes),
         case.transform,
         case.precision,
@@ -145,7 +136,7 @@ def job(
     )
 
 
-def build(wanted: Job, on_step: Callable[[str], None] = lambda step: None) -> Built:
+def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) -> Built:
     """Run `wanted` in a process of its own and return what it made.
 
     `on_step` is called with the name of each step as it begins. A step that takes longer than the
@@ -156,63 +147,25 @@ def build(wanted: Job, on_step: Callable[[str], None] = lambda step: None) -> Bu
         BuildError: the workload raised, or the process did not survive.
         TargetLacking: JAX finds no such device after all.
     """
-    readable, writable = os.pipe()
-    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said:
-        asked.write(msgspec.json.encode(wanted))
-        asked.seek(0)
-        try:
-            child = subprocess.Popen(
-                [sys.executable, "-m", CHILD, str(writable)],
-                stdin=asked,
-                stdout=said,
-                stderr=said,
-                pass_fds=(writable,),
-                env=child_environment(wanted.unit),
-                start_new_session=True,
+    step, deadline = "start", time.monotonic() + STARTUP_TIMEOUT_S
+
+    def watch() -> None:
+        if time.monotonic() > deadline:
+            raise BuildError(
+                f"{wanted.label}: the step {step!r} was not done after {wanted.timeout_s:g} s "
+                "and was stopped. `timeout_s` of the workload says how long it may take."
             )
-        finally:
-            os.close(writable)
-        try:
-            return _listen(wanted, child, readable, on_step)
-        except _Silent as silent:
-            said.seek(0)
-            lines = said.read().decode(errors="replace").strip().splitlines()[-STDERR_LINES:]
-            raise BuildError("\n  ".join([f"{wanted.label}: {silent}", *lines])) from None
-        finally:
-            kill(child)
-            os.close(readable)
 
-
-class _Silent(Exception):
-    """The process ended without an answer; the text says how."""
-
-
-def _listen(
-    wanted: Job, child: subprocess.Popen[bytes], readable: int, on_step: Callable[[str], None]
-) -> Built:
-    pending, step = b"", "start"
-    deadline = time.monotonic() + STARTUP_TIMEOUT_S
-    with selectors.DefaultSelector() as selector:
-        selector.register(readable, selectors.EVENT_READ)
-        while True:
-            if not selector.select(max(0.0, deadline - time.monotonic())):
-                raise BuildError(
-                    f"{wanted.label}: the step {step!r} was not done after {wanted.timeout_s:g} s "
-                    "and was stopped. `timeout_s` of the workload says how long it may take."
-                )
-            data = os.read(readable, 1 << 20)
-            *lines, pending = (pending + data).split(b"\n")
-            for line in lines:
-                message = _decode(line)
-                if isinstance(message, Built):
-                    return message
-                if isinstance(message, Failed):
-                    kind = TargetLacking if message.no_device else BuildError
-                    raise kind(f"{wanted.label}: {message.reason}")
-                step = message.name
-                on_step(step)
-                deadline = time.monotonic() + wanted.timeout_s
-            if not data:
-                code = child.wait()
-                how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-                raise _Silent(f"the building process ended in the step {step!r}: {how}")
+    with Child([sys.executable, "-m", CHILD], variables(wanted.job)) as child:
+        child.send(msgspec.json.encode(wanted))
+        for line in child.lines(watch):
+            message = _decode(line)
+            if isinstance(message, Built):
+                return message
+            if isinstance(message, Failed):
+                kind = TargetLacking if message.no_device else BuildError
+                raise kind(f"{wanted.label}: {message.reason}")
+            step, deadline = message.name, time.monotonic() + wanted.timeout_s
+            on_step(step)
+        how = f"the building process ended in the step {step!r}: {child.how}"
+        raise BuildError("\n  ".join([f"{wanted.label}: {how}", *child.output]))

@@ -1,37 +1,31 @@
 """The process that builds the program of one case, started by :mod:`harness.ir.building`.
 
-Run as `python -m harness.ir.child CHANNEL`: the job comes on standard input, messages go to
-the open file CHANNEL, and what a workload prints goes elsewhere.
+The job comes on standard input and messages go to the channel of :mod:`harness.engine.channel`.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any
 
 import msgspec
 
-from harness.ir.building import Built, Failed, Job, Message, Step
+from harness.engine import channel
+from harness.ir.building import BuildJob, Built, Failed, Message, Step
 
 
 def main() -> None:
     """Read a job, build, answer, and end."""
-    channel = int(sys.argv[1])
-    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=Job)
+    wanted = msgspec.json.decode(channel.read_job(), type=BuildJob)
+    channel.follow_parent()
 
     def send(message: Message) -> None:
-        view = memoryview(msgspec.json.encode(message) + b"\n")
-        while view:
-            view = view[os.write(channel, view) :]
+        channel.send(msgspec.json.encode(message))
 
     send(_answer(wanted, send))
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)  # backends may hang in their own exit handlers
+    channel.end()
 
 
-def _answer(wanted: Job, send: Any) -> Message:
+def _answer(wanted: BuildJob, send: Any) -> Message:
     import jax
 
     from harness.declare import transforms
@@ -45,15 +39,15 @@ def _answer(wanted: Job, send: Any) -> Message:
         steps.append(step)
         send(Step(step))
 
-    unit, topology = wanted.unit, None
+    job, topology = wanted.job, None
     try:
-        topologies.check_process(unit.target, unit.platforms, unit.environment)
+        topologies.check_process(job.target, job.platforms, job.environment)
         jax.devices()
-        if unit.description:
-            topology = topologies.describe(unit.target, unit.description)
-        topologies.check_device(unit.target, unit.description)
+        if job.description:
+            topology = topologies.describe(job.target, job.description)
+        topologies.check_device(job.target, job.description)
     except RuntimeError as error:
-        return Failed(f"JAX found no {unit.target} device: {error}", no_device=True)
+        return Failed(f"JAX found no {job.target} device: {error}", no_device=True)
     except topologies.Unusable as error:
         return Failed(str(error), no_device=True)
     try:
@@ -66,12 +60,11 @@ def _answer(wanted: Job, send: Any) -> Message:
         return Failed(f"the step {steps[-1]!r} raised {describe(error)}")
 
 
-def _build(wanted: Job, topology: Any, begin: Any) -> Message:
+def _build(wanted: BuildJob, topology: Any, begin: Any) -> Message:
     import jax
 
     from harness.declare.workload import Case
-    from harness.program import text
-    from harness.program.facts import facts_of
+    from harness.program import reading, text
     from harness.records.schema import plain_axes
     from harness.stages.build import Build
     from harness.stages.prepared import prepare
@@ -82,7 +75,7 @@ def _build(wanted: Job, topology: Any, begin: Any) -> Message:
         jax.config.update("jax_enable_x64", True)
     begin("inputs")
     case = Case(
-        plain_axes(wanted.axes), wanted.transform, wanted.unit.target, precision=wanted.precision
+        plain_axes(wanted.axes), wanted.transform, wanted.job.target, precision=wanted.precision
     )
     prepared = prepare(workload, case, topology)
     made = Build.of(prepared)
@@ -106,22 +99,22 @@ def _build(wanted: Job, topology: Any, begin: Any) -> Message:
         whole = made.compiled.as_text()
         if not whole:
             return Failed(
-                f"the back end of {wanted.unit.target} gives no text of what it compiled. Ask for "
+                f"the back end of {wanted.job.target} gives no text of what it compiled. Ask for "
                 "--stage stablehlo."
             )
         shown = whole if wanted.located else text.normalise(whole)
-    facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
+    facts = reading.read(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
     return Built(shown, text.fingerprint(made.compiled), facts)
 
 
-def _jaxpr(jaxpr: Any, wanted: Job) -> str:
+def _jaxpr(jaxpr: Any, wanted: BuildJob) -> str:
     return str(jaxpr.pretty_print(source_info=True) if wanted.located else jaxpr)
 
 
-def _load(wanted: Job) -> Any:
+def _load(wanted: BuildJob) -> Any:
     from harness.declare import location
 
-    source = wanted.unit.source
+    source = wanted.job.source
     try:
         return location.load(source)
     except (AttributeError, FileNotFoundError) as error:

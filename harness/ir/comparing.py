@@ -79,16 +79,16 @@ def built(
         building.BuildError: one of the two cannot be built.
     """
 
-    def side(wanted: building.Job) -> Side:
+    def side(wanted: building.BuildJob) -> Side:
         found = building.build(wanted, lambda step: on_step(wanted.label, step))
         return Side(wanted.label, found.fingerprint, found.facts or Facts(), found.text)
 
     now = building.job(workload, case, stage, with_facts=True)
     if kind == "commit":
-        with worktree.checked_out(now.unit.source, rest) as (source, commit):
-            unit = msgspec.structs.replace(now.unit, source=source, x64=False)  # its own to say
+        with worktree.checked_out(now.job.source, rest) as (source, commit):
+            job = msgspec.structs.replace(now.job, source=source, x64=False)  # its own to say
             label = f"{now.label} at {commit[:8]}"
-            then = side(msgspec.structs.replace(now, unit=unit, label=label))
+            then = side(msgspec.structs.replace(now, job=job, label=label))
         return then, side(msgspec.structs.replace(now, label=f"{now.label} now"))
     if kind == "case":
         other = choosing.changed(workload, case, rest)

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.asv.call import AsvCall
 from harness.declare import discovery
 from harness.declare.workload import name_of
-from harness.engine import sweeping
+from harness.engine.context import Options, local_context
 from harness.engine.plan import Plan
 from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of
@@ -37,16 +37,14 @@ def declared(project: Project, night: Night) -> Cases:
     Modules that cannot be imported declare none; asv then has failed, and says why.
     """
     call = AsvCall(bench=tuple(night.bench))
-    context = sweeping.local_context(
-        project.results, project.benchmarks, night.machine, night.night
-    )
+    context = local_context(project.results, project.benchmarks, night.machine, night.night)
     cases: Cases = set()
     for workload in discovery.discover(project.benchmarks).workloads:
         keep = functools.partial(call.selects, workload)
-        plan = Plan([workload], context, sweeping.Options(sampling.effort(night.effort), keep=keep))
-        refs = [(share, ref) for share in plan.shares for ref in share.refs]
-        refs += [(share, ref) for share, ref, _, _ in plan.skipped]
-        cases |= {(name_of(workload), ref.id, share.scenario) for share, ref in refs}
+        plan = Plan([workload], context, Options(sampling.effort(night.effort), keep=keep))
+        refs = [(group, ref) for group in plan.groups for ref in group.refs]
+        refs += [(group, ref) for group, ref, _ in plan.skipped]
+        cases |= {(name_of(workload), ref.id, group.scenario) for group, ref in refs}
     return cases
 
 

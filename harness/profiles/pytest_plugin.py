@@ -117,13 +117,12 @@ class _Recording:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary of the profile."""
-        from harness.profiles.answer.summary import summary
-        from harness.profiles.recorded import read
+        from harness.profiles.model import read
 
         terminalreporter.section("JAX profile")
         try:
             width = min(terminalreporter.config.get_terminal_writer().fullwidth, 120)
-            for line in summary(read(self.folder), width):
+            for line in read(self.folder).summary(width):
                 terminalreporter.write_line(line)
         except HarnessError as error:
             terminalreporter.write_line(str(error))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-STAGES = ("trace", "lower", "compile", "load", "first_call", "latency", "dispatch", "slope")
-"""The stages of a comparison. `first_call` is a baseline's own: its kernels are compiled in it."""
-
 
 class Comparison(msgspec.Struct, omit_defaults=True):
     """What one process found out about one backend's side of a comparison."""

@@ -23,6 +23,9 @@ from harness.records.comparison import Comparison
 SCHEMA = 1
 """Version of the layout of :class:`Record`; a reader skips, and counts, lines of any other."""
 
+INSTRUMENTS = ("process", "reference")
+"""The workloads that stand for what a process measures of itself."""
+
 MAX_LINE_BYTES = 64 * 2**20
 """A longer line is no record of ours: it is counted as corrupt and never held in memory whole."""
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from harness.sides import threads as threading_rules
 from harness.sides.registry import SIDES
+from harness.targets.host import affinity
 
 READERS = ("numpy", "jax", "cupy", "scipy", "numba", "numexpr")
 """Packages that read variables when they are imported."""
@@ -50,3 +52,21 @@ def problems(wanted: Mapping[str, str], modules: Iterable[str] | None = None) ->
         if actual != value:
             found.append(f"environment: {name} is {actual!r}; the comparison needs {value!r}")
     return found
+
+
+@dataclass(frozen=True)
+class ProcessState:
+    """What is known of a comparison's process before anything is measured."""
+
+    cores: int
+    """How many it may run on."""
+    problems: Sequence[str] = ()
+    """What is wrong with its environment: no record of it is comparable then."""
+    labels: Sequence[str] = ()
+
+
+def verified(wanted: Mapping[str, str], threads: str) -> ProcessState:
+    """Verify this process's environment, and keep it to the cores that `threads` allows."""
+    found = problems(wanted)
+    labels = threading_rules.pin(threads)
+    return ProcessState(affinity(), found, labels)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.declare.workload import Case, Workload
-from harness.program import kept
-from harness.program.facts import Facts, facts_of
+from harness.program import kept, reading
+from harness.program.facts import Facts
 from harness.program.text import fingerprint
 from harness.records.schema import StageSamples
 from harness.stages import injection, reference, registry
@@ -29,6 +29,9 @@ LOOPS = 10
 class StagedCase:
     """A case whose stages are taken, pass by pass, by XLA in a scenario."""
 
+    who = ""
+    comparison = None
+
     def __init__(
         self,
         workload: type[Workload],
@@ -41,6 +44,7 @@ class StagedCase:
         topology: Topology | None = None,
         expected: str = "",
         programs: str = "",
+        extra_ns: Mapping[str, float] | None = None,
         turns: Mapping[str, int] | None = None,
         is_reference: bool = False,
     ) -> None:
@@ -56,7 +60,8 @@ class StagedCase:
             topology: what the case is compiled for without being run.
             expected: the fingerprint of the program that the cache must answer with, if known.
             programs: the folder in which the texts of the program are kept; empty for none.
-            turns: extra work by stage; see `injection`.
+            extra_ns: nanoseconds of extra work by stage; see `injection`.
+            turns: the same in turns of its loop.
             is_reference: also time the plain loop, and keep the persistent cache out.
         """
         self.workload = workload
@@ -68,6 +73,7 @@ class StagedCase:
         self.topology = topology
         self.expected = expected
         self.programs = programs
+        self.extra_ns = extra_ns or {}
         self.turns = turns or {}
         self.is_reference = is_reference
         self.prepared: Prepared | None = None
@@ -119,7 +125,7 @@ class StagedCase:
                 taken.refuse(stage, OTHER_PROGRAM)
         if self.passes or from_cache or self.is_reference:
             return
-        self.facts = facts_of(build.traced, build.lowered, build.compiled)
+        self.facts = reading.read(build.traced, build.lowered, build.compiled)
         if self.programs:
             kept.keep(Path(self.programs), self.fingerprint, build.lowered, build.compiled)
 
@@ -145,10 +151,10 @@ class StagedCase:
         """Return the process's one value per stage."""
         return registry.values_ns(self.stages())
 
-    def fields(self, extra_ns: Mapping[str, float]) -> dict[str, Any]:
-        """Return what else its record holds; `extra_ns` is the extra work, by stage."""
+    def fields(self) -> dict[str, Any]:
+        """Return what else its record holds."""
         return {
-            "fingerprint": injection.fingerprint(self.fingerprint, extra_ns),
+            "fingerprint": injection.fingerprint(self.fingerprint, self.extra_ns),
             "facts": self.facts,
             "entry_bytes": self.entry_bytes,
         }

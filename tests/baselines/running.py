@@ -5,12 +5,12 @@ import tempfile
 from harness.declare import location
 from harness.declare.location import Source
 from harness.declare.workload import enumerate_cases
-from harness.engine.board import SIZE, Board
-from harness.engine.unit import CaseRef, Done, Unit
+from harness.engine.compared_session import ComparedSession
+from harness.engine.job import Done, Job, JobCase
+from harness.engine.visit import SIZE, CurrentVisit
 from harness.records.schema import SCHEMA
 from harness.sides import registry
-from harness.sides.session import Process, Session
-from harness.sides.visiting import measure
+from harness.sides.variables import ProcessState
 from tests.sweeps import SUITES
 
 
@@ -39,21 +39,17 @@ def base(target):
 def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=lambda case: True):
     """Return the records of one process's visits; `side` stands in for the backend's own."""
     refs = [
-        CaseRef(index, case.id, f"key{index}")
+        JobCase(index, case.id, f"key{index}")
         for index, case in enumerate(enumerate_cases(workload, ["cpu"]))
         if keep(case)
     ]
-    asked = Unit(
+    asked = Job(
         source=Source("", ""),
         target="cpu",
         platforms="cpu",
-        cpu_devices=0,
-        x64=False,
         cases=refs,
         passes=passes,
         seed=0,
-        process_key="",
-        reference_key="",
         base=base("cpu"),
         backend=backend,
         threads=threads,
@@ -66,10 +62,10 @@ def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=la
 
     with tempfile.TemporaryFile() as file:
         file.truncate(SIZE)
-        board = Board(file.fileno())
+        current = CurrentVisit(file.fileno())
         side = side or registry.find(backend)("cpu")
-        measure(Session(asked, workload, send, board, Process(cores)), side)
-        board.close()
+        ComparedSession(asked, workload, send, current, ProcessState(cores), side).measure()
+        current.close()
     proof = getattr(side, "proof", None)
     if proof:
         proof.close()

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from harness.sides import case_run, timing
+from harness.sides import compared_case, timing
 from harness.sides.numpy_side import NumpySide
 from harness.sides.xla_side import XlaSide
 from tests.baselines.running import compared, run_one
@@ -179,7 +179,7 @@ def test_a_process_that_waited_for_a_processor_is_disturbed_and_still_comparable
 
 
 def test_large_sets_of_inputs_are_not_kept_between_visits(monkeypatch):
-    monkeypatch.setattr(case_run, "KEEP_BYTES", 0)
+    monkeypatch.setattr(compared_case, "KEEP_BYTES", 0)
     puts = []
 
     class Counts(NumpySide):

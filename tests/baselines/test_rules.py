@@ -46,7 +46,7 @@ def test_a_variable_that_is_not_what_was_wanted_and_a_library_loaded_too_early_a
 
 def test_the_worker_verifies_before_it_loads_anything_that_reads_variables():
     script = (
-        "import harness.sides.worker, harness.engine.unit\n"
+        "import harness.engine.worker, harness.engine.job\n"
         "from harness.sides import variables\n"
         "print(variables.problems({}))"
     )
@@ -55,7 +55,7 @@ def test_the_worker_verifies_before_it_loads_anything_that_reads_variables():
 
 
 @pytest.mark.parametrize(
-    "module", ["engine.plan", "engine.process", "declare.check", "sides.worker"]
+    "module", ["engine.plan", "engine.process", "declare.check", "engine.worker", "engine.job"]
 )
 def test_planning_a_comparison_loads_neither_jax_nor_numpy(module):
     script = f"import sys, harness.{module}\nprint({{'jax', 'numpy', 'scipy'}} & set(sys.modules))"

@@ -9,9 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from harness.cache import doctor
-from harness.cache.directory import open_directory
-from harness.cache.survey import survey
+from harness.cache import doctor, entries
+from harness.cache.listing import open_directory
 
 CAP = 10_000_000
 DAMAGE = {
@@ -92,7 +91,7 @@ def backdate(directory: Path, seconds: float = 3600) -> None:
 
 
 def diagnose(directory, **more):
-    return doctor.diagnose(survey(open_directory(str(directory))), **more)
+    return doctor.diagnose(entries.survey(open_directory(str(directory))), **more)
 
 
 def kinds(diagnosis):

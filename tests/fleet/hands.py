@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from harness.engine import sweeping
+from harness.engine.context import Options, local_context
 from harness.fleet import driving, place, remote, spool
 from harness.fleet.errand import Report, decode_report, encode_errand
 from harness.fleet.pool import Answers, Changed, Lost
@@ -101,8 +101,8 @@ def done(errand):
 def sweep(pool, workloads, results, folder, effort="1x1", **options):
     """Measure over a pool; return the outcome and the notes."""
     how = {name: options.pop(name) for name in ("each_machine",) if name in options}
-    context = sweeping.local_context(results, folder, "client")
-    asked = sweeping.Options(sampling.effort(effort), targets=("cpu",), **options)
+    context = local_context(results, folder, "client")
+    asked = Options(sampling.effort(effort), targets=("cpu",), **options)
     notes = []
     outcome = driving.sweep_on(
         pool, workloads, context, asked, on_note=notes.append, wait_s=0.0, **how

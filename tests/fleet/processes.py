@@ -14,7 +14,7 @@ from pathlib import Path
 
 import harness
 from harness.declare import location
-from harness.engine import sweeping
+from harness.engine.context import Options, local_context
 from harness.fleet import driving
 from harness.fleet.dask_pool import DaskPool
 from harness.records.store import Store, record_files
@@ -189,7 +189,7 @@ class Fleet:
         level = effort if isinstance(effort, sampling.Effort) else sampling.effort(effort)
         how = {name: options.pop(name) for name in ("each_machine", "wait_s") if name in options}
         night = options.pop("night", "")
-        context = sweeping.local_context(
+        context = local_context(
             results or self.results, self.project / self.package, "client", night
         )
         notes, messages = [], []
@@ -200,7 +200,7 @@ class Fleet:
                     pool,
                     workloads,
                     context,
-                    sweeping.Options(level, **options),
+                    Options(level, **options),
                     messages.append,
                     notes.append,
                     **{"wait_s": 0.0, **how},

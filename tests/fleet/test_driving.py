@@ -116,13 +116,13 @@ def test_what_takes_workers_down_is_given_up_and_the_sweep_goes_on(at):
     scale, printing = Scale, workload("bad", "Printing")
 
     def on_send(errand, place):
-        if "Scale" in errand.order.share:
+        if "Scale" in errand.job.group:
             return Lost(errand.id, "the worker was lost")
         return None
 
     pool.on_send = on_send
     outcome, notes = at(pool, "2x1", [scale, printing])
-    assert len([errand for _, errand in pool.sent if "Scale" in errand.order.share]) == 3
+    assert len([errand for _, errand in pool.sent if "Scale" in errand.job.group]) == 3
     failed = [r for r in cases(outcome) if r.workload == "small.Scale"]
     assert {r.status for r in failed} == {"failed"}
     assert {r.reason for r in failed} == {
@@ -136,9 +136,9 @@ def test_what_takes_workers_down_is_given_up_and_the_sweep_goes_on(at):
 
 def finished(errand, ref):
     """Return a case of an errand as a worker tells of it at once."""
-    case = errand.order.cases[ref.index]
+    case = errand.job.cases[ref.index]
     record = Record(
-        **errand.order.unit.base,
+        **errand.job.base,
         key=ref.key,
         axes=dict(case.axes),
         transform=case.transform,
@@ -153,11 +153,11 @@ def test_cases_beside_one_that_takes_workers_down_have_all_their_processes(at):
     pool = Hands({"a": {}})
 
     def on_send(errand, place):
-        if errand.order.process == 0:
-            if len(errand.order.refs) == 2:
-                pool.events.put(finished(errand, errand.order.refs[0]))
+        if errand.job.process == 0:
+            if len(errand.job.cases) == 2:
+                pool.events.put(finished(errand, errand.job.cases[0]))
             return Lost(errand.id, "the worker was lost")
-        return Report(errand.id, [finished(errand, ref) for ref in errand.order.refs])
+        return Report(errand.id, [finished(errand, ref) for ref in errand.job.cases])
 
     pool.on_send = on_send
     outcome, _ = at(pool, "3x1")
@@ -300,7 +300,7 @@ def test_a_job_waits_for_its_machine_and_then_goes_to_another(at, monkeypatch):
     pool = Hands({"a": {"machine": "alpha", "host": "one"}})
 
     def on_send(errand, place):
-        if place.worker == "a" and errand.order.process == 1:
+        if place.worker == "a" and errand.job.process == 1:
             del pool.there["a"]
             pool.come("b", machine="beta", host="two")
             return Lost(errand.id, "the worker was lost")
@@ -310,7 +310,7 @@ def test_a_job_waits_for_its_machine_and_then_goes_to_another(at, monkeypatch):
     outcome, _ = at(pool, "2x1")
     found = {(r.machine, r.replicate[-2:]) for r in cases(outcome)}
     assert found == {("alpha", "#0"), ("beta", "#0"), ("beta", "#1")}, "one machine has all of it"
-    assert {errand.order.process for worker, errand in pool.sent if worker == "b"} == {0, 1}
+    assert {errand.job.process for worker, errand in pool.sent if worker == "b"} == {0, 1}
 
 
 @pytest.mark.slow
@@ -337,14 +337,14 @@ def test_what_another_sweep_stores_meanwhile_is_not_measured_again(at, tmp_path)
     pool = Hands({"a": {}})
 
     def on_send(errand, place):
-        if errand.order.process == 0:
+        if errand.job.process == 0:
             other = Hands({"a": {}})
             at(other, "2x1")
             assert len(other.sent) == 2
 
     pool.on_send = on_send
     outcome, _ = at(pool, "2x1")
-    assert [errand.order.process for _, errand in pool.sent] == [0]
+    assert [errand.job.process for _, errand in pool.sent] == [0]
     assert (outcome.measured, outcome.reused) == (2, 2)
 
 

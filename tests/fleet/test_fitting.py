@@ -57,13 +57,13 @@ def test_equal_machines_may_differ_a_little_in_memory(here):
 
 
 def test_gpus_are_told_apart_by_what_no_other_has(here):
-    job, other = (but(here, accelerators=gpu.kind, gpus=[gpu.id]) for gpu in (A, B))
+    task, other = (but(here, accelerators=gpu.kind, gpus=[gpu.id]) for gpu in (A, B))
     both = but(here, accelerators=A.kind, gpus=[A.id, B.id])
-    assert set(job.devices("gpu")).isdisjoint(other.devices("gpu"))
-    assert set(both.devices("gpu")) == {*job.devices("gpu"), *other.devices("gpu")}
+    assert set(task.devices("gpu")).isdisjoint(other.devices("gpu"))
+    assert set(both.devices("gpu")) == {*task.devices("gpu"), *other.devices("gpu")}
     assert but(here, gpus=[]).devices("gpu") == [f"{here.host}/gpu"]
     assert both.devices("gpu:h200") == both.devices("cpu") == [f"{here.host}/cpu"]
-    assert fitting.unlike(job, [other, but(both, host="another")]) == ""
+    assert fitting.unlike(task, [other, but(both, host="another")]) == ""
 
 
 @pytest.mark.parametrize(

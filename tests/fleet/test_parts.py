@@ -8,14 +8,11 @@ import pytest
 
 from harness.declare.location import import_file, locate
 from harness.declare.workload import WorkloadError
-from harness.engine import sweeping
-from harness.engine.books import Books, Outcome
-from harness.engine.unit import workload_of
-from harness.errors import HarnessError
+from harness.engine.context import Options, local_context
+from harness.engine.state import Outcome, SweepState
 from harness.fleet import device, sources, spool
-from harness.fleet.jobs import Job, Team
+from harness.fleet.jobs import Task, Team
 from harness.fleet.waiting import Waiting
-from harness.records import environment
 from harness.stages import sampling
 from tests.sweeps import SUITES, by_axis, sweep, workload
 
@@ -29,16 +26,16 @@ def place(tmp_path, monkeypatch):
 
 
 def team(target="cpu"):
-    return Team(target, books=None, shares={})
+    return Team(target, state=None, groups={})
 
 
 def test_jobs_are_taken_process_by_process_and_only_by_who_may():
     a, b, tpu = team(), team(), team("tpu")
     waiting = Waiting()
-    fresh, resumed = Job("fresh", "cpu"), Job("resumed", "cpu", b)
-    begun, other = Job("begun", "cpu", a, host="one", process=1), Job("other", "tpu")
-    for job in (fresh, resumed, begun, other):
-        waiting.put(job)
+    fresh, resumed = Task("fresh", "cpu"), Task("resumed", "cpu", b)
+    begun, other = Task("begun", "cpu", a, host="one", process=1), Task("other", "tpu")
+    for task in (fresh, resumed, begun, other):
+        waiting.put(task)
     assert len(waiting) == 4
     assert waiting.take([tpu], "one") is other
     assert waiting.take([a], "two") is fresh
@@ -57,8 +54,8 @@ def test_what_a_machine_that_is_gone_began_is_released_after_a_while(monkeypatch
     monkeypatch.setattr(module, "GRACE_S", 0.05)
     a, b = team(), team()
     waiting = Waiting()
-    begun = Job("begun", "cpu", a, host="one", process=3)
-    fixed = Job("fixed", "cpu", a, fixed=True, host="one", process=3)
+    begun = Task("begun", "cpu", a, host="one", process=3)
+    fixed = Task("fixed", "cpu", a, fixed=True, host="one", process=3)
     waiting.put(begun)
     waiting.put(fixed)
     waiting.look_for({(a, "one"), (b, "two")})
@@ -78,7 +75,7 @@ def test_a_machine_that_is_gone_for_the_second_time_has_as_long_again(monkeypatc
     monkeypatch.setattr(module, "GRACE_S", 0.05)
     a, b = team(), team()
     waiting = Waiting()
-    begun = Job("begun", "cpu", a, host="one", process=3)
+    begun = Task("begun", "cpu", a, host="one", process=3)
     waiting.put(begun)
     waiting.look_for({(b, "two")})
     assert waiting.take([a], "one") is begun, "it is back"
@@ -91,14 +88,14 @@ def test_a_machine_that_is_gone_for_the_second_time_has_as_long_again(monkeypatc
 
 def test_what_is_begun_on_no_process_may_go_anywhere():
     a = team()
-    job = Job("one", "cpu", a, host="here")
-    job.put_back("lost")
-    assert (job.team, job.host, job.retries) == (None, "", ["lost"])
-    job = Job("one", "cpu", a, host="here", process=1)
-    job.put_back("lost")
-    assert (job.team, job.host) == (a, "here")
-    job.advance()
-    assert job.retries == []
+    task = Task("one", "cpu", a, host="here")
+    task.put_back("lost")
+    assert (task.team, task.host, task.retries) == (None, "", ["lost"])
+    task = Task("one", "cpu", a, host="here", process=1)
+    task.put_back("lost")
+    assert (task.team, task.host) == (a, "here")
+    task.advance()
+    assert task.retries == []
 
 
 def hold(name, held, end):
@@ -175,26 +172,26 @@ def test_owners_differ_by_tree_and_machine_and_name_no_path(tmp_path):
 
 
 def test_books_read_what_others_store_and_not_half_a_line(tmp_path):
-    context = sweeping.local_context(tmp_path, SUITES, "tested")
-    books = Books(
+    context = local_context(tmp_path, SUITES, "tested")
+    state = SweepState(
         [Scale],
         context,
-        sweeping.Options(sampling.effort("1x1"), targets=("cpu",)),
+        Options(sampling.effort("1x1"), targets=("cpu",)),
         lambda progress: None,
         Outcome(),
     )
-    (share,) = books.shares
-    assert len(books.order(share, 0).refs) == 2
+    (group,) = state.groups
+    assert len(state.job(group, 0).cases) == 2
     with context.store.path.open("ab") as torn:
         torn.write(b'{"half')
-    assert len(books.order(share, 0).refs) == 2
+    assert len(state.job(group, 0).cases) == 2
     with context.store.path.open("ab") as torn:
         torn.write(b' a line"}\n')
     sweep([Scale], tmp_path, "1x1", targets=("cpu",))
-    assert books.order(share, 0) is None
-    assert books.outcome.reused == 2
-    assert books.order(share, 0) is None
-    assert books.outcome.reused == books.done == 2
+    assert state.job(group, 0) is None
+    assert state.outcome.reused == 2
+    assert state.job(group, 0) is None
+    assert state.outcome.reused == state.done == 2
 
 
 def test_a_workload_is_found_where_the_worker_is_then_where_the_client_is(tmp_path, monkeypatch):
@@ -232,30 +229,3 @@ def test_a_file_that_is_edited_after_planning_fails_with_both_versions(tmp_path)
     assert "where it is measured" in reason
     assert "the source differs. Bring both to one commit" in reason
     assert len([r for r in outcome.records if r.status == "failed"]) == 2, "no second attempt"
-
-
-def test_a_class_that_was_sent_is_the_one_that_was_meant():
-    class Typed(Scale):
-        pass
-
-    from types import SimpleNamespace
-
-    unit = SimpleNamespace(source=locate(Typed), base={"version": "another"}, backend="")
-    assert workload_of(unit).__name__ == "Typed"
-
-
-def test_options_of_fleets_do_not_mix_with_others(monkeypatch):
-    from harness.cli.run import _check_on
-
-    with pytest.raises(HarnessError, match="--each-machine is for sweeps over a fleet"):
-        _check_on(None, True, None, False, None)
-    with pytest.raises(HarnessError, match="--wait-for-workers is for sweeps over a fleet"):
-        _check_on(None, False, 0.0, False, None)
-    with pytest.raises(HarnessError, match="--on was given an empty address"):
-        _check_on("", False, None, False, None)
-    with pytest.raises(HarnessError, match="--keep-programs does not work with --on"):
-        _check_on("tcp://a:1", False, None, True, None)
-    with pytest.raises(HarnessError, match="HARNESS_MACHINE where it is started"):
-        _check_on("tcp://a:1", False, None, False, "mine")
-    monkeypatch.setenv("HARNESS_MACHINE", "named")
-    assert environment.machine_name() == "named"

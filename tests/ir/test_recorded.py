@@ -6,7 +6,8 @@ import os
 import pytest
 
 from harness.asv import suite
-from harness.engine import sweeping
+from harness.engine.context import Context, Options
+from harness.engine.sweep import sweep as measure
 from harness.errors import StoreError
 from harness.program import kept
 from harness.program.facts import Facts
@@ -50,7 +51,7 @@ def results(tmp_path_factory):
         B: [record(B, 8, "f1", Facts(fusions=1)), record(B, 16, "f3", Facts(fusions=3))],
         C: [record(C, 8, "f1", None)],
     }.items():
-        sweeping.Context(results, "m", "e", Commit(commit)).store.append(records)
+        Context(results, "m", "e", Commit(commit)).store.append(records)
     programs = kept.folder_of(results, "m")
     kept.open_folder(programs)
     for fingerprint, number in (("f2", 2), ("f3", 3)):
@@ -95,7 +96,7 @@ def test_cases_that_differ_in_precision_alone_are_told_apart(monkeypatch, capsys
             record(commit, 8, program, Facts(fusions=1), precision=precision, key=precision)
             for precision, program in zip(("ieee", "tf32"), programs, strict=True)
         ]
-        sweeping.Context(tmp_path, "m", "e", Commit(commit)).store.append(records)
+        Context(tmp_path, "m", "e", Commit(commit)).store.append(records)
 
     def run(*arguments):
         arguments = ("ir", "Wave", "--diff", "records:aaaa..bbbb", *arguments)
@@ -174,9 +175,9 @@ def test_a_write_that_fails_leaves_no_half_file(tmp_path, monkeypatch):
 
 
 def sweep(results, commit, **options):
-    context = sweeping.Context(results, "m", "e", Commit(commit))
-    options = sweeping.Options(sampling.effort("1x1"), **options)
-    return sweeping.sweep([workload("small", "Scale")], context, options)
+    context = Context(results, "m", "e", Commit(commit))
+    options = Options(sampling.effort("1x1"), **options)
+    return measure([workload("small", "Scale")], context, options)
 
 
 def test_a_sweep_keeps_programs_only_if_asked_and_two_commits_share_them(

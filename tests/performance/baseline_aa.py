@@ -18,7 +18,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from harness import Workload, spec
-from harness.engine import sweeping
+from harness.engine.context import Options, local_context
+from harness.engine.sweep import sweep
 from harness.records.schema import Record
 from harness.stages import sampling
 from harness.stages.registry import value_ns
@@ -56,13 +57,11 @@ def main() -> None:
     options = parser.parse_args()
     effort = sampling.effort(f"{2 * options.processes}x{options.passes}")
     with tempfile.TemporaryDirectory() as folder:
-        context = sweeping.local_context(Path(folder), Path(folder), "aa")
-        outcome = sweeping.sweep(
+        context = local_context(Path(folder), Path(folder), "aa")
+        outcome = sweep(
             [Chain],
             context,
-            sweeping.Options(
-                effort, with_baselines=True, keep=lambda case: "kind" not in case.axes
-            ),
+            Options(effort, with_baselines=True, keep=lambda case: "kind" not in case.axes),
         )
     arms: dict[tuple[Any, ...], tuple[list[float], list[float]]] = {}
     for record in outcome.records:

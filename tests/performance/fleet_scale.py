@@ -28,7 +28,7 @@ import numpy as np
 import psutil
 
 from harness.declare import discovery
-from harness.engine import sweeping
+from harness.engine.context import Options, local_context
 from harness.errors import FleetError
 from harness.fleet import driving
 from harness.fleet.dask_pool import DaskPool
@@ -77,7 +77,7 @@ class Emptying(DaskPool):
         if not self.began:
             self.spent = {who: cpu_s(them) for who, them in self.others.items()}
             self.began = time.monotonic()
-        errand.order.unit.cases = []
+        errand.job.cases = []
         self.names[errand.id] = errand.order.share, errand.order.process
         super().send(errand, place)
 
@@ -142,9 +142,9 @@ def measure(units: int, workers: int, workloads: int) -> None:
         on.wait(workers)
         os.chdir(on.project)
         chosen = discovery.discover(on.project / "benchmarks")
-        context = sweeping.local_context(on.folder / "results", on.project / "benchmarks")
+        context = local_context(on.folder / "results", on.project / "benchmarks")
         processes = -(-units // workloads)
-        options = sweeping.Options(sampling.effort(f"{processes}x1"), targets=("cpu",), seed=0)
+        options = Options(sampling.effort(f"{processes}x1"), targets=("cpu",), seed=0)
         pool = Emptying(on.address)
         begin = time.monotonic()
         pool.watch(

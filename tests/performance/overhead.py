@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 from harness.declare import discovery
-from harness.engine import sweeping
+from harness.engine.context import Options, local_context
+from harness.engine.sweep import sweep
 from harness.stages import sampling
 
 
@@ -26,10 +27,8 @@ def main() -> None:
     folder = Path("benchmarks")
     workloads = discovery.select(discovery.discover(folder).workloads, options.select)
     with tempfile.TemporaryDirectory() as results:
-        context = sweeping.local_context(Path(results), folder)
-        outcome = sweeping.sweep(
-            workloads, context, sweeping.Options(sampling.effort(options.effort))
-        )
+        context = local_context(Path(results), folder)
+        outcome = sweep(workloads, context, Options(sampling.effort(options.effort)))
     share = outcome.timed_ns / outcome.wall_ns
     print(
         f"{len(workloads)} workloads, {outcome.measured} records at effort {options.effort}: "

@@ -17,7 +17,9 @@ import time
 from pathlib import Path
 
 from harness.declare import discovery
-from harness.engine import measuring, sweeping
+from harness.engine import execution
+from harness.engine.context import Options, local_context
+from harness.engine.sweep import sweep
 from harness.stages import sampling
 from harness.stages.registry import values_ns
 
@@ -31,7 +33,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path("benchmarks")
     gelu = discovery.select(discovery.discover(folder).workloads, ["elementwise.Gelu"])
-    real = measuring.converse
+    real = execution.run
     started = 0
 
     def counting(*arguments):
@@ -39,14 +41,14 @@ def main() -> None:
         started += 1
         return real(*arguments)
 
-    measuring.converse = counting
+    execution.run = counting
     for scenario in ("cold", "warm"):
         started = 0
         with tempfile.TemporaryDirectory() as results:
-            context = sweeping.local_context(Path(results), folder)
+            context = local_context(Path(results), folder)
             effort = sampling.effort(f"{options.processes}x1")
             begin = time.perf_counter()
-            outcome = sweeping.sweep(gelu, context, sweeping.Options(effort, scenarios=(scenario,)))
+            outcome = sweep(gelu, context, Options(effort, scenarios=(scenario,)))
             wall_s = time.perf_counter() - begin
         processes = [r for r in outcome.records if r.workload == "process"]
         once = [values_ns(r.stages) for r in processes]

@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 from harness.declare import discovery
-from harness.engine import sweeping
+from harness.engine.context import Options, local_context
+from harness.engine.sweep import sweep
 from harness.stages import sampling
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,10 +31,10 @@ def main() -> None:
     options = parser.parse_args()
     workloads = discovery.discover(ROOT / "benchmarks").workloads
     with tempfile.TemporaryDirectory() as scratch:
-        context = sweeping.local_context(Path(scratch), ROOT)
-        chosen = sweeping.Options(sampling.effort(options.effort), targets=(options.target,))
+        context = local_context(Path(scratch), ROOT)
+        chosen = Options(sampling.effort(options.effort), targets=(options.target,))
         begin = time.perf_counter()
-        outcome = sweeping.sweep(workloads, context, chosen)
+        outcome = sweep(workloads, context, chosen)
         wall_s = time.perf_counter() - begin
     starts_s = [
         record.stages["ready"].samples_ns[0] / 1e9

@@ -19,7 +19,9 @@ from pathlib import Path
 import jax.numpy as jnp
 
 from harness import Workload, spec
-from harness.engine import measuring, sweeping
+from harness.engine import execution
+from harness.engine.context import Options, local_context
+from harness.engine.sweep import sweep
 from harness.stages import sampling
 
 DAMAGES = ("none", "none", "none", "removed", "torn", "emptied", "flipped", "garbage", "swapped")
@@ -66,13 +68,13 @@ def main() -> None:
     options = parser.parse_args()
     rng = random.Random(options.seed)
     truth: dict[str, str] = {}
-    real = measuring.converse
+    real = execution.run
 
-    def tamper(unit, *arguments):
-        folder = Path(unit.cache_folder)
+    def tamper(job, *arguments):
+        folder = Path(job.cache_folder)
         files = sorted(folder.glob("jit_function-*-cache"))
-        if unit.scenario == "cold":
-            return real(unit, *arguments)
+        if job.scenario == "cold":
+            return real(job, *arguments)
         kinds = {file: rng.choice(DAMAGES) for file in files}
         contents = {file.name: file.read_bytes() for file in files}
         for file, kind in kinds.items():
@@ -80,20 +82,20 @@ def main() -> None:
         for file, kind in kinds.items():
             intact = file.exists() and file.read_bytes() == contents[file.name]
             truth[f"{folder}/{file.name}"] = "none" if intact else kind
-        return real(unit, *arguments)
+        return real(job, *arguments)
 
-    measuring.converse = tamper
+    execution.run = tamper
     counts: Counter[str] = Counter()
     wrong = samples = 0
     with tempfile.TemporaryDirectory() as scratch:
         number = 0
         while samples < options.samples:
             truth.clear()
-            context = sweeping.local_context(Path(scratch, str(number)), Path(__file__).parent)
-            outcome = sweeping.sweep(
+            context = local_context(Path(scratch, str(number)), Path(__file__).parent)
+            outcome = sweep(
                 [Ten],
                 context,
-                sweeping.Options(sampling.effort("1x1"), scenarios=("warm",), seed=number),
+                Options(sampling.effort("1x1"), scenarios=("warm",), seed=number),
             )
             number += 1
             intact = sum(kind == "none" for kind in truth.values())

@@ -75,13 +75,13 @@ def test_the_caller_s_own_cache_settings_do_not_reach_a_measurement(tmp_path, mo
 @pytest.mark.parametrize("damage", ["removed", "torn", "planted"])
 def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, monkeypatch, damage):
     # The directory is damaged between the process that fills it and the one that is measured.
-    from harness.engine import measuring
+    from harness.engine import execution
 
-    converse = measuring.converse
+    run = execution.run
 
-    def tamper(unit, *arguments):
-        folder = Path(unit.cache_folder)
-        if unit.scenario == "warm":
+    def tamper(job, *arguments):
+        folder = Path(job.cache_folder)
+        if job.scenario == "warm":
             for file in folder.glob("jit_function-*-cache"):
                 if damage == "removed":
                     file.unlink()
@@ -89,9 +89,9 @@ def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, m
                     file.write_bytes(file.read_bytes()[:100])
                 else:
                     file.write_bytes(b"not an executable")
-        return converse(unit, *arguments)
+        return run(job, *arguments)
 
-    monkeypatch.setattr(measuring, "converse", tamper)
+    monkeypatch.setattr(execution, "run", tamper)
     outcome = sweep([Scale], tmp_path, scenarios=("warm",))
     for record in found(outcome, "warm"):
         assert record.stages["load"].samples_ns == []
@@ -101,19 +101,19 @@ def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, m
 
 def test_an_entry_that_holds_another_program_is_noticed(tmp_path, monkeypatch):
     # JAX counts a hit, and would run it.
-    from harness.engine import measuring
+    from harness.engine import execution
 
-    converse = measuring.converse
+    run = execution.run
 
-    def swap(unit, *arguments):
-        if unit.scenario == "warm":
-            one, other = sorted(Path(unit.cache_folder).glob("jit_function-*-cache"))
+    def swap(job, *arguments):
+        if job.scenario == "warm":
+            one, other = sorted(Path(job.cache_folder).glob("jit_function-*-cache"))
             first, second = one.read_bytes(), other.read_bytes()
             one.write_bytes(second)
             other.write_bytes(first)
-        return converse(unit, *arguments)
+        return run(job, *arguments)
 
-    monkeypatch.setattr(measuring, "converse", swap)
+    monkeypatch.setattr(execution, "run", swap)
     outcome = sweep([Scale], tmp_path, scenarios=("warm",))
     for record in found(outcome, "warm"):
         assert record.status in ("ok", "failed")
@@ -124,17 +124,17 @@ def test_an_entry_that_holds_another_program_is_noticed(tmp_path, monkeypatch):
 
 
 def test_a_cold_sample_in_a_filled_directory_is_refused(tmp_path, monkeypatch):
-    from harness.engine import measuring
+    from harness.engine import execution
 
-    converse = measuring.converse
+    run = execution.run
     filled = tmp_path / "filled"
     filled.mkdir()
 
-    def elsewhere(unit, *arguments):
-        unit.cache_folder = str(filled)
-        return converse(unit, *arguments)
+    def elsewhere(job, *arguments):
+        job.cache_folder = str(filled)
+        return run(job, *arguments)
 
-    monkeypatch.setattr(measuring, "converse", elsewhere)
+    monkeypatch.setattr(execution, "run", elsewhere)
     first = sweep([Scale], tmp_path / "a", scenarios=("cold",))
     second = sweep([Scale], tmp_path / "b", scenarios=("cold",))
     assert all(r.stages["compile"].samples_ns for r in found(first, "cold"))

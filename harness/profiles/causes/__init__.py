@@ -1,1 +1,1 @@
-"""Why JAX builds: one file for each cause, which says everything about it."""
+"""Why a function was built again: what differs from what JAX had kept of it."""

@@ -6,9 +6,8 @@ import heapq
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from harness.profiles.names import frame_text
-from harness.profiles.recorded import Recorded
-from harness.records.units import counted, seconds_text
+from harness.profiles.model import Profile
+from harness.profiles.texts import counted, duration_text, frame_text
 from harness.report.content import Node
 
 MOST_NODES = 800
@@ -37,7 +36,7 @@ class Branch:
     below: dict[Step, Branch] = field(default_factory=dict)
 
 
-def grown(profile: Recorded) -> Branch:
+def grown(profile: Profile) -> Branch:
     """Return all builds as a tree: frames, the outermost first, and the function at the end."""
     root = Branch(Step("", "", False))
     steps_of: dict[tuple[str, int], tuple[Step, ...]] = {}
@@ -130,4 +129,4 @@ def _node(branch: Branch, kept: set[int], whole: int) -> Node:
 
 
 def _value(ns: int, builds: int) -> str:
-    return f"{seconds_text(ns / 1e9)} · {counted(builds, 'build')}"
+    return f"{duration_text(ns / 1e9)} · {counted(builds, 'build')}"

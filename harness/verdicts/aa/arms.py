@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.declare.workload import Case, Workload
-from harness.engine.sweeping import Context, Options, Outcome, Progress, sweep
+from harness.engine.context import Context, Options
+from harness.engine.state import Outcome, Progress
+from harness.engine.sweep import sweep
 from harness.errors import UsageError
 from harness.frame.frame import INSTRUMENTS
 from harness.records.schema import Record, digest, plain_axes

@@ -12,7 +12,7 @@ from asv.commands.compare import _is_result_better
 from asv_runner.statistics import compute_stats
 from scipy.stats import binomtest
 
-from harness.engine.plan import Context
+from harness.engine.context import Context
 from harness.frame.load import frame_of
 from harness.records.files import replaced
 from harness.verdicts import rules

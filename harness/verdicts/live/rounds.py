@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from harness.engine.child import Child
-from harness.engine.sweeping import Progress
+from harness.engine.state import Progress
 from harness.errors import HarnessError, HarnessWarning
 from harness.frame.frame import INSTRUMENTS
 from harness.records import environment

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.profiles.log_reader import Log
-from harness.profiles.model import Process
-from harness.report.profile.face import Profile
+from harness.profiles.model import Process, Profile
 from harness.watch import events
 from harness.watch.events import Run, encoded
 
@@ -116,11 +115,7 @@ class Made:
         if self.ended:
             lines.append(events.Ended(self._now, "exit"))
         log = Log("made", self.started, tuple(lines))
-        profile = Profile((Process(log),), run=self.run)
-        if self.causes:
-            profile.causes.clear()
-            profile.causes.update(self.causes)
-        return profile
+        return Profile((Process(log),), run=self.run, causes=dict(self.causes))
 
     def write(self, folder: Path):
         """Write it as the folder of a profile."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.profiles.recorded import Recorded
+from harness.profiles.model import Profile
 from harness.report.content import Part
 from harness.report.profile import tree
 
 
-def section(profile: Recorded) -> Part:
+def section(profile: Profile) -> Part:
     """Return the section."""
     root = tree.grown(profile)
     return Part(

@@ -1,0 +1,85 @@
+"""A measuring process that takes one side of a comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from harness import targets
+from harness.declare.workload import Workload
+from harness.engine.case_run import CaseRun
+from harness.engine.job import Bye, Done, Hello, Job
+from harness.engine.session import Send, Session
+from harness.engine.visit import CurrentVisit
+from harness.records import environment
+from harness.sides.compared_case import ComparedCase
+from harness.sides.side import Side
+from harness.sides.variables import ProcessState
+from harness.stages.scenarios.registry import SCENARIOS
+
+
+class ComparedSession(Session):
+    """A process that takes one side of a comparison."""
+
+    def __init__(
+        self,
+        job: Job,
+        workload: type[Workload],
+        send: Send,
+        current: CurrentVisit,
+        state: ProcessState,
+        side: Side | None = None,
+    ) -> None:
+        self.state = state
+        self.side = side
+        super().__init__(job, workload, send, current)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the flags and, where JAX computes, the device."""
+        flags = environment.flags() | self.job.environment
+        flags.pop("CUPY_CACHE_DIR", None)  # a scratch folder, whose path says nothing
+        known = {"flags": flags, "platform": targets.find(self.job.target).family}
+        if self.side is None or not self.side.uses_jax:
+            return known
+        device = jax.devices()[0]
+        return known | {
+            "device": device.device_kind,
+            "devices": jax.device_count(),
+            "platform": device.platform,
+            "platform_version": device.client.platform_version,
+        }
+
+    def prepare(self) -> None:
+        """Do nothing: the side is awake."""
+
+    def runs(self) -> dict[int, CaseRun]:
+        """Return the cases."""
+        assert self.side is not None
+        runs = {}
+        for ref, case in self.cases():
+            compared = ComparedCase(
+                self.workload,
+                case,
+                self.side,
+                self.state,
+                self.job.threads,
+                only_fill=SCENARIOS[self.job.scenario].directory == "filled",
+            )
+            runs[ref.index] = CaseRun(self, ref, compared)
+        return runs
+
+    def skip(self, reason: str) -> None:
+        """Say for every case why it cannot be measured here."""
+        self.send(Hello(self.environment, self.load_average))
+        for ref, case in self.cases():
+            record = self.record(
+                ref.key,
+                axes=dict(case.axes),
+                transform=case.transform,
+                precision=case.precision,
+                status="skipped",
+                reason=reason,
+            )
+            self.send(Done(record))
+        self.send(Bye(0.0, 0.0))

@@ -1,0 +1,110 @@
+"""Where, of what and how a sweep measures: what its caller decides, and what it is called."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from harness import targets
+from harness.declare.workload import Case
+from harness.records import environment
+from harness.records.store import Store, store_path
+from harness.stages import sampling
+from harness.stages.injection import Injected
+
+
+@dataclass(frozen=True)
+class Host:
+    """What of a machine enters keys and records, and what it has."""
+
+    identity: str
+    """See :func:`harness.records.environment.identity`."""
+    versions: Mapping[str, str]
+    """Of python, jax and jaxlib."""
+    lacking: Callable[[targets.Target], str | None] = lambda target: target.lacking()
+    """Why the machine does not have a target, or None if it seems to."""
+
+
+def this_host() -> Host:
+    """Return what this process finds around itself."""
+    return Host(environment.identity(), environment.versions())
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where and of what a sweep is: the parts of a record that its caller knows."""
+
+    results: Path
+    machine: str
+    env: str
+    commit: environment.Commit
+    night: str = ""
+    """The night of a series; each measures anew what another may have measured of this commit."""
+    host: Host = field(default_factory=this_host)
+    """The machine that measures."""
+
+    @property
+    def store(self) -> Store:
+        """The records file of this machine, commit and environment."""
+        return Store(store_path(self.results, self.machine, self.commit.hash, self.env, self.night))
+
+
+def local_context(
+    results: Path, folder: Path, machine: str | None = None, night: str = ""
+) -> Context:
+    """Return the context of a sweep on this machine, of the commit that `folder` is at."""
+    return Context(
+        results,
+        machine or environment.machine_name(),
+        environment.env_name(),
+        environment.commit_of(folder, exclude=results),
+        night,
+    )
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a sweep is run."""
+
+    effort: sampling.Effort
+    targets: tuple[str, ...] | None = None
+    """Which targets to measure on; None means those that this machine has."""
+    keep: Callable[[Case], bool] = lambda case: True
+    """Which cases to measure."""
+    scenarios: tuple[str, ...] | None = None
+    """States of the persistent cache; None means each workload's own."""
+    fresh: bool = False
+    """Measure again what has been measured before."""
+    timeout_s: float | None = None
+    """Overrides the workloads' own."""
+    with_baselines: bool = False
+    """Compare with the workloads' baselines as well."""
+    keep_programs: bool = False
+    """Keep the texts of what is built beside the records; see :mod:`harness.program.kept`."""
+    memory_limit_bytes: int | None = None
+    seed: int | None = None
+    injected: Injected | None = None
+    """Extra work inside the clock. Only `harness aa` asks for it; it needs `scenarios=("off",)`."""
+
+    @property
+    def protocol(self) -> str:
+        """What one process does with a case; extra work makes another protocol of it."""
+        extra = f" with {self.injected.mark}" if self.injected else ""
+        return self.effort.protocol + extra
+
+
+class SweepName(NamedTuple):
+    """What a sweep is called, and what its orders of visits are drawn from."""
+
+    name: str
+    seed: int
+
+    @classmethod
+    def of(cls, options: Options) -> SweepName:
+        """Name a sweep after now."""
+        seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(31)
+        return cls(f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{seed}", seed)

@@ -1,0 +1,145 @@
+"""Carry a job out: start processes until each of its cases has a record.
+
+A process that does not survive a case leaves the others to a next one. What comes of it goes to a
+:class:`Listener`, record by record; nothing here knows where records are stored.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from harness.engine.job import Bye, Done, Hello, Job, JobCase, Message, unmeasured
+from harness.engine.process import run
+from harness.engine.visit import Visit
+from harness.records.schema import Record
+from harness.sides.variables import variables
+from harness.stages.scenarios.registry import SCENARIOS
+
+
+class Listener(Protocol):
+    """Who is told what becomes of a job."""
+
+    def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
+        """Take a record: of a case, or with None of the process itself or its reference program.
+
+        `hopeless` says of a failure that another process could not do better.
+        """
+
+    def tell(self, case: str, stage: str) -> None:
+        """Hear what the process is at."""
+
+    def check(self) -> None:
+        """Be called some times a second while a process measures; what is raised ends it."""
+
+    def timed(self, bye: Bye) -> None:
+        """Hear how much of a process's time was inside timed regions."""
+
+
+def execute(job: Job, listener: Listener) -> None:
+    """Measure the cases of `job`; whatever `listener` raises ends the measuring process."""
+    state = SCENARIOS[job.scenario]
+    if state.directory == "none":
+        todo = job.cases
+        while todo:
+            todo = _Round(job, listener, todo).measure()
+    elif job.cases:
+        with tempfile.TemporaryDirectory() as scratch:
+            _with_cache(job, listener, Path(scratch))
+
+
+def _with_cache(job: Job, listener: Listener, scratch: Path) -> None:
+    """Measure with a persistent cache, in an empty directory or one that a process has filled."""
+    state = SCENARIOS[job.scenario]
+    todo = job.cases
+    folder = tempfile.mkdtemp(dir=scratch)
+    if state.directory == "filled":
+        # A baseline's own cache is filled by first calls, which is all that its `warm` makes.
+        scenario = job.scenario if job.backend else state.filled_in
+        filled: dict[int, str] = {}
+        left = todo
+        while left:
+            left = _Round(job, listener, left, folder, scenario, filled).measure()
+        # What was put in, so that an entry that holds another program is noticed.
+        todo = [msgspec.structs.replace(ref, fingerprint=filled.get(ref.index, "")) for ref in todo]
+    while todo:
+        todo = _Round(job, listener, todo, folder).measure()
+        if state.directory == "empty":
+            # A process that died may have written some of the others' entries.
+            folder = tempfile.mkdtemp(dir=scratch)
+
+
+class _Round:
+    """One process over what is left of a job.
+
+    With `filled`, it only fills the directory: no record is kept, and `filled` takes the
+    fingerprint of each case's program.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        listener: Listener,
+        todo: list[JobCase],
+        cache: str = "",
+        scenario: str = "",
+        filled: dict[int, str] | None = None,
+    ) -> None:
+        needed = {}
+        if job.backend:
+            needed = variables(job.backend, job.threads, job.precision, cache)
+        self.job = msgspec.structs.replace(
+            job,
+            cases=todo,
+            scenario=scenario or job.scenario,
+            cache_folder=cache,
+            environment={**job.environment, **needed},
+            passes=job.passes if filled is None else 1,
+        )
+        self.listener = listener
+        self.filled = filled
+        self.by_key = {ref.key: ref for ref in todo}
+        self.by_index = {ref.index: ref for ref in todo}
+        self.left = dict(self.by_index)
+        self.hello: Hello | None = None
+
+    def measure(self) -> list[JobCase]:
+        """Run the process; return what is left because it did not survive."""
+        self.listener.tell(f"{len(self.left)} cases", "start")
+        ending = run(self.job, self._on_message, self._on_visit, self.listener.check)
+        if ending.bye:
+            self.listener.timed(ending.bye)
+        if not ending.reason:
+            return []
+        culprits = list(self.left.values())
+        if ending.visit and ending.visit.case in self.by_index:
+            # Nobody's fault where it died after the record of the case.
+            culprits = [ref for ref in culprits if ref.index == ending.visit.case]
+        for ref in culprits:
+            del self.left[ref.index]
+            if self.filled is None:
+                fields = {"stderr": ending.stderr}
+                if self.hello:
+                    fields |= msgspec.structs.asdict(self.hello)
+                record = unmeasured(self.job, ref, "failed", ending.reason, **fields)
+                self.listener.keep(record, ref, ending.hopeless)
+        return list(self.left.values())
+
+    def _on_message(self, message: Message) -> None:
+        if isinstance(message, Hello):
+            self.hello = message
+        elif isinstance(message, Done):
+            ref = self.by_key.get(message.record.key)
+            if self.filled is None:
+                self.listener.keep(message.record, ref)
+            elif ref:
+                self.filled[ref.index] = message.record.fingerprint
+            if ref:
+                del self.left[ref.index]
+
+    def _on_visit(self, visit: Visit) -> None:
+        ref = self.by_index.get(visit.case)
+        self.listener.tell(ref.label if ref else "(the reference program)", visit.stage)

@@ -1,0 +1,178 @@
+"""A job: what one process is to measure of a workload; and what the process says meanwhile.
+
+Jobs are plain data, so that they can be sent to another machine. Whoever carries one out needs
+neither the plan nor the workload's class.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from harness.declare.location import Source, load
+from harness.declare.source import comparison_version_of, version_of
+from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, where
+from harness.records.comparison import Comparison
+from harness.records.schema import Record, to_raw
+
+
+class JobCase(msgspec.Struct):
+    """One case: found by position, and held against its name."""
+
+    index: int
+    id: str
+    key: str
+    label: str = ""
+    axes: dict[str, Any] = msgspec.field(default_factory=dict)
+    transform: str = ""
+    precision: str = ""
+    fingerprint: str = ""
+    """The program that the persistent cache must answer with, where that is known."""
+    extra_ns: dict[str, float] = msgspec.field(default_factory=dict)
+    """Nanoseconds of extra work by stage; see :mod:`harness.stages.injection`. Ordinarily none."""
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """The cases that one process is to measure, and what it writes into each record."""
+
+    source: Source
+    target: str
+    description: str = ""
+    """What tells the compiler of a compile-only target's device; empty for a real one."""
+    platforms: str
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    """Variables that the target, or the threads of a comparison, need in the process."""
+    cpu_devices: int = 0
+    """How many CPU devices the process makes; 0 leaves it to JAX."""
+    x64: bool = False
+    backend: str = ""
+    """Who computes, in a comparison with a baseline; empty for an ordinary measurement."""
+    threads: str = ""
+    """How many threads a comparison may use."""
+    precision: str = ""
+    """Of float32 products, for a side that reads it from the environment."""
+    scenario: str = "off"
+    """The state of the persistent cache; see :mod:`harness.stages.scenarios`."""
+    cache_folder: str = ""
+    """The directory of the persistent cache, made where the job is carried out; empty for none."""
+    programs: str = ""
+    """The folder in which the texts of what is built are kept; empty where they are not."""
+    cases: list[JobCase]
+    passes: int = 1
+    seed: int = 0
+    group: str = ""
+    """What the processes of the workload's group of cases are called after."""
+    process: int = 0
+    process_key: str = ""
+    reference_key: str = ""
+    base: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Fields of `Record` that are the same for all records of the job."""
+    surroundings: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the process would find out about its machine, found out beforehand to save its time."""
+    timeout_s: float = 0.0
+    """For one pass over one case."""
+    memory_limit_bytes: int | None = None
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """What a record says of the side that it takes, before anything is known."""
+        return Comparison(self.backend, self.threads) if self.backend else None
+
+    def workload(self) -> type[Workload]:
+        """Return the class that it is about, once its source is known to be the one meant.
+
+        Records say which version was measured; the file may have been edited since that was found
+        out, or be another one on another machine. A class without a file is always the one sent.
+
+        Raises:
+            WorkloadError: the source is another one; both versions are named.
+        """
+        workload = load(self.source)
+        expected = self.base.get("version")
+        if not self.source.pickled and expected:
+            version = (comparison_version_of if self.backend else version_of)(workload)
+            if version != expected:
+                raise WorkloadError(
+                    f"{where(workload)} has version {version} where it is measured, and {expected} "
+                    "where that was asked for: the source differs. Bring both to one commit, and "
+                    "run again."
+                )
+        return workload
+
+    def matched(self, workload: type[Workload]) -> Iterator[tuple[JobCase, Case | None, str]]:
+        """Yield each case as this process finds it; None, and why, where it finds another."""
+        known = list(enumerate_cases(workload, [self.target]))
+        for ref in self.cases:
+            case = known[ref.index] if ref.index < len(known) else None
+            if case is not None and case.id == ref.id:
+                yield ref, case, ""
+            else:
+                reason = (
+                    f"case {ref.index} is {case.id if case else 'missing'} in the measuring "
+                    f"process, {ref.id} outside: a sweep must not depend on the process"
+                )
+                yield ref, None, reason
+
+
+def unmeasured(job: Job, ref: JobCase, status: str, reason: str, **fields: Any) -> Record:
+    """Return the record of a case that its process cannot make any more."""
+    return unmeasured_of(job.base, ref, job.comparison, status, reason, **fields)
+
+
+def unmeasured_of(
+    base: dict[str, Any],
+    ref: JobCase,
+    comparison: Comparison | None,
+    status: str,
+    reason: str,
+    **fields: Any,
+) -> Record:
+    """Return the record of a case that was not measured; `fields` go before those of `base`."""
+    own = {
+        "environment": to_raw({}),
+        "started_at_ms": time.time_ns() // 1_000_000,
+        "comparison": comparison,
+        "key": ref.key,
+        "axes": dict(ref.axes),
+        "transform": ref.transform,
+        "precision": ref.precision,
+        "status": status,
+        "reason": reason,
+    }
+    return Record(**{**base, **own, **fields})
+
+
+class Done(msgspec.Struct, tag="done"):
+    """A record is complete; the process waits until it hears that it is stored."""
+
+    record: Record
+
+
+class Hello(msgspec.Struct, tag="hello"):
+    """The process has started and knows its environment."""
+
+    environment: msgspec.Raw
+    load_average: list[float]
+
+
+class Fatal(msgspec.Struct, tag="fatal"):
+    """The process cannot measure anything, for a reason that the user can mend."""
+
+    reason: str
+
+
+class Bye(msgspec.Struct, tag="bye"):
+    """The process is through; how much of its time since `Hello` was inside timed regions."""
+
+    timed_ns: float
+    wall_ns: float
+
+
+Message = Done | Hello | Fatal | Bye
+
+encode = msgspec.json.Encoder().encode
+decode_message = msgspec.json.Decoder(Message).decode
+decode_job = msgspec.json.Decoder(Job).decode

@@ -1,0 +1,245 @@
+"""The state of a sweep: the records from before and of now, what is left, and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field
+
+from harness.declare.workload import Workload, name_of
+from harness.engine.context import Context, Options, SweepName
+from harness.engine.job import Bye, Job, JobCase, unmeasured_of
+from harness.engine.plan import Group, Plan
+from harness.program import kept
+from harness.records.schema import INSTRUMENTS, Problems, Record
+from harness.stages import sampling
+from harness.stages.registry import values_ns
+
+MAX_FAILURES = 2
+"""A case that failed in this many processes is left alone: it is a defect, not an accident."""
+
+
+@dataclass
+class Progress:
+    """What a sweep is at: told after every message of a measuring process."""
+
+    workload: str
+    case: str
+    stage: str
+    process: int
+    done: int
+    total: int
+    record: Record | None = None
+    """A record that was just stored."""
+    machine: str = ""
+    """Which of several machines measures; empty where there is one."""
+
+
+@dataclass
+class Outcome:
+    """What a sweep did."""
+
+    records: list[Record] = field(default_factory=list)
+    """Every record that answers for what was asked, measured now or before."""
+    measured: int = 0
+    reused: int = 0
+    failed: list[Record] = field(default_factory=list)
+    wide: list[str] = field(default_factory=list)
+    """Cases whose interval stayed too wide when `thorough` reached its limit."""
+    problems: Problems = field(default_factory=Problems)
+    timed_ns: float = 0.0
+    wall_ns: float = 0.0
+
+    @property
+    def retried(self) -> list[Record]:
+        """The records of cases that a fleet had to begin more than once."""
+        return [r for r in self.records if r.retries and r.workload not in INSTRUMENTS]
+
+
+class SweepState:
+    """One machine's part of a sweep: what to measure next, and what became of it."""
+
+    def __init__(
+        self,
+        workloads: Sequence[type[Workload]],
+        context: Context,
+        options: Options,
+        on_progress: Callable[[Progress], None],
+        outcome: Outcome,
+        sweep: SweepName | None = None,
+    ) -> None:
+        self.options = options
+        self.on_progress = on_progress
+        self.outcome = outcome
+        self.store = context.store
+        self.store.open()
+        programs = None
+        if options.keep_programs:
+            programs = kept.folder_of(context.results.resolve(), context.machine)
+            kept.open_folder(programs)
+        self.known_bytes = self.store.size()
+        """How much of the store has been read, or was written here."""
+        known = self.store.read(outcome.problems)
+        self.before = {(r.key, r.replicate): r for r in known}
+        self.now: dict[tuple[str, str], Record] = {}
+        self.failures: dict[str, int] = {}
+        """By the key of a case: how many processes failed at it."""
+        self.plan = Plan(workloads, context, options, sweep, programs)
+        self.groups = self.plan.groups
+        self.total = sum(len(group.refs) for group in self.groups) * options.effort.processes
+        self.done = 0
+        self.settled: set[tuple[str, str]] = set()
+        """Key and replicate of what is counted in `done`."""
+        self.added: set[str] = set()
+        """Replicates that `thorough` has added."""
+
+    def job(self, group: Group, process: int) -> Job | None:
+        """Return what process number `process` of a group has still to measure; None if nothing."""
+        self._catch_up()
+        wanted = group.refs
+        replicate = group.replicate(process)
+        if process >= self.options.effort.processes:
+            wanted = self.wide(group)
+            if replicate not in self.added:
+                self.added.add(replicate)
+                self.total += len(wanted)
+        todo = []
+        for ref in wanted:
+            name = ref.key, replicate
+            earlier = self.before.get(name)
+            if name in self.now or name in self.settled:
+                continue  # from an attempt at this job that came to nothing after it
+            if earlier and earlier.status in ("ok", "refused") and not self.options.fresh:
+                self.now[name] = earlier
+                self.outcome.reused += 1
+                self._settle(name)
+            elif self.failures.get(ref.key, 0) >= MAX_FAILURES:
+                self._settle(name)
+            else:
+                todo.append(ref)
+        return self.plan.job(group, todo, process) if todo else None
+
+    def _settle(self, name: tuple[str, str]) -> None:
+        if name not in self.settled:
+            self.settled.add(name)
+            self.done += 1
+
+    def _append(self, record: Record) -> None:
+        begin, end = self.store.append([record])
+        if begin == self.known_bytes:
+            self.known_bytes = end
+
+    def _catch_up(self) -> None:
+        """Read what another sweep into the same results has stored meanwhile."""
+        if self.store.size() > self.known_bytes:
+            new, self.known_bytes = self.store.read_from(self.known_bytes)
+            self.before |= {(r.key, r.replicate): r for r in new}
+
+    def _has(self, record: Record) -> bool:
+        self._catch_up()
+        stored = self.before.get((record.key, record.replicate))
+        return stored is not None and stored.sweep == record.sweep
+
+    def wide(self, group: Group) -> list[JobCase]:
+        """Return the cases of a group whose medians are not known well enough yet."""
+        wide = []
+        for ref in group.refs:
+            values: dict[str, list[float]] = {}
+            for process in range(self.options.effort.limit):
+                record = self.now.get((ref.key, group.replicate(process)))
+                if record and record.status == "ok":
+                    for stage, value in values_ns(record.stages).items():
+                        values.setdefault(stage, []).append(value)
+            if values and not all(map(sampling.is_narrow, values.values())):
+                wide.append(ref)
+        return wide
+
+    def close(self) -> None:
+        """Add what there is now to the outcome."""
+        if self.options.effort.adaptive:
+            self.outcome.wide += [
+                f"{name_of(group.workload)} {ref.label}".strip()
+                for group in self.groups
+                for ref in self.wide(group)
+            ]
+        records = list(self.now.values())
+        self.outcome.records += records
+        self.outcome.failed += [r for r in records if r.status in ("failed", "refused")]
+
+    def keep(
+        self,
+        record: Record,
+        group: Group,
+        ref: JobCase | None,
+        process: int,
+        hopeless: bool = False,
+    ) -> None:
+        """Store a record: of a case, or with None of a process or of its reference program."""
+        name = record.key, record.replicate
+        # On a fleet, another sweep may have measured it, and may have stored it as well.
+        elsewhere = record.sweep != self.plan.sweep.name
+        if not (elsewhere and self._has(record)):
+            self._append(record)
+        self.now[name] = record
+        if ref is None:
+            return
+        if hopeless or record.status == "skipped":
+            self.failures[ref.key] = MAX_FAILURES  # another process would say the same
+        elif record.status == "failed":
+            self.failures[ref.key] = self.failures.get(ref.key, 0) + 1
+        self._settle(name)
+        if record.status in ("ok", "refused"):
+            self.outcome.reused += elsewhere
+            self.outcome.measured += not elsewhere
+        self.tell(group, ref.label, record.status, process, record)
+
+    def note_skipped(self, but: Container[str] = ()) -> None:
+        """Store a record, with the reason, of each case that is not to be measured.
+
+        Those of the groups named in `but` have theirs elsewhere.
+        """
+        for group, ref, reason in self.plan.skipped:
+            if group.name not in but:
+                self._skip(group, ref, reason)
+
+    def _skip(self, group: Group, ref: JobCase, reason: str) -> None:
+        replicate = group.replicate(0)
+        earlier = self.before.get((ref.key, replicate))
+        if earlier and earlier.status == "skipped" and earlier.reason == reason:
+            self.now[ref.key, replicate] = earlier
+            return
+        base = self.plan.base(group, replicate)
+        record = unmeasured_of(base, ref, group.comparison, "skipped", reason)
+        self._append(record)
+        self.now[ref.key, replicate] = record
+
+    def tell(
+        self, group: Group, case: str, stage: str, process: int, record: Record | None = None
+    ) -> None:
+        """Say what is being measured, and how much is done."""
+        name = name_of(group.workload)
+        self.on_progress(Progress(name, case, stage, process, self.done, self.total, record))
+
+
+@dataclass
+class GroupListener:
+    """Enters into the state what becomes of one job."""
+
+    state: SweepState
+    group: Group
+    process: int
+
+    def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
+        """Store a record."""
+        self.state.keep(record, self.group, ref, self.process, hopeless)
+
+    def tell(self, case: str, stage: str) -> None:
+        """Pass on what the process is at."""
+        self.state.tell(self.group, case, stage, self.process)
+
+    def check(self) -> None:
+        """Let it go on."""
+
+    def timed(self, bye: Bye) -> None:
+        """Add a process's time up."""
+        self.state.outcome.timed_ns += bye.timed_ns
+        self.state.outcome.wall_ns += bye.wall_ns

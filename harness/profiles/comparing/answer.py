@@ -1,0 +1,132 @@
+"""What changed between two profiles, in sentences."""
+
+from __future__ import annotations
+
+from harness.profiles.budgets.texts import said, times
+from harness.profiles.comparing.difference import Change, Difference, Side
+from harness.profiles.texts import counted, duration_text
+
+MOST = 4
+"""Functions that get a sentence of their own."""
+
+VERBS = ("traces", "lowers", "builds")
+
+
+def answer(difference: Difference) -> list[str]:
+    """Return what changed, what matters most first, a sentence each."""
+    changed = difference.changed
+    own = [change for change in changed if not change.function.eager]
+    totals = {total.name: total for total in difference.totals}
+    sentences = []
+    if own and all(_moved_to_cache(change) for change in own):
+        sentences.append(_cached(difference, own))
+        own = []
+    sentences += [sentence(change) for change in own[:MOST]]
+    if len(own) > MOST:
+        sentences.append(f"{counted(len(own) - MOST, 'more function')} changed.")
+    eager = totals["eager programs"]
+    if eager.a != eager.b:
+        more, fewer = ("B", "A") if eager.b > eager.a else ("A", "B")
+        high, low = max(int(eager.a), int(eager.b)), min(int(eager.a), int(eager.b))
+        sentences.append(
+            f"{more} compiles {counted(high, 'one-operation program')} of JAX's own, {fewer} {low}."
+        )
+    if not sentences:
+        if changed:
+            sentences.append(
+                f"{counted(len(changed), 'function')} of JAX's own changed, and none of the "
+                "program's."
+            )
+        else:
+            sentences.append(_same(difference))
+    return sentences
+
+
+def _same(difference: Difference) -> str:
+    totals = {total.name: total for total in difference.totals}
+    functions, builds = int(totals["functions"].a), int(totals["builds"].a)
+    if not difference.changes:
+        return "Neither builds anything."
+    return (
+        f"No count changed: both build {counted(functions, 'function')} in "
+        f"{counted(builds, 'build')}, for the same causes."
+    )
+
+
+def _moved_to_cache(change: Change) -> bool:
+    a, b = change.a.counts, change.b.counts
+    alike = all(a[name] == b[name] for name in ("builds", "traces", "lowers"))
+    asked = a["compiles"] + a["loads"] == b["compiles"] + b["loads"]
+    return alike and asked and a["loads"] != b["loads"]
+
+
+def _cached(difference: Difference, own: list[Change]) -> str:
+    totals = {total.name: total for total in difference.totals}
+    loads, compiles = totals["loads"], totals["compiles"]
+    programs = int(loads.b + compiles.b)
+    more, fewer = ("B", "A") if loads.b > loads.a else ("A", "B")
+    high, low = sorted((int(loads.a), int(loads.b)), reverse=True)
+    return (
+        f"{more} loads {high} of {counted(programs, 'program')} from the persistent cache, "
+        f"{fewer} {low or 'none'}; nothing else changed."
+    )
+
+
+def sentence(change: Change) -> str:
+    """Return how a function changed."""
+    function, a, b = change.function.shown, change.a, change.b
+    if change.status == "new":
+        return f"B builds {function}, which A does not: {_what(b)}."
+    if change.status == "gone":
+        return f"A builds {function}, which B does not: {_what(a)}."
+    asked = [side.counts["compiles"] + side.counts["loads"] for side in (a, b)]
+    if asked[0] != asked[1]:
+        return _more(change, "compiles", *asked)
+    if a.counts["loads"] != b.counts["loads"]:
+        more, fewer = ("B", "A") if b.counts["loads"] > a.counts["loads"] else ("A", "B")
+        often = times(abs(b.counts["loads"] - a.counts["loads"]))
+        return f"{more} loads {function} {often} from the persistent cache where {fewer} compiles."
+    for verb in VERBS:
+        if a.counts[verb] != b.counts[verb]:
+            return _more(change, verb, a.counts[verb], b.counts[verb])
+    if a.causes != b.causes:
+        return f"{function} is built as often, but for another cause{_cause(change, 'B', b)}."
+    if a.settings != b.settings:
+        names = sorted({*a.settings, *b.settings})
+        differing = ", ".join(
+            f"{name}: {a.settings.get(name, 'not given')} -> {b.settings.get(name, 'not given')}"
+            for name in names
+            if a.settings.get(name) != b.settings.get(name)
+        )
+        return f"{function} is built as often, with other options ({differing})."
+    what = "bytes of code" if a.sizes["code_bytes"] != b.sizes["code_bytes"] else "temporary bytes"
+    name = "code_bytes" if a.sizes["code_bytes"] != b.sizes["code_bytes"] else "temp_bytes"
+    return (
+        f"{function} is built as often, and has {b.sizes[name]:,} {what} in B, "
+        f"{a.sizes[name]:,} in A."
+    )
+
+
+def _what(side: Side) -> str:
+    programs = side.counts["compiles"] + side.counts["loads"]
+    if not programs:
+        return f"{counted(side.counts['traces'], 'trace')}, {duration_text(side.total_s)}"
+    return f"{counted(programs, 'compile')}, {duration_text(side.total_s)}"
+
+
+def _more(change: Change, verb: str, in_a: int, in_b: int) -> str:
+    more, fewer, high, low = ("B", "A", in_b, in_a) if in_b > in_a else ("A", "B", in_a, in_b)
+    seldom = times(low) if low else "not at all"
+    side = change.b if more == "B" else change.a
+    cause = _cause(change, more, side)
+    return f"{more} {verb} {change.function.shown} {times(high)}, {fewer} {seldom}{cause}."
+
+
+def _cause(change: Change, name: str, side: Side) -> str:
+    """Return the cause of most of the builds that one side has more, if it is known."""
+    sign = 1 if name == "B" else -1
+    gained = {key: sign * count for key, count in change.gained.items() if sign * count > 0}
+    if not gained:
+        return ""
+    key = max(gained, key=lambda key: (key[0] != "first", gained[key]))
+    return f": {said(side.examples[key])}"

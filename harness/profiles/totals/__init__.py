@@ -1,0 +1,1 @@
+"""Where the wall time went: pieces that do not overlap, and what they add up to."""

@@ -1,0 +1,1 @@
+"""A profile as a trace that Perfetto and chrome://tracing open."""

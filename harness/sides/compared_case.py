@@ -1,0 +1,266 @@
+"""One case on one side of a comparison: checked, then timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from typing import Any
+
+import jax
+import numpy as np
+
+from harness.declare import inputs
+from harness.declare.workload import Case, Workload
+from harness.program import reading
+from harness.program.facts import Facts
+from harness.program.text import fingerprint
+from harness.records.comparison import Comparison
+from harness.records.schema import StageSamples
+from harness.sides import attribution, caches, counting, equivalence, guards, threads, timing
+from harness.sides.side import Side
+from harness.sides.subject import Subject, subject_of
+from harness.sides.variables import ProcessState
+from harness.stages import reference, registry
+from harness.stages.passes import Pass
+
+KEEP_BYTES = 64 * 2**20
+"""Sets of inputs up to this size in all stay in memory between visits; larger are made anew."""
+
+_clock = time.perf_counter_ns
+
+
+class ComparedCase:
+    """A case that one side computes: visit by visit, with all that was found out about it."""
+
+    def __init__(
+        self,
+        workload: type[Workload],
+        case: Case,
+        side: Side,
+        state: ProcessState,
+        threads: str,
+        *,
+        only_fill: bool = False,
+    ) -> None:
+        """Describe the visits; nothing is made before the first one.
+
+        Args:
+            workload: the workload.
+            case: one of its cases.
+            side: who computes.
+            state: what is known of the process.
+            threads: how many it may use: `one` or `all`.
+            only_fill: make the first call only, which fills the side's own cache or is answered
+                by it.
+        """
+        self.workload = workload
+        self.case = case
+        self.side = side
+        self.state = state
+        self.threads = threads
+        self.only_fill = only_fill
+        self.who = f"the {side.name} side"
+        self.comparison = Comparison(side.name, threads)
+        self.samples: dict[str, StageSamples] = {}
+        self.facts: Facts | None = None
+        self.fingerprint = ""
+        self.loop_ns: list[float] = []
+        self.cpu_ns = self.wall_ns = 0
+        self.timed_ns = 0.0
+        self.subject: Subject | None = None
+        self.call: Callable[..., Any] | None = None
+        self._sets: list[tuple[Any, ...]] = []
+
+    def visit(self, number: int, announce: Callable[[str], None]) -> float:
+        """Make one visit; return the nanoseconds inside timed regions.
+
+        Raises:
+            WorkloadError: the case is declared wrongly.
+            NotApplicable: it cannot be measured here, which is no fault.
+            Unavailable: this side has no way to compute it.
+        """
+        before_ns, first = self.timed_ns, self.subject is None
+        announce("inputs")
+        self.loop_ns.append(float(min(reference.time_loop() for _ in range(10))))
+        if self.subject is None:
+            self.subject = self._prepare()
+        data = None
+        if not self._sets:
+            data = self._put_sets(self.subject, first)
+        builder: Any = self.side if self.side.ahead_of_time else None
+        if builder is not None:
+            builder.announce = announce
+        if self.call is None:
+            announce("build")
+            self.call = self.side.build(self.workload, self.case, self._sets[0])
+        if builder is not None:
+            self._collect_stages(builder, self.subject)
+        if first:
+            announce("check")
+            self._check(self.subject, data)
+        if not self.only_fill:
+            announce("slope")
+            self._time()
+            self._after(builder, first, data)
+        if builder is not None:
+            self.call = None  # built anew in the next visit: nothing in memory may answer
+            builder.forget()
+        if self.comparison.rotated * self.comparison.argument_bytes > KEEP_BYTES:
+            self._sets = []
+        return self.timed_ns - before_ns
+
+    # Before the clock
+
+    def _prepare(self) -> Subject:
+        """Find out what the case declares, and how many sets of inputs there are to be."""
+        subject = subject_of(self.workload, self.case, type(self.side))
+        found = self.comparison
+        found.argument_bytes = subject.argument_bytes
+        found.output_bytes = subject.output_bytes
+        found.cache_bytes = self.side.cache_bytes()
+        found.rotated = caches.set_count(found.argument_bytes, found.cache_bytes)
+        if caches.is_resident(
+            found.rotated, found.argument_bytes, found.output_bytes, found.cache_bytes
+        ):
+            self._label(["cache-resident"])
+        self._reject(self.state.problems)
+        self._label(self.state.labels)
+        return subject
+
+    def _put_sets(self, subject: Subject, first: bool) -> tuple[Any, ...] | None:
+        """Make the sets of inputs; return the first in NumPy where it is still to be checked."""
+        sets = inputs.data_sets(subject.prepared.arguments, self.comparison.rotated)
+        # A side may compute on the very arrays it is given, and a baseline write into them.
+        data = jax.tree_util.tree_map(np.copy, sets[0]) if first else None
+        self._sets = [self.side.put(one) for one in sets]
+        return data
+
+    def _check(self, subject: Subject, data: Any) -> None:
+        """Call once, and hold what comes back against the reference and the rules."""
+        call, side = self.call, self.side
+        assert call is not None
+        found = self.comparison
+        self._reject(guards.constant_inputs(data, subject.parameters))
+        before = guards.digest(side.fetch(self._sets[0]))
+        begin = _clock()
+        result = call(*self._sets[0])
+        side.wait(result)
+        spent = _clock() - begin
+        if not side.ahead_of_time:
+            self.samples["first_call"] = StageSamples([float(spent)])
+        self.timed_ns += spent
+        self._reject(side.problems(self._sets[0], result))
+        after = guards.digest(side.fetch(self._sets[0]))
+        self._reject(guards.mutated(before, after, subject.names))
+        expected = equivalence.reference_of(self.workload, self.case, data)
+        judged = equivalence.judge(
+            side.fetch(result),
+            expected,
+            subject.declared,
+            data,
+            self.case.precision,
+            subject.has_products,
+        )
+        found.error, found.gate, found.dtypes = judged.error, judged.gate, judged.dtypes
+        self._reject(judged.reasons)
+        self._label(judged.labels)
+        found.versions = side.versions()
+
+    def _collect_stages(self, builder: Any, subject: Subject) -> None:
+        """Keep the samples of what was built ahead of time, and look at the program once."""
+        for stage in ("trace", "lower", "compile"):
+            self._take_pass(builder.taken, stage)
+        self.timed_ns += builder.taken.timed_ns
+        if self.facts is None:
+            build = builder.taken.build
+            self.facts = reading.read(build.traced, build.lowered, build.compiled)
+            self.fingerprint = fingerprint(build.compiled)
+            text = build.compiled.as_text() or ""
+            self._reject(guards.unused_arguments(text, subject.jaxpr, subject.names))
+
+    # The clock
+
+    def _time(self) -> None:
+        call, side = self.call, self.side
+        assert call is not None
+        problem = timing.warm(side, call, self._sets)
+        if problem:
+            self._reject([problem])
+        compiled = dict(side.compiles())
+        side.built()
+        with nullcontext() if problem else side.timed():
+            times = timing.measure(side, call, self._sets)
+        built = side.built()
+        self._reject([f"compilation inside the timed region: {built}"] if built else [])
+        self._reject(guards.compiled_inside(compiled, side.compiles()))
+        self._reject(guards.unfinished(times.unfinished))
+        for stage in ("latency", "dispatch", "slope"):
+            samples = self.samples.setdefault(stage, StageSamples())
+            samples.samples_ns += [round(ns, 1) for ns in getattr(times, stage)]
+        self.samples["slope"].number = times.number
+        if times.backwards:
+            refused = self.samples["slope"].refused
+            reason = "the longer window took no longer than the shorter one"
+            refused[reason] = refused.get(reason, 0) + times.backwards
+        if side.asynchronous and timing.is_host_bound(times):
+            self._label(["host-bound"])
+        self.cpu_ns += times.cpu_ns
+        self.wall_ns += times.wall_ns
+        self.timed_ns += times.wall_ns
+
+    def _after(self, builder: Any, first: bool, data: Any) -> None:
+        """Take what would disturb the timing; once is enough."""
+        if not first:
+            return
+        call = self.call
+        assert call is not None
+        if self.side.eager:
+            self.comparison.operations, self.comparison.traffic_bytes = counting.count(
+                self.workload, self.case, data
+            )
+        if self.side.asynchronous:
+            seen = attribution.attribute(lambda: call(*self._sets[0]))
+            if not isinstance(seen, str):
+                self.comparison.launches, self.comparison.device_ns = seen.launches, seen.device_ns
+        if builder is not None:
+            loaded = builder.load()
+            self._take_pass(loaded, "load")
+            self.timed_ns += loaded.timed_ns
+
+    # The record
+
+    def _take_pass(self, taken: Pass, stage: str) -> None:
+        samples = self.samples.setdefault(stage, StageSamples())
+        samples.samples_ns += [round(ns, 1) for ns in taken.samples_ns.get(stage, ())]
+        if stage in taken.refused:
+            reason = taken.refused[stage]
+            samples.refused[reason] = samples.refused.get(reason, 0) + 1
+
+    def _reject(self, reasons: Iterable[str]) -> None:
+        self.comparison.reasons += [r for r in reasons if r not in self.comparison.reasons]
+
+    def _label(self, labels: Iterable[str]) -> None:
+        self.comparison.labels += [label for label in labels if label not in self.comparison.labels]
+
+    def stages(self) -> dict[str, StageSamples]:
+        """Return the samples by stage, in the order of the stages."""
+        return {stage: self.samples[stage] for stage in registry.STAGES if stage in self.samples}
+
+    def fields(self) -> dict[str, Any]:
+        """Return what else its record holds; the comparison is completed by it."""
+        found = self.comparison
+        if self.wall_ns:
+            found.cpu_per_wall = round(self.cpu_ns / self.wall_ns, 3)
+            problem = threads.contradiction(self.threads, found.cpu_per_wall, self.state.cores)
+            self._reject([problem] if problem else [])
+            if self.case.target == "cpu" and threads.disturbed(found.cpu_per_wall):
+                self._label(["disturbed"])
+        found.compiles = dict(self.side.compiles())
+        self._label(self.side.labels())
+        found.comparable = not found.reasons
+        return {
+            "reference_ns": {"loop": min(self.loop_ns)},
+            "fingerprint": self.fingerprint,
+            "facts": self.facts,
+        }

@@ -1,0 +1,186 @@
+"""`harness aa` measures identical arms, resumes, and says how often they are called different."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+import harness
+from harness.cli import app
+from harness.engine.context import local_context
+from harness.errors import HarnessWarning, UsageError
+from harness.frame.load import frame_of
+from harness.stages.injection import name
+from harness.verdicts.aa import rates as of
+from harness.verdicts.aa.arms import injections, medians_ns, name_of_run, usual_effects
+from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.pairs import pair
+from tests.frame.trees import record
+from tests.sweeps import SUITES
+
+EFFECTS = {"compile": 0.2}
+
+
+def aa(results: Path, *options: str):
+    """Run the command on one tiny workload."""
+    given = ["--benchmarks", str(SUITES / "troubled"), "-r", str(results), "--machine", "box"]
+    return CliRunner().invoke(app, ["aa", *given, "--seed", "1", *options])
+
+
+def arm(values: dict[int, list[float]], stage="compile", reference="compile", **fields):
+    """Return records of one stage: cases by size, one value in seconds per process."""
+    return [
+        record(
+            process,
+            {stage: [seconds * 1e9]},
+            axes={"size": size},
+            reference_ns={reference: 1e6},
+            **fields,
+        )
+        for size, processes in values.items()
+        for process, seconds in enumerate(processes)
+    ]
+
+
+def steady(center: float, processes: int = 8) -> list[float]:
+    """Return values that scatter by a percent."""
+    return [center * (1 + 0.01 * (process % 3 - 1)) for process in range(processes)]
+
+
+def pairs_of(a, b):
+    """Return two arms, row by row, as a run's rates are made of them."""
+    return pair(*(of.anonymous(frame_of(records)) for records in (a, b)))
+
+
+def test_a_run_is_measured_stored_and_resumed(tmp_path):
+    options = ["-s", "Scale", "--case", "size=8", "--effort", "3x1", "--effect", "compile=9"]
+    done = aa(tmp_path, *options)
+    assert done.exit_code == 0, done.output
+    assert "1 pair of identical arms" in done.output
+    assert "+900%" in done.output
+    (file,) = (tmp_path / "box" / "aa").glob("*.json")
+    rates = msgspec.json.decode(file.read_bytes(), type=ErrorRates)
+    assert (rates.machine, rates.effort, rates.pairs) == ("box", "3x1", 1)
+    assert rates.narrowed
+    assert rates.flagged.of == rates.flagged_by_asv.of == 5
+    assert set(rates.flagged_by_stage) == set(rates.asv_by_stage) == {n.stage for n in rates.noise}
+    assert all(len(noise.ratios) == 1 and noise.axes == {"size": 8} for noise in rates.noise)
+    (found,) = rates.power
+    # Whether three processes show it is the machine's business; fixed numbers are judged below.
+    assert (found.stage, found.effect, found.found.of) == ("compile", 9.0, 1)
+    assert "9 records measured, 0 were there" in done.output
+
+    text = file.read_text()
+    again = aa(tmp_path, *options)
+    assert again.exit_code == 0
+    assert "0 records measured, 9 were there" in again.output
+    assert file.read_text() == text
+    kept = aa(tmp_path, *options[:-2])
+    assert "0 records measured, 6 were there" in kept.output
+    assert json.loads(file.read_text())["power"] == json.loads(text)["power"]
+
+    with pytest.warns(HarnessWarning, match="no results"):
+        assert harness.load(tmp_path).empty  # out of the way of ordinary records
+
+
+def test_failed_cases_are_told(tmp_path):
+    done = aa(tmp_path, "-s", "Troubled", "--case", "trouble=raise", "--effort", "1x1")
+    assert done.exit_code == 3, done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--effect", "compile"], "expected STAGE=EFFECT, such as compile=0.2"),
+        (["--effect", "import=0.2"], "the stages are trace, lower, compile, dispatch, execute"),
+        (["--effect", "compile=-1"], "expected STAGE=EFFECT"),
+        (["--name", "../x"], "is no name for a run"),
+        (["-s", "Nothing"], "No workload matches"),
+    ],
+)
+def test_wrong_options_are_explained(options, said, tmp_path):
+    done = aa(tmp_path, *options)
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
+
+
+def test_slow_downs_of_one_stage_are_in_arms_of_their_own():
+    usual, thorough = usual_effects("default"), usual_effects("thorough")
+    assert usual == {"trace": 0.5, "lower": 0.5, "compile": 0.2, "execute": 0.2}
+    assert injections([], "default") == [usual]
+    assert injections([], "thorough") == [usual, thorough]
+    given = ["compile=0.1", "trace=1", "compile=0.2"]
+    assert injections(given, "default") == [{"compile": 0.1, "trace": 1}, {"compile": 0.2}]
+
+
+def test_a_rate_has_the_exact_interval():
+    rate = of.rate(1, 100)
+    assert (rate.count, rate.of) == (1, 100)
+    assert rate.low == pytest.approx(0.000253, abs=1e-6)
+    assert rate.high == pytest.approx(0.054459, abs=1e-6)
+    assert (of.rate(0, 0).low, of.rate(0, 0).high) == (0.0, 1.0)
+
+
+def test_equal_programs_do_not_hide_an_execution_that_differs():
+    a = arm({8: steady(1.0)}, "execute", "loop", fingerprint="p")
+    b = arm({8: steady(3.0)}, "execute", "loop", fingerprint="p")
+    pairs = pairs_of(a, b)
+    assert list(of.flagged_by_us(pairs)) == [("execute", True)]
+    assert list(of.flagged_by_asv(pairs)) == [("execute", True)]
+
+
+def test_asv_takes_raw_seconds_and_we_take_calibrated_ones():
+    a = arm({8: steady(1.0)})
+    b = [msgspec.structs.replace(r, reference_ns={"compile": 1.5e6}) for r in arm({8: steady(1.5)})]
+    pairs = pairs_of(a, b)
+    assert list(of.flagged_by_us(pairs)) == [("compile", False)]
+    assert list(of.flagged_by_asv(pairs)) == [("compile", True)]
+    (noise,) = of.noise([pairs])
+    assert noise.ratios == [pytest.approx(1.0)]
+
+
+def test_what_only_one_arm_has_is_not_counted():
+    pairs = pairs_of(arm({8: steady(1.0)}), arm({16: steady(1.0)}))
+    assert list(of.flagged_by_us(pairs)) == []
+    assert list(of.flagged_by_asv(pairs)) == []
+    assert of.noise([pairs]) == []
+
+
+def test_a_slow_down_is_judged_among_identical_rows():
+    sizes = range(8, 28)
+    same = arm({size: steady(1.0) for size in sizes})
+    slow = arm({size: steady(1.2 if size < 18 else 1.0) for size in sizes})
+    pairs = pairs_of(same, same), pairs_of(same, slow)
+    found = list(of.found_of(*pairs, EFFECTS))
+    assert found.count(("compile", True)) == 10
+    assert found.count(("compile", False)) == 10
+    assert list(of.found_of(*pairs, {"trace": 0.5})) == []
+
+
+def test_axes_that_are_called_like_columns_of_a_comparison_hide_no_slow_down():
+    same, slow = (
+        [msgspec.structs.replace(r, axes={"p": 1}) for r in arm({8: steady(seconds)})]
+        for seconds in (1.0, 1.2)
+    )
+    found = of.found_of(pairs_of(same, same), pairs_of(same, slow), EFFECTS)
+    assert list(found) == [("compile", True)]
+
+
+def test_a_run_of_some_workloads_has_a_name_of_its_own(tmp_path):
+    context = local_context(tmp_path, SUITES, "box")
+    whole = name_of_run(context, "default")
+    assert name_of_run(context, "default", chosen=[[], [], []]) == whole
+    some = name_of_run(context, "default", chosen=[["Gelu"], [], []])
+    assert some.startswith(f"{whole}-")
+    assert some != name_of_run(context, "default", chosen=[[], ["Gelu"], []])
+    assert name_of_run(context, "default", "mine", [["Gelu"], [], []]) == "mine"
+
+
+def test_a_slow_down_is_sized_by_the_median_over_processes():
+    records = arm({8: [1.0, 5.0, 2.0]})
+    case = "size=8, transform='forward', target='cpu'"
+    assert medians_ns(records) == {name("family.Work", case): {"compile": 2e9}}

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import msgspec
+import pytest
+
+from harness.program import reading
+from harness.program.facts import TOTALS, Facts
+
+
+def stages(function, *shapes):
+    traced = jax.jit(function).trace(*(jax.ShapeDtypeStruct(s, "float32") for s in shapes))
+    lowered = traced.lower()
+    return traced, lowered, lowered.compile()
+
+
+def program():
+    return stages(lambda x: jnp.sin(jax.nn.softmax(x @ x)), (64, 64))
+
+
+def test_every_total_of_a_cpu_program_is_known():
+    facts = reading.read(*program())
+    assert [name for name in TOTALS if getattr(facts, name) is None] == []
+    assert facts.fusions == sum(facts.fusion_kinds.values()) > 0
+    assert facts.stablehlo_operations == sum(facts.stablehlo_kinds.values()) > 0
+    assert 0 < facts.launches < facts.hlo_instructions
+
+
+@pytest.mark.parametrize(
+    ("missing", "unknown"),
+    [
+        (0, {"jaxpr_equations"}),
+        (1, {"stablehlo_operations", "stablehlo_bytes"}),
+        (2, set(TOTALS) - {"jaxpr_equations", "stablehlo_operations", "stablehlo_bytes"}),
+    ],
+)
+def test_a_stage_that_is_missing_leaves_its_facts_unknown(missing, unknown):
+    given = list(program())
+    given[missing] = None
+    facts = reading.read(*given)
+    assert {name for name in TOTALS if getattr(facts, name) is None} == unknown
+
+
+def test_without_any_stage_nothing_is_known():
+    assert reading.read(None, None, None) == Facts()
+
+
+SCRIPT = """
+import msgspec, sys
+from harness.program import reading
+from tests.program.test_reading import program
+sys.stdout.buffer.write(msgspec.json.encode(reading.read(*program())))
+"""
+
+
+def test_facts_are_the_same_bytes_in_every_process():
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", "\n" * seed + SCRIPT],
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+            stdout=subprocess.PIPE,
+        )
+        for seed in (1, 2)
+    ]
+    said = {process.communicate()[0] for process in started}
+    assert len(said) == 1
+    assert msgspec.json.decode(said.pop(), type=Facts).launches > 0
+
+
+def test_pmap_has_no_jaxpr_and_all_else():
+    if not hasattr(jax, "pmap"):
+        pytest.skip("this jax has no pmap")
+    lowered = jax.pmap(lambda x: x + 1).lower(jax.ShapeDtypeStruct((1, 8), "float32"))
+    facts = reading.read(None, lowered, lowered.compile())
+    assert facts.jaxpr_equations is None
+    assert facts.launches == 1
+
+
+def test_a_program_sharded_over_devices_has_its_collectives(on_cpu, on_tpu):
+    for built in (on_cpu, on_tpu):
+        assert built["sharded_matmul"]["facts"]["collective_kinds"] == {"all-gather": 1}
+        assert built["sharded_matmul"]["facts"]["collectives"] == 1
