@@ -33,28 +33,28 @@ if TYPE_CHECKING:
     from harness.frame.recompile_map import recompile_map as recompile_map
     from harness.frame.scaling import scaling as scaling
     from harness.frame.static_costs import static_costs as static_costs
-    from harness.profiles.budgets.guard import BudgetExceeded as BudgetExceeded
-    from harness.profiles.budgets.making import budget as budget
-    from harness.profiles.model import read as load_profile  # noqa: F401
-    from harness.profiles.profile import profile as profile
+    from harness.profiles.budgets.budget import BudgetExceeded as BudgetExceeded
+    from harness.profiles.budgets.budget import budget as budget
+    from harness.report.profile.face import load_profile as load_profile
+    from harness.report.profile.face import profile as profile
     from harness.verdicts.compare import compare as compare
     from harness.verdicts.history import history as history
     from harness.verdicts.releases import releases as releases
 
 _HOMES = {
-    "BudgetExceeded": "harness.profiles.budgets.guard",
+    "BudgetExceeded": "harness.profiles.budgets.budget",
     "Spec": "harness.declare.workload",
     "Workload": "harness.declare.workload",
     "WorkloadError": "harness.declare.workload",
     "against_baseline": "harness.frame.against",
-    "budget": "harness.profiles.budgets.making",
+    "budget": "harness.profiles.budgets.budget",
     "compare": "harness.verdicts.compare",
     "history": "harness.verdicts.history",
     "cache_effectiveness": "harness.frame.effectiveness",
     "load": "harness.frame.load",
-    "load_profile": "harness.profiles.model",
+    "load_profile": "harness.report.profile.face",
     "phases": "harness.frame.phases",
-    "profile": "harness.profiles.profile",
+    "profile": "harness.report.profile.face",
     "program_facts": "harness.frame.program_facts",
     "recompile_map": "harness.frame.recompile_map",
     "releases": "harness.verdicts.releases",
@@ -63,9 +63,6 @@ _HOMES = {
     "static_costs": "harness.frame.static_costs",
     "sweep": "harness.frame.notebook",
 }
-
-_OTHER_NAMES = {"load_profile": "read"}
-"""Names that are shorter at home."""
 
 __all__ = [
     *("Spec", "Workload", "WorkloadError", "__version__"),
@@ -81,7 +78,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'harness' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), _OTHER_NAMES.get(name, name))
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value  # the next look-up does not come here
     return value
 

@@ -99,7 +99,6 @@ def test_no_room_imports_one_that_stands_above_it():
     assert upwards(HARNESS, ROOMS) == []
 
 
-@pytest.mark.xfail(reason="circles in watch, profiles and the command line are still to be cut")
 def test_there_is_no_circle_of_imports():
     assert circle(HARNESS) == ""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from harness.program.facts import TOTALS
-from harness.program.facts import unit as fact_unit
+from harness.program.facts import FACTS
 
 CACHE_METRICS = (
     *("load", "first_call_cold", "first_call_warm", "start_cold", "start_warm"),
@@ -12,14 +11,12 @@ CACHE_METRICS = (
 """Of a workload that is measured with a cold and a warm persistent cache. `relative_warm` is the
 first call's time, warm / cold."""
 
-# Of `aliased_bytes` more is better: asv would call a donation that works a regression.
-FACT_METRICS = tuple(fact for fact in TOTALS if fact != "aliased_bytes")
+FACT_METRICS = tuple(name for name, fact in FACTS.items() if fact.better == "less")
 """The facts of a program, which no noise disturbs: a change of one is a change of the program."""
-
 
 UNITS = {
     "entry_bytes": "bytes",
     "relative_warm": "ratio",
-    **{fact: fact_unit(fact) for fact in FACT_METRICS},
+    **{fact: FACTS[fact].unit for fact in FACT_METRICS},
 }
 """Units of what is no time."""

@@ -48,7 +48,7 @@ LABELS = {
 """What this project calls JAX's components, where JAX's own name is not one word."""
 
 
-def explain(a: Requests, b: Requests) -> list[Explained]:
+def explain_runs(a: Requests, b: Requests) -> list[Explained]:
     """Return one explanation per module, in the order of the second run."""
     first_a, first_b = _first_of_each_key(a.events), _first_of_each_key(b.events)
     pairs = match(first_a, first_b, a, b)

@@ -8,15 +8,17 @@ entries: never on the user's.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import statistics
 import tempfile
+import time
 from pathlib import Path
 
 import msgspec
 
+from harness.engine import channel
+from harness.engine.child import ChildError, ask
 from harness.errors import HarnessError
+from harness.watch.jax_names import file_cache
 
 MOST_ENTRIES = 50_000
 """More are not made; the cost of more is in proportion."""
@@ -24,25 +26,8 @@ MOST_ENTRIES = 50_000
 PUTS = 3
 """Fewer where one takes long: then chance matters less."""
 
+CAP_BYTES = 1 << 50
 TIMEOUT_S = 300.0
-
-_CHILD = """
-import json, statistics, sys, time
-from harness.watch.jax_names import file_cache
-cap, puts = int(sys.argv[1]), int(sys.argv[2])
-medians = []
-for path in sys.argv[3:]:
-    cache = file_cache().LRUCache(path, max_size=cap)
-    seconds = []
-    for number in range(puts):
-        begin = time.perf_counter()
-        cache.put("jit_probe-%064x" % (1 << 200 | number), bytes(4096))
-        seconds.append(time.perf_counter() - begin)
-        if sum(seconds) > 0.5:
-            break
-    medians.append(statistics.median(seconds))
-print(json.dumps(medians))
-"""
 
 
 class PutCost(msgspec.Struct, frozen=True):
@@ -63,13 +48,12 @@ class PutCost(msgspec.Struct, frozen=True):
     where: str
 
 
-def measure(entries: int, scratch: Path | None = None, python: str = sys.executable) -> PutCost:
+def measure(entries: int, scratch: Path | None = None) -> PutCost:
     """Measure what a write costs.
 
     Args:
         entries: How many entries the cache has.
         scratch: A folder on the file system to measure; the system's temporary folder without it.
-        python: The interpreter whose JAX is to be measured.
 
     Returns:
         The cost at that number of entries, and at none.
@@ -84,12 +68,17 @@ def measure(entries: int, scratch: Path | None = None, python: str = sys.executa
             empty, full = where / "empty", where / "full"
             full.mkdir()
             _mirror(full, made)
-            first_s, capped_s = _put_s(python, empty, full)
+            first_s, capped_s = ask(__name__, [str(empty), str(full)], None, TIMEOUT_S)
             parent = str(where.parent)
     except OSError as error:
         raise HarnessError(
             f"The cost of a write could not be measured: {error}. Give --scratch a folder with "
             "room for it, or leave it out with --no-put-cost."
+        ) from None
+    except ChildError as error:
+        raise HarnessError(
+            f"JAX's own write failed in a scratch directory: {error} Leave the measurement out "
+            "with --no-put-cost."
         ) from None
     scale = entries / made if made else 1.0
     return PutCost(entries, made, first_s + (capped_s - first_s) * scale, first_s, parent)
@@ -106,25 +95,19 @@ def _mirror(directory: Path, entries: int) -> None:
             file.write(used)
 
 
-def _put_s(python: str, *directories: Path) -> list[float]:
-    try:
-        done = subprocess.run(
-            [python, "-c", _CHILD, str(1 << 50), str(PUTS), *map(str, directories)],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise HarnessError(
-            f"JAX's own write in a scratch directory took more than {TIMEOUT_S:.0f} s and was "
-            "stopped. Leave the measurement out with --no-put-cost."
-        ) from None
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise HarnessError(
-            f"JAX's own write failed in a scratch directory, with {python}: {last} "
-            "Leave the measurement out with --no-put-cost."
-        )
-    seconds: list[float] = json.loads(done.stdout.splitlines()[-1])
-    return seconds
+def _put_s(directories: list[str]) -> list[float]:
+    """In the process of its own: return the median seconds of a write to each directory."""
+    medians = []
+    for path in directories:
+        cache = file_cache().LRUCache(path, max_size=CAP_BYTES)
+        seconds: list[float] = []
+        while len(seconds) < PUTS and sum(seconds) <= 0.5:
+            begin = time.perf_counter()
+            cache.put(f"jit_probe-{1 << 200 | len(seconds):064x}", bytes(4096))
+            seconds.append(time.perf_counter() - begin)
+        medians.append(statistics.median(seconds))
+    return medians
+
+
+if __name__ == "__main__":
+    channel.serve(_put_s)

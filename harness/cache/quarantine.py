@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.cache.entries import QUARANTINE_PREFIX, Entry
-from harness.cache.listing import ATIME_SUFFIX, CACHE_SUFFIX, UnusableCacheError
+from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, UnusableCacheError
+from harness.cache.survey import QUARANTINE_PREFIX, Entry
 
 
 class Moved(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from harness.declare.workload import Case, Workload
 from harness.errors import ExitCode, UsageError
 from harness.ir import building, choosing, comparing
 from harness.ir.comparing import Comparison, Side
-from harness.program import explained
+from harness.program import difference
 from harness.records.schema import Problems
 
 HELP = """Print the program of one case, or how two programs differ.
@@ -158,7 +158,7 @@ def _table(facts: Any) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     table.add_column(style="dim")
-    for name, value, meaning in explained.rows(facts):
+    for name, value, meaning in difference.rows(facts):
         table.add_row(name, value, meaning)
     return table
 

@@ -169,7 +169,7 @@ def _identify(name: str, about: Mapping[str, Any]) -> tuple[str, str, str, str]:
         if metric in STAGES:
             return workload, "off", metric, "seconds"
         if metric in TOTALS:
-            return workload, "off", metric, facts.unit(metric)
+            return workload, "off", metric, facts.FACTS[metric].unit
         if metric in DERIVED:
             scenario, unit = DERIVED[metric]
             return workload, scenario, metric, unit

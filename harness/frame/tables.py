@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from harness.frame.frame import INSTRUMENTS, axis_columns, ordinary
-from harness.program.facts import TOTALS, unit
+from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import scaled_text, seconds_text
 from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, names
 
@@ -65,7 +65,7 @@ def _short(column: str, value: str) -> str:
     return value or "none"
 
 
-FACT_COLUMNS = ("launches", "fusions", "flops", "bytes_accessed", "temporary_bytes")
+FACT_COLUMNS = tuple(fact.name for fact in FIRST if fact.column)
 """The facts that :func:`fact_table` shows."""
 
 
@@ -98,7 +98,7 @@ def count_text(value: float, fact: str) -> str:
     """Return a fact as text: `12`, `3.2 MB`, `2.1 Gflop`; "" for NaN."""
     if math.isnan(value):
         return ""
-    short = {"bytes": "B", "flops": "flop"}.get(unit(fact), "")
+    short = {"bytes": "B", "flops": "flop"}.get(FACTS[fact].unit, "")
     if not short:
         return f"{value:.0f}"
     return scaled_text(value, short)

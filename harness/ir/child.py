@@ -64,7 +64,8 @@ def _build(wanted: BuildJob, topology: Any, begin: Any) -> Message:
     import jax
 
     from harness.declare.workload import Case
-    from harness.program import reading, text
+    from harness.program import text
+    from harness.program.facts import facts_of
     from harness.records.schema import plain_axes
     from harness.stages.build import Build
     from harness.stages.prepared import prepare
@@ -103,7 +104,7 @@ def _build(wanted: BuildJob, topology: Any, begin: Any) -> Message:
                 "--stage stablehlo."
             )
         shown = whole if wanted.located else text.normalise(whole)
-    facts = reading.read(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
+    facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
     return Built(shown, text.fingerprint(made.compiled), facts)
 
 

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
-import msgspec
-
-from harness.errors import ProfileError
-from harness.profiles.log_reader import Log, read_folder
-from harness.profiles.totals import pieces
-from harness.profiles.totals.pieces import Interval, Piece
+from harness.profiles import pieces
+from harness.profiles.log_reader import Log
+from harness.profiles.names import frame_text
+from harness.profiles.pieces import Interval, Piece
 from harness.watch import events
-from harness.watch.events import RUN, Run
 from harness.watch.log_file import SUFFIX
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from harness.profiles.causes.kinds import Cause
+NOWHERE = events.Frame("", 0, "", "program")
 
 _Line = TypeVar("_Line", bound=events.Line)
-
-NOWHERE = events.Frame("", 0, "", "program")
+_UNKNOWN = events.Function(0, "?", "?", "", 0, "program")
+_NO_STACK = events.Stack(0, ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +32,16 @@ class Process:
         """The first line: who, where, when."""
         return self.log.started
 
+    @functools.cached_property
+    def _by_kind(self) -> dict[type[events.Line], list[events.Line]]:
+        found: dict[type[events.Line], list[events.Line]] = {}
+        for line in self.log.lines:
+            found.setdefault(type(line), []).append(line)
+        return found
+
     def of(self, kind: type[_Line]) -> tuple[_Line, ...]:
         """Return the lines of one kind, in the order in which they were written."""
-        return tuple(line for line in self.log.lines if isinstance(line, kind))
+        return tuple(self._by_kind.get(kind, ()))  # type: ignore[arg-type]
 
     @functools.cached_property
     def functions(self) -> dict[int, events.Function]:
@@ -67,15 +66,14 @@ class Process:
     @functools.cached_property
     def ended(self) -> events.Ended | None:
         """The last line; None where the process was cut off."""
-        found = self.of(events.Ended)
-        return found[-1] if found else None
+        return next(reversed(self.of(events.Ended)), None)
 
     @property
     def name(self) -> str:
         """What tells it apart: host, process number, and a count."""
         return self.log.name.removesuffix(SUFFIX)
 
-    @functools.cached_property
+    @property
     def begin_ns(self) -> int:
         """When the process was started; where only a part of it was recorded, when that began."""
         started = self.started
@@ -92,12 +90,21 @@ class Process:
         return latest
 
     @functools.cached_property
-    def unfinished(self) -> tuple[events.Build, ...]:
+    def builds(self) -> tuple[Built, ...]:
+        """The builds that ended, in that order."""
+        return tuple(self._numbered(self.of(events.Build)))
+
+    @functools.cached_property
+    def unfinished(self) -> tuple[Built, ...]:
         """Builds that were going on when the log was cut off; their numbers are negative."""
+        return tuple(self._numbered(self._cut_off))
+
+    @functools.cached_property
+    def _cut_off(self) -> list[events.Build]:
         if self.ended is not None:
-            return ()
+            return []
         running, done = self.of(events.Running), self.of(events.Build)
-        return tuple(pieces.unfinished_of(running, done, self.end_ns))
+        return pieces.unfinished_of(running, done, self.end_ns)
 
     @functools.cached_property
     def holes(self) -> dict[int, list[Interval]]:
@@ -107,7 +114,18 @@ class Process:
         lines += [*self.of(events.Import), *self.of(events.Backend)]
         for line in lines:
             others.setdefault(line.thread, []).append((line.begin_ns, line.end_ns))
-        return pieces.holes_of((*self.of(events.Build), *self.unfinished), others)
+        return pieces.holes_of((*self.of(events.Build), *self._cut_off), others)
+
+    def _numbered(self, lines: Iterable[events.Build]) -> Iterator[Built]:
+        for line in lines:
+            yield Built(
+                self,
+                line,
+                self.functions.get(line.function, _UNKNOWN),
+                self.stacks.get(line.stack, _NO_STACK).frames,
+                self.arguments.get(line.arguments),
+                self.settings.get(line.settings),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,12 +145,41 @@ class Built:
         """The innermost line of the program's own; of a library's, where there is none."""
         return call_site_of(self.frames)
 
+    @property
+    def site(self) -> str:
+        """The line that it was asked for from, as people write it: `train.py:88`."""
+        return frame_text(self.call_site, self.process.started.cwd)
+
+    @property
+    def eager(self) -> bool:
+        """Whether one of JAX's own functions was built, which was called outside jit."""
+        return self.function.origin == "jax"
+
+    @property
+    def operation(self) -> bool:
+        """Whether it is of one operation of JAX's that runs by itself.
+
+        JAX makes a function object of its own for each, and finds it again by the operation's
+        parameters, which are among the statics.
+        """
+        return self.eager and self.function.qualname.startswith("xla_primitive_callable.")
+
+    @property
+    def derived(self) -> bool:
+        """Whether it is of what JAX made of an earlier trace, by differentiation, say."""
+        return bool(self.line.derived) and not self.times("trace")
+
+    @property
+    def going_on(self) -> bool:
+        """Whether the log ended before it did."""
+        return self.line.error == pieces.UNFINISHED
+
     def times(self, stage: str) -> int:
         """Return how often a stage was really done."""
         return sum(span.times for span in self.line.spans if span.stage == stage)
 
     def stage_ns(self, stage: str) -> int:
-        """Return what a stage took: one of :data:`.totals.pieces.STAGES`, or `other`.
+        """Return what a stage took: one of :data:`.pieces.STAGES`, or `other`.
 
         Builds inside this one, and the start of the backend, are not in it: they count for
         themselves. So the builds of a thread can be added up.
@@ -153,18 +200,13 @@ class Built:
         return pieces.pieces_of(self.line, self.process.holes.get(self.line.id, ()))
 
     @functools.cached_property
-    def outermost(self) -> tuple[events.Span, ...]:
-        """The spans that lie in no other, in order."""
-        return pieces.outermost(self.line.spans)
-
-    @functools.cached_property
     def build_ns(self) -> int:
         """What tracing, lowering, compiling, loading and writing took together."""
         return sum(took for stage, took in self._by_stage.items() if stage != pieces.OTHER)
 
     @property
     def key(self) -> tuple[str, int]:
-        """What :attr:`Profile.causes` knows it by."""
+        """What tells it from any other: the name of its log, and its number there."""
         return self.process.log.name, self.line.id
 
     @property
@@ -172,114 +214,10 @@ class Built:
         """How many requests the persistent cache answered."""
         return sum(request.outcome == "hit" for request in self.line.requests)
 
-
-@dataclass
-class Profile:
-    """What was recorded of a program, by :func:`harness.profile` or `harness profile`."""
-
-    processes: tuple[Process, ...]
-    folder: Path | None = None
-    run: Run | None = None
-    causes: dict[tuple[str, int], Cause] = field(default_factory=dict)
-    """Why each build was done, by :attr:`Built.key`; :meth:`cause_of` fills it."""
-    _kept: tuple[tuple[Process, ...], tuple[Built, ...], tuple[Built, ...]] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
-    rows_kept: tuple[object, object, pd.DataFrame] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
-    """The table of builds, with what it was made of; :mod:`.tables.build_rows` keeps it."""
-
     @property
-    def builds(self) -> tuple[Built, ...]:
-        """All builds of all processes that ended, in the order in which they began."""
-        return self._read()[0]
-
-    @property
-    def unfinished(self) -> tuple[Built, ...]:
-        """Builds that were going on when a log ended."""
-        return self._read()[1]
-
-    def _read(self) -> tuple[tuple[Built, ...], tuple[Built, ...]]:
-        # `processes` is replaced when a profile that is being recorded ends.
-        if self._kept is None or self._kept[0] is not self.processes:
-            done = [built for process in self.processes for built in builds_of(process)]
-            going_on = [
-                built
-                for process in self.processes
-                for built in _numbered(process, process.unfinished)
-            ]
-            done.sort(key=lambda built: built.line.begin_ns)
-            going_on.sort(key=lambda built: built.line.begin_ns)
-            self._kept = (self.processes, tuple(done), tuple(going_on))
-        return self._kept[1:]
-
-    def report(self, path: Path | str) -> int:
-        """Write everything known as one HTML file that loads nothing; return its size in bytes.
-
-        Raises:
-            UsageError: a package that reports need is not installed.
-            StoreError: the file cannot be written.
-        """
-        from harness.report.profile.assembling import write
-
-        return write(self, Path(path))
-
-    @property
-    def broken_lines(self) -> int:
-        """Lines that could not be read, in all files."""
-        return sum(process.log.broken_lines for process in self.processes)
-
-    @property
-    def begin_ns(self) -> int:
-        """When the program was started, by the logs' clock."""
-        begins = [process.begin_ns for process in self.processes]
-        if self.run is not None:
-            begins = [self.run.begin_ns]
-        return min(begins, default=0)
-
-    def cause_of(self, built: Built) -> Cause:
-        """Return why a build was done; causes are looked for when they are first asked for."""
-        from harness.profiles.causes.kinds import Cause
-
-        if not self.causes:
-            from harness.profiles.causes.deciding import decide
-
-            self.causes = decide(self)
-        return self.causes.get(built.key, Cause("unexplained"))
-
-    def summary(self, width: int = 100, lines: int = 24) -> list[str]:
-        """Return the answer as lines of text that fit a screen.
-
-        Args:
-            width: of a line, in characters; 60 at least.
-            lines: how many there are at most; where even the sums and the next steps need more,
-                these stay.
-        """
-        from harness.profiles.answer.summary import summary
-
-        return summary(self, width, lines)
-
-    def frame(self, table: str = "builds") -> pd.DataFrame:
-        """Return one of the tables as a pandas frame; docs/profile.md has their columns.
-
-        Args:
-            table: `time`, `functions`, `builds`, `causes`, `sites`, `cache`, `eager` or `threads`.
-
-        Raises:
-            UsageError: if there is no such table.
-        """
-        from harness.profiles.tables.frames import frame
-
-        return frame(self, table)
-
-    def __repr__(self) -> str:
-        where = f" in {self.folder}" if self.folder is not None else ""
-        count = f"{len(self.builds)} builds, {len(self.processes)} process(es)"
-        return f"<harness.Profile: {count}{where}; .summary(), .frame('functions')>"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(chr(10).join(self.summary()))}</pre>"
+    def compiles(self) -> int:
+        """How many programs XLA compiled."""
+        return max(0, self.times("compile") - self.hits)
 
 
 def call_site_of(frames: Sequence[events.Frame]) -> events.Frame:
@@ -291,46 +229,6 @@ def call_site_of(frames: Sequence[events.Frame]) -> events.Frame:
     return NOWHERE
 
 
-def builds_of(process: Process) -> Iterator[Built]:
-    """Yield the builds of one process that ended, in that order."""
-    return _numbered(process, process.of(events.Build))
-
-
-def _numbered(process: Process, lines: Iterable[events.Build]) -> Iterator[Built]:
-    unknown = events.Function(0, "?", "?", "", 0, "program")
-    nowhere = events.Stack(0, ())
-    for line in lines:
-        yield Built(
-            process,
-            line,
-            process.functions.get(line.function, unknown),
-            process.stacks.get(line.stack, nowhere).frames,
-            process.arguments.get(line.arguments),
-            process.settings.get(line.settings),
-        )
-
-
-def read(folder: Path | str) -> Profile:
-    """Read a profile from its folder; one that is still being written is read as far as it is.
-
-    Args:
-        folder: what `harness profile -o FOLDER` or `harness.profile(folder)` wrote.
-
-    Raises:
-        ProfileError: if there is none.
-    """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise ProfileError(
-            f"{folder} is no folder. A profile is the folder that `harness profile -o FOLDER -- "
-            "python program.py` wrote."
-        )
-    run = None
-    if (folder / RUN).exists():
-        try:
-            run = msgspec.json.decode((folder / RUN).read_bytes(), type=Run)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            run = None
-        except OSError as error:
-            raise ProfileError(f"{folder / RUN} cannot be read: {error.strerror}.") from None
-    return Profile(tuple(Process(log) for log in read_folder(folder)), folder, run)
+def seconds_of(builds: Iterable[Built]) -> float:
+    """Return what building took in some builds together."""
+    return sum(built.build_ns for built in builds) / 1e9

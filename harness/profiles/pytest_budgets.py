@@ -16,9 +16,8 @@ import pytest
 from _pytest.outcomes import Failed
 
 from harness.errors import HarnessError, UsageError
-from harness.profiles.budgets.guard import Budget, BudgetExceeded
+from harness.profiles.budgets.budget import Budget, BudgetExceeded, made
 from harness.profiles.budgets.limits import NAMES, unknown
-from harness.profiles.budgets.making import made
 
 MARK = "jax_budget"
 OPTIONS = ("functions", "each")

@@ -117,12 +117,13 @@ class _Recording:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary of the profile."""
-        from harness.profiles.model import read
+        from harness.profiles.answer.summary import summary
+        from harness.profiles.recorded import read
 
         terminalreporter.section("JAX profile")
         try:
             width = min(terminalreporter.config.get_terminal_writer().fullwidth, 120)
-            for line in read(self.folder).summary(width):
+            for line in summary(read(self.folder), width):
                 terminalreporter.write_line(line)
         except HarnessError as error:
             terminalreporter.write_line(str(error))

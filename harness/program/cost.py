@@ -1,59 +1,130 @@
-"""What XLA's own analyses say of a compiled program: its work, and its memory."""
+"""What XLA's own analyses say of a compiled program: its work, and its memory per device."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+from harness.program.fact import Fact
 from harness.watch import jax_names
 
-_COST = {
-    "flops": "flops",
-    "transcendentals": "transcendentals",
-    "bytes_accessed": "bytes accessed",
-}
 
-_MEMORY = {
-    "argument_bytes": "argument_size_in_bytes",
-    "output_bytes": "output_size_in_bytes",
-    "temporary_bytes": "temp_size_in_bytes",
-    "aliased_bytes": "alias_size_in_bytes",
-    "peak_bytes": "peak_memory_in_bytes",
-    "code_bytes": "generated_code_size_in_bytes",
-}
+def analysis(compiled: Any, modules: list[Any]) -> Any:
+    """Return XLA's analysis of the costs of a `jax.stages.Compiled`, a dictionary.
 
-
-def cost(compiled: Any, modules: list[Any]) -> dict[str, float]:
-    """Return flops, transcendentals and bytes accessed of a `jax.stages.Compiled`.
-
-    Empty where neither the back end nor XLA's analysis of `modules` (JAX's HLO objects) answers,
-    as the compile-only GPU does not by itself. A property that XLA leaves out of its answer is 0;
-    one that it gives as negative is unknown to it, and left out here.
+    None where neither the back end nor XLA's analysis of `modules` (JAX's HLO objects) answers,
+    as the compile-only GPU does not by itself.
     """
     found = compiled.cost_analysis()
     if isinstance(found, (list, tuple)):  # one dictionary for each module
         found = found[0] if len(found) == 1 else None
-    if found is None:
-        found = _of_modules(modules)
-    if found is None:
-        return {}
-    values = {name: float(found.get(key, 0.0)) for name, key in _COST.items()}
-    return {name: value for name, value in values.items() if value >= 0}
+    if found is None and len(modules) == 1:  # there need be no CPU client for it
+        found = jax_names.cost_analysis(modules[0])
+    return found
 
 
-def _of_modules(modules: list[Any]) -> Any:
-    """Ask XLA's analysis, which any client answers alike; there need be no CPU client."""
-    if len(modules) != 1:
-        return None
-    return jax_names.cost_analysis(modules[0])
+def _cost(of: str, costs: Any) -> float | None:
+    """Return a cost. What XLA leaves out of its answer is 0; what is negative, it does not know."""
+    value = float(costs.get(of, 0.0))
+    return value if value >= 0 else None
 
 
-def memory(compiled: Any) -> dict[str, int]:
-    """Return the bytes that arguments, outputs, temporaries and code of a program take.
+def _memory(of: str, sizes: Any) -> int | None:
+    value = getattr(sizes, of, None)
+    return None if value is None else int(value)
 
-    Per device, padding included. Empty where the back end does not say.
-    """
-    found = compiled.memory_analysis()
-    if found is None:
-        return {}
-    values = {name: getattr(found, key, None) for name, key in _MEMORY.items()}
-    return {name: int(value) for name, value in values.items() if value is not None}
+
+COSTS = (
+    Fact(
+        name="flops",
+        source="cost",
+        unit="flops",
+        better="less",
+        meaning="floating-point operations; XLA counts the body of a loop once",
+        noun="flop",
+        read=functools.partial(_cost, "flops"),
+        large=True,
+        rank=4,
+        column=True,
+    ),
+    Fact(
+        name="transcendentals",
+        source="cost",
+        unit="count",
+        better="less",
+        meaning="exp, log, tanh and the like; the body of a loop once",
+        noun="transcendental",
+        read=functools.partial(_cost, "transcendentals"),
+        large=True,
+    ),
+    Fact(
+        name="bytes_accessed",
+        source="cost",
+        unit="bytes",
+        better="less",
+        meaning="bytes read and written by all instructions; the body of a loop once",
+        noun="accessed",
+        read=functools.partial(_cost, "bytes accessed"),
+        rank=5,
+        column=True,
+    ),
+)
+
+MEMORY = (
+    Fact(
+        name="argument_bytes",
+        source="memory",
+        unit="bytes",
+        better="less",
+        meaning="memory of the inputs",
+        noun="arguments",
+        read=functools.partial(_memory, "argument_size_in_bytes"),
+    ),
+    Fact(
+        name="output_bytes",
+        source="memory",
+        unit="bytes",
+        better="less",
+        meaning="memory of the results",
+        noun="outputs",
+        read=functools.partial(_memory, "output_size_in_bytes"),
+    ),
+    Fact(
+        name="temporary_bytes",
+        source="memory",
+        unit="bytes",
+        better="less",
+        meaning="memory held only while it runs",
+        noun="temporary",
+        read=functools.partial(_memory, "temp_size_in_bytes"),
+        rank=6,
+        column=True,
+    ),
+    Fact(
+        name="aliased_bytes",
+        source="memory",
+        unit="bytes",
+        better="more",  # asv would call a donation that works a regression
+        meaning="result memory that lives in donated inputs",
+        noun="aliased",
+        read=functools.partial(_memory, "alias_size_in_bytes"),
+    ),
+    Fact(
+        name="peak_bytes",
+        source="memory",
+        unit="bytes",
+        better="less",
+        meaning="most memory at once, inputs and results included",
+        noun="peak",
+        read=functools.partial(_memory, "peak_memory_in_bytes"),
+    ),
+    Fact(
+        name="code_bytes",
+        source="memory",
+        unit="bytes",
+        better="less",
+        meaning="size of the machine code; 0 where the back end does not count it",
+        noun="code",
+        read=functools.partial(_memory, "generated_code_size_in_bytes"),
+    ),
+)

@@ -1,48 +1,22 @@
-"""What two programs differ in: their facts, and their text. Knows nothing of JAX."""
+"""What a program's facts say, and what two programs differ in: facts and text. Without JAX."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from harness.program.canonical import canonical
-from harness.program.facts import TOTALS, Facts
+from harness.program.fact import Fact
+from harness.program.facts import FACTS, Facts
 
 Value = float | None
 
-_NOUNS = {
-    "jaxpr_equations": ("jaxpr equation", "jaxpr equations"),
-    "stablehlo_operations": ("StableHLO operation", "StableHLO operations"),
-    "hlo_instructions": ("HLO instruction", "HLO instructions"),
-    "fusions": ("fusion", "fusions"),
-    "custom_calls": ("custom call", "custom calls"),
-    "while_loops": ("while loop", "while loops"),
-    "collectives": ("collective", "collectives"),
-    "launches": ("launch", "launches"),
-    "flops": ("flop", "flops"),
-    "transcendentals": ("transcendental", "transcendentals"),
-}
+UNKNOWN = "not said"
+"""Shown for a fact that JAX or the back end does not give."""
 
-_BYTES = {
-    "stablehlo_bytes": "StableHLO text",
-    "bytes_accessed": "accessed",
-    "argument_bytes": "arguments",
-    "output_bytes": "outputs",
-    "temporary_bytes": "temporary",
-    "aliased_bytes": "aliased",
-    "peak_bytes": "peak",
-    "code_bytes": "code",
-}
-
-_KINDS = {
-    "stablehlo_operations": "stablehlo_kinds",
-    "fusions": "fusion_kinds",
-    "custom_calls": "custom_call_targets",
-    "collectives": "collective_kinds",
-}
-"""A total, and the field that splits it up."""
-
+_MOST = 4
+"""So many parts of a fact are named, the most frequent first."""
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
@@ -60,17 +34,20 @@ class Change(NamedTuple):
 
 
 def facts_difference(a: Facts, b: Facts) -> list[Change]:
-    """Return what changed from `a` to `b`, in the order of `TOTALS`; kinds follow their total."""
+    """Return what changed from `a` to `b`, in the order of `FACTS`; parts follow their total."""
     changes = []
-    for name in TOTALS:
-        before, after = getattr(a, name), getattr(b, name)
+    for fact in FACTS.values():
+        before, after = getattr(a, fact.name), getattr(b, fact.name)
         if before != after:
-            changes.append(Change(name, before, after, _text(name, before, after)))
-        if name in _KINDS and before is not None and after is not None:
-            changes += _kinds(name, getattr(a, _KINDS[name]), getattr(b, _KINDS[name]))
-        if name == "while_loops" and a.loop_trips != b.loop_trips:
-            text = f"loop trips {_trips(a.loop_trips)} → {_trips(b.loop_trips)}"
-            changes.append(Change("loop_trips", a.loop_trips, b.loop_trips, text))
+            changes.append(Change(fact.name, before, after, _text(fact, before, after)))
+        if not fact.parts:
+            continue
+        parts = getattr(a, fact.parts), getattr(b, fact.parts)
+        if fact.part == "trips" and parts[0] != parts[1]:
+            text = f"loop trips {_trips(parts[0])} → {_trips(parts[1])}"
+            changes.append(Change(fact.parts, *parts, text))
+        elif fact.part == "kind" and before is not None and after is not None:
+            changes += _kinds(fact, *parts)
     return changes
 
 
@@ -79,9 +56,11 @@ def summary(changes: Iterable[Change]) -> str:
 
     Kinds stand in place of their total, except those of StableHLO, which are many.
     """
-    found = [c for c in changes if not c.name.startswith("stablehlo_kinds.")]
+    many = tuple(f"{fact.parts}." for fact in FACTS.values() if fact.summed_up)
+    found = [c for c in changes if not c.name.startswith(many)]
     split = {field for field, _, kind in (c.name.partition(".") for c in found) if kind}
-    return ", ".join(c.change for c in found if _KINDS.get(c.name) not in split)
+    replaced = {fact.name for fact in FACTS.values() if fact.parts in split}
+    return ", ".join(c.change for c in found if c.name not in replaced)
 
 
 def text_difference(a: str, b: str) -> str:
@@ -93,38 +72,37 @@ def text_difference(a: str, b: str) -> str:
     return "".join(difflib.unified_diff(before, after, "before", "after"))
 
 
-def _kinds(total: str, a: dict[str, int], b: dict[str, int]) -> list[Change]:
+def _kinds(fact: Fact, a: dict[str, int], b: dict[str, int]) -> list[Change]:
+    counts = ((kind, a.get(kind, 0), b.get(kind, 0)) for kind in sorted(a.keys() | b.keys()))
     return [
-        Change(
-            f"{_KINDS[total]}.{kind}",
-            a.get(kind, 0),
-            b.get(kind, 0),
-            f"{_text(total, a.get(kind, 0), b.get(kind, 0))} ({kind})",
-        )
-        for kind in sorted(a.keys() | b.keys())
-        if a.get(kind, 0) != b.get(kind, 0)
+        Change(f"{fact.parts}.{kind}", before, after, f"{_text(fact, before, after)} ({kind})")
+        for kind, before, after in counts
+        if before != after
     ]
 
 
-def _text(name: str, before: Value, after: Value) -> str:
+def _text(fact: Fact, before: Value, after: Value) -> str:
     if before is None or after is None:
         known = before if after is None else after
         assert known is not None
         when = "now unknown, before" if after is None else "unknown before, now"
-        what = _BYTES.get(name) or _NOUNS[name][1]
-        return f"{what}: {when} {_amount(name, known).strip()}"
+        return f"{_noun(fact, 2)}: {when} {_amount(fact, known).strip()}"
     change = after - before
     sign = "+" if change > 0 else "-"
-    what = _BYTES.get(name) or _NOUNS[name][abs(change) != 1]
-    return f"{sign}{_amount(name, abs(change))}{what}"
+    return f"{sign}{_amount(fact, abs(change))}{_noun(fact, abs(change))}"
 
 
-def _amount(name: str, value: float) -> str:
+def _noun(fact: Fact, number: float) -> str:
+    if number == 1 or fact.unit == "bytes":
+        return fact.noun
+    return fact.nouns or f"{fact.noun}s"
+
+
+def _amount(fact: Fact, value: float) -> str:
     """Return a number and its unit, if it has one, with three digits above a thousand."""
-    unit = "B" if name in _BYTES else ""
+    unit = "B" if fact.unit == "bytes" else ""
     power = 0
-    scaled = unit or name in ("flops", "transcendentals")
-    while scaled and value >= 999.5 and power < len(_PREFIXES) - 1:
+    while (unit or fact.large) and value >= 999.5 and power < len(_PREFIXES) - 1:
         value /= 1000
         power += 1
     number = f"{value:.3g}" if power else f"{value:.0f}"
@@ -133,3 +111,28 @@ def _amount(name: str, value: float) -> str:
 
 def _trips(trips: list[int | None]) -> str:
     return ", ".join("?" if n is None else str(n) for n in trips) or "none"
+
+
+# --- all facts of one program ---------------------------------------------------------------------
+
+
+def rows(facts: Facts) -> Iterator[tuple[str, str, str]]:
+    """Yield each fact's name, its value as text, and what it means."""
+    for fact in FACTS.values():
+        value = getattr(facts, fact.name)
+        text = UNKNOWN if value is None else f"{value:,.0f}"
+        if value and fact.parts:
+            text += _most(fact, getattr(facts, fact.parts))
+        yield fact.name, text, fact.meaning
+
+
+def _most(fact: Fact, parts: Any) -> str:
+    if not parts:
+        return ""
+    if fact.part == "trips":
+        named, unit = ["?" if trip is None else f"{trip:,}" for trip in parts], " trips"
+    else:
+        ordered = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
+        named = [f"{count} {kind.removeprefix('stablehlo.')}" for kind, count in ordered]
+        unit = ""
+    return f" ({', '.join(named[:_MOST])}{', ...' if len(named) > _MOST else ''}{unit})"

@@ -1,73 +1,94 @@
 """The facts of a program: what JAX and XLA built, in numbers that no noise disturbs.
 
-Known without importing JAX, because records and frames hold them; :mod:`harness.program.reading`
-takes them.
+The one place that lists them. Known without importing JAX, because records and frames hold them.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import msgspec
 
-from harness.declare.check import RESERVED_AXES
+from harness.program import cost, hlo, hlo_counts, jaxpr, launches, stablehlo
+from harness.program.fact import Fact, Source
+
+FACTS: dict[str, Fact] = {
+    fact.name: fact
+    for fact in (
+        jaxpr.EQUATIONS,
+        stablehlo.OPERATIONS,
+        stablehlo.BYTES,
+        hlo_counts.INSTRUCTIONS,
+        hlo_counts.FUSIONS,
+        hlo_counts.CUSTOM_CALLS,
+        hlo_counts.WHILE_LOOPS,
+        hlo_counts.COLLECTIVES,
+        launches.LAUNCHES,
+        *cost.COSTS,
+        *cost.MEMORY,
+    )
+}
+"""Every fact by its name, in the order of the stages that they are read off."""
+
+TOTALS = tuple(FACTS)
+"""The names of facts: one number each."""
+
+FIRST = tuple(sorted((f for f in FACTS.values() if f.rank), key=lambda fact: fact.rank))
+"""The facts that come first, where not all are shown."""
+
+_PARTS = {fact.parts: fact.part for fact in FACTS.values() if fact.parts}
+
+if TYPE_CHECKING:
+
+    class Facts(msgspec.Struct):
+        """What was built for one case; a number is None where JAX or the back end does not say."""
+
+        def __init__(self, **facts: Any) -> None: ...
+
+        def __getattr__(self, name: str) -> Any: ...
+else:
+    Facts = msgspec.defstruct(
+        "Facts",
+        [
+            *((name, fact.type | None, None) for name, fact in FACTS.items()),
+            *(
+                (name, dict[str, int], msgspec.field(default_factory=dict))
+                if part == "kind"
+                else (name, list[int | None], msgspec.field(default_factory=list))
+                for name, part in _PARTS.items()
+            ),
+        ],
+        omit_defaults=True,
+        module=__name__,
+    )
 
 
-class Facts(msgspec.Struct, omit_defaults=True):
-    """What was built for one case. None means that JAX or the back end does not say."""
+def facts_of(traced: Any, lowered: Any, compiled: Any) -> Facts:
+    """Return the facts of a program.
 
-    jaxpr_equations: int | None = None
-    """Equations of the jaxpr and of those nested in it. A jaxpr that several equations share counts
-    once, as does the body of a loop."""
-    stablehlo_operations: int | None = None
-    """Operations of the StableHLO module, without those that only hold it together."""
-    stablehlo_bytes: int | None = None
-    """Length of the module's text without locations."""
-    hlo_instructions: int | None = None
-    """Instructions of the optimised HLO in all computations, those inside fusions included."""
-    fusions: int | None = None
-    custom_calls: int | None = None
-    while_loops: int | None = None
-    collectives: int | None = None
-    launches: int | None = None
-    """Units of work that one run sets going: instructions of the entry computation that are not
-    free, bodies of loops times their trips. :func:`harness.program.launches.launches` says what
-    is free, and what a unit is on CPU, GPU and TPU."""
-    flops: float | None = None
-    """Of XLA's cost analysis, which counts the body of a loop once."""
-    transcendentals: float | None = None
-    """Of XLA's cost analysis, which counts the body of a loop once."""
-    bytes_accessed: float | None = None
-    """Of XLA's cost analysis, which counts the body of a loop once, and overlapping reads twice."""
-    argument_bytes: int | None = None
-    output_bytes: int | None = None
-    temporary_bytes: int | None = None
-    aliased_bytes: int | None = None
-    """Output bytes that live in donated arguments."""
-    peak_bytes: int | None = None
-    """Of XLA's memory analysis: arguments and outputs included, and on CPU little else."""
-    code_bytes: int | None = None
-    """0 where the back end does not count its code, as on CPU."""
-    stablehlo_kinds: dict[str, int] = msgspec.field(default_factory=dict)
-    """Operation to count."""
-    fusion_kinds: dict[str, int] = msgspec.field(default_factory=dict)
-    """`loop`, `input`, `output`, `custom` to count."""
-    custom_call_targets: dict[str, int] = msgspec.field(default_factory=dict)
-    collective_kinds: dict[str, int] = msgspec.field(default_factory=dict)
-    loop_trips: list[int | None] = msgspec.field(default_factory=list)
-    """Trip count of each while loop, the largest first, and None where XLA does not write it, as on
-    TPU: `launches` then counts its body once."""
+    `traced`, `lowered` and `compiled` are the objects of `jax.stages`; each may be None, and its
+    facts are then None (or empty) as well. The same program gives equal facts in every process.
+    """
+    found: dict[str, Any] = {}
+    if traced is not None:
+        found |= read("jaxpr", traced.jaxpr)
+    if lowered is not None:
+        found |= read("stablehlo", lowered)
+    if compiled is not None:
+        modules = hlo.modules(compiled)
+        found |= read("hlo", hlo.from_compiled(compiled, modules))
+        found |= read("cost", cost.analysis(compiled, modules))
+        found |= read("memory", compiled.memory_analysis())
+    return Facts(**found)
 
 
-TOTALS = tuple(
-    name for name in Facts.__struct_fields__ if not name.endswith(("_kinds", "_targets", "_trips"))
-)
-"""The facts that are one number each, in the order of the stages they are read off."""
-
-
-def unit(fact: str) -> str:
-    """Return the unit of one of :data:`TOTALS`."""
-    if fact.endswith("_bytes") or fact == "bytes_accessed":
-        return "bytes"
-    return "flops" if fact == "flops" else "count"
-
-
-RESERVED_AXES.update(TOTALS)
+def read(source: Source, thing: Any) -> dict[str, Any]:
+    """Return the facts that are read off one thing, and their parts; none where it is None."""
+    found: dict[str, Any] = {}
+    for fact in FACTS.values():
+        if fact.source == source and thing is not None:
+            value = fact.read(thing)
+            found[fact.name] = fact.total(value)
+            if fact.parts and value is not None:
+                found[fact.parts] = value
+    return found

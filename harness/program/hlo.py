@@ -7,6 +7,7 @@ neither the kind of a fusion nor the target of a custom call has an accessor.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -68,13 +69,21 @@ class Instruction:
         return match[1] if match else ""
 
 
-@dataclass(slots=True)
+@dataclass
 class Program:
     """The computations of an optimised program by name, and where it begins."""
 
     computations: dict[str, list[Instruction]] = field(default_factory=dict)
     entries: list[str] = field(default_factory=list)
     """The entry computation; several where a program consists of several modules."""
+
+    @functools.cached_property
+    def by_opcode(self) -> dict[str, list[Instruction]]:
+        """Every instruction of every computation; what is asynchronous, by what it starts."""
+        found: dict[str, list[Instruction]] = {}
+        for instruction in self.instructions():
+            found.setdefault(instruction.opcode.removesuffix("-start"), []).append(instruction)
+        return found
 
     def instructions(self) -> Iterator[Instruction]:
         """Yield every instruction of every computation."""

@@ -1,61 +1,109 @@
-"""Count fusions, custom calls, loops and collectives in an optimised program."""
+"""Count instructions, fusions, custom calls, loops and collectives in an optimised program.
+
+All computations are looked at, and each instruction counts once, whatever calls it. An
+asynchronous operation counts where it starts. Counts by kind are sorted; the trips of loops are
+too, largest first and unknown ones last.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from collections.abc import Iterable
 
+from harness.program.fact import Fact
 from harness.program.hlo import Program
-from harness.program.launches import TARGET, launches
+from harness.program.launches import TARGET
 
-COLLECTIVES = frozenset(
-    {
-        "all-gather",
-        "all-reduce",
-        "all-to-all",
-        "collective-broadcast",
-        "collective-permute",
-        "ragged-all-to-all",
-        "reduce-scatter",
-    }
+_COLLECTIVES = (
+    *("all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute"),
+    *("ragged-all-to-all", "reduce-scatter"),
 )
 
 _KIND = re.compile(r"\bkind=k([A-Z]\w*)")
 
 
-def counts(program: Program) -> dict[str, Any]:
-    """Return the facts that the optimised HLO holds, by the names of `Facts`' fields.
+def _instructions(program: Program) -> int:
+    return sum(map(len, program.by_opcode.values()))
 
-    All computations are looked at, and each instruction counts once, whatever calls it. An
-    asynchronous operation counts where it starts. Dictionaries are sorted; the trip counts of
-    loops are too, largest first and unknown ones last.
-    """
-    fusions: Counter[str] = Counter()
-    targets: Counter[str] = Counter()
-    collectives: Counter[str] = Counter()
-    trips: list[int | None] = []
-    total = 0
-    for instruction in program.instructions():
-        total += 1
-        opcode = instruction.opcode.removesuffix("-start")
-        if opcode == "fusion":
-            fusions[instruction.attribute(_KIND).lower() or "unknown"] += 1
-        elif opcode == "custom-call":
-            targets[instruction.attribute(TARGET)] += 1
-        elif opcode == "while":
-            trips.append(instruction.trips)
-        elif opcode in COLLECTIVES:
-            collectives[opcode] += 1
-    return {
-        "hlo_instructions": total,
-        "fusions": fusions.total(),
-        "custom_calls": targets.total(),
-        "while_loops": len(trips),
-        "collectives": collectives.total(),
-        "launches": launches(program),
-        "fusion_kinds": dict(sorted(fusions.items())),
-        "custom_call_targets": dict(sorted(targets.items())),
-        "collective_kinds": dict(sorted(collectives.items())),
-        "loop_trips": sorted(trips, key=lambda n: (n is None, -(n or 0))),
-    }
+
+def _fusions(program: Program) -> dict[str, int]:
+    fusions = program.by_opcode.get("fusion", ())
+    return _counted(one.attribute(_KIND).lower() or "unknown" for one in fusions)
+
+
+def _custom_calls(program: Program) -> dict[str, int]:
+    return _counted(one.attribute(TARGET) for one in program.by_opcode.get("custom-call", ()))
+
+
+def _collectives(program: Program) -> dict[str, int]:
+    counts = {kind: len(program.by_opcode.get(kind, ())) for kind in _COLLECTIVES}
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def _trips(program: Program) -> list[int | None]:
+    trips = (loop.trips for loop in program.by_opcode.get("while", ()))
+    return sorted(trips, key=lambda n: (n is None, -(n or 0)))
+
+
+def _counted(kinds: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(kinds).items()))
+
+
+INSTRUCTIONS = Fact(
+    name="hlo_instructions",
+    source="hlo",
+    unit="count",
+    better="less",
+    meaning="instructions of the optimised HLO",
+    noun="HLO instruction",
+    read=_instructions,
+    rank=3,
+)
+
+FUSIONS = Fact(
+    name="fusions",
+    source="hlo",
+    unit="count",
+    better="less",
+    meaning="groups of operations that XLA made one kernel",
+    noun="fusion",
+    read=_fusions,
+    parts="fusion_kinds",
+    rank=2,
+    column=True,
+)
+
+CUSTOM_CALLS = Fact(
+    name="custom_calls",
+    source="hlo",
+    unit="count",
+    better="less",
+    meaning="calls of library code, such as BLAS, LAPACK or cuDNN",
+    noun="custom call",
+    read=_custom_calls,
+    parts="custom_call_targets",
+)
+
+WHILE_LOOPS = Fact(
+    name="while_loops",
+    source="hlo",
+    unit="count",
+    better="less",
+    meaning="loops; after them, how often each runs where XLA knows",
+    noun="while loop",
+    read=_trips,
+    parts="loop_trips",
+    part="trips",
+)
+
+COLLECTIVES = Fact(
+    name="collectives",
+    source="hlo",
+    unit="count",
+    better="less",
+    meaning="exchanges between devices",
+    noun="collective",
+    read=_collectives,
+    parts="collective_kinds",
+)

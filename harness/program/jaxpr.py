@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from harness.program.fact import Fact
+
 
 def equations(jaxpr: Any) -> int:
     """Return how many equations a jaxpr and the jaxprs nested in it hold.
@@ -40,3 +42,14 @@ def _nested(value: Any) -> Iterator[Any]:
     elif isinstance(value, (tuple, list)):  # `branches` of cond, `jaxprs` of linear solves
         for item in value:
             yield from _nested(item)
+
+
+EQUATIONS = Fact(
+    name="jaxpr_equations",
+    source="jaxpr",
+    unit="count",
+    better="less",
+    meaning="equations of the jaxpr, nested ones included",
+    noun="jaxpr equation",
+    read=equations,
+)

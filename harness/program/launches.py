@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from harness.program.fact import Fact
 from harness.program.hlo import Instruction, Program
 
 FREE = frozenset(
@@ -85,3 +86,17 @@ def _instruction(program: Program, instruction: Instruction, known: dict[str, in
     if opcode == "while" and instruction.trips is not None:
         return instruction.trips * sum(count for attribute, count in inside if attribute == "body")
     return sum(count for _, count in inside)
+
+
+LAUNCHES = Fact(
+    name="launches",
+    source="hlo",
+    unit="count",
+    better="less",
+    meaning="what one call starts: entry instructions that do work, times the trips of loops",
+    noun="launch",
+    nouns="launches",
+    read=launches,
+    rank=1,
+    column=True,
+)

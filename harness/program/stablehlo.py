@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from harness.program.fact import Fact
+
 STRUCTURE = frozenset({"builtin.module", "func.func", "func.return", "sdy.mesh"})
 """Operations that only hold a module together. So do the terminators of nested regions, which are
 called `return` in every dialect."""
@@ -40,3 +42,26 @@ def size_bytes(lowered: Any) -> int | None:
     """Return the length in bytes of the module's text without locations, None if it has none."""
     text = lowered.as_text()
     return len(text.encode()) if text else None
+
+
+OPERATIONS = Fact(
+    name="stablehlo_operations",
+    source="stablehlo",
+    unit="count",
+    better="less",
+    meaning="operations that JAX handed to XLA",
+    noun="StableHLO operation",
+    read=kinds,
+    parts="stablehlo_kinds",
+    summed_up=True,
+)
+
+BYTES = Fact(
+    name="stablehlo_bytes",
+    source="stablehlo",
+    unit="bytes",
+    better="less",
+    meaning="length of the StableHLO text without locations",
+    noun="StableHLO text",
+    read=size_bytes,
+)

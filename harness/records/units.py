@@ -78,3 +78,8 @@ def ago(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit} ago"
     return f"{max(0.0, seconds):.0f} s ago"
+
+
+def often_text(count: int) -> str:
+    """Return how often, as it is spoken: `once`, `twice`, `17 times`."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,13 +1,20 @@
-"""Choose the cases that a cache experiment is about."""
+"""Which cases can be shipped, and what a process that starts one is told."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from harness import targets
-from harness.declare import discovery
+from harness.declare import discovery, location
 from harness.declare.workload import Case, Workload, enumerate_cases, name_of, skip_reason
 from harness.errors import UsageError
+from harness.stages.scenarios.cache_state import forgotten
+from harness.stages.scenarios.registry import SCENARIOS
 
 ONE_DEVICE = ("forward", "gradient", "vmap")
 """The transforms whose programs run on one device."""
@@ -26,9 +33,9 @@ def cases_of(
     Raises:
         UsageError: no case is left, or this machine lacks the target.
     """
-    found = targets.find(target)
-    lacking = found.lacking()
-    if found.compile_only:
+    place = targets.find(target)
+    lacking = place.lacking()
+    if place.compile_only:
         lacking = "it is compiled for without a device, and what is asked for here runs programs"
     if lacking:
         raise UsageError(f"target {target!r}: {lacking}. Name another with --target.")
@@ -57,6 +64,36 @@ def check_processes(processes: int) -> None:
         raise UsageError(f"processes is {processes}; expected a whole number of at least 1.")
 
 
-def position_of(workload: type[Workload], case: Case) -> int:
-    """Return the position of a case in its workload's sweep, by which another process finds it."""
-    return [known.id for known in enumerate_cases(workload)].index(case.id)
+def job(workload: type[Workload], cases: Sequence[Case]) -> dict[str, Any]:
+    """Return where another process finds these cases: the workload, and positions in its sweep."""
+    known = [case.id for case in enumerate_cases(workload)]
+    return {
+        "source": msgspec.to_builtins(location.locate(workload)),
+        "cases": [known.index(case.id) for case in cases],
+    }
+
+
+def read(job: dict[str, Any]) -> tuple[type[Workload], list[Case]]:
+    """Return the workload and the cases of :func:`job`."""
+    workload = location.load(msgspec.convert(job["source"], location.Source))
+    known = list(enumerate_cases(workload))
+    return workload, [known[position] for position in job["cases"]]
+
+
+def variables(workload: type[Workload], case: Case, cache: Path | None) -> dict[str, str]:
+    """Return the environment of a process: the caller's, with this cache and no other.
+
+    Args:
+        workload: whose `x64` is obeyed.
+        case: whose target is.
+        cache: the directory of the persistent cache; None switches it off.
+    """
+    kept = forgotten(os.environ)
+    # A number of devices asked for elsewhere would change what is compiled here.
+    kept.pop("JAX_NUM_CPU_DEVICES", None)
+    kept["JAX_PLATFORMS"] = targets.find(case.target).platforms
+    if workload.x64:
+        kept["JAX_ENABLE_X64"] = "1"
+    # As in a cold and a warm scenario everything is stored, whatever it cost.
+    scenario = SCENARIOS["off" if cache is None else "warm"]
+    return kept | scenario.environment(str(cache or ""))

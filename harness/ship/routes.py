@@ -1,7 +1,7 @@
-"""Which way should a program be shipped? From process start to first result, by every path.
+"""Which way should a program be shipped? From process start to first result, by every way.
 
-Each replicate is a process of its own; the paths take turns in random order. A replicate whose
-events contradict its path, or whose result differs from the plain path's, is no time at all.
+Each replicate is a process of its own; the ways take turns in random order. A replicate whose
+events contradict its way, or whose result differs from the plain one's, is no time at all.
 """
 
 from __future__ import annotations
@@ -13,31 +13,26 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
+from harness.engine.child import ChildError, ask
 from harness.errors import UsageError
 from harness.records import environment
-from harness.ship import cases as subjects
-from harness.ship import children
-from harness.ship.children import ChildError
+from harness.ship import cases
 from harness.ship.results import difference
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-CHILD = "harness.ship.route_child"
-BUILDER = "harness.ship.build_child"
+BUILD = "harness.ship.build_child"
+START = "harness.ship.route_child"
 
 STEPS = ("process", "import", "backend", "program", "trace", "lower", "compile", "run")
 """From process start to the first result: the interpreter, `import jax`, `jax.devices()`, getting
 the program (importing its source, or reading what was shipped), then JAX's stages, then the first
 call. Left out of all: making the inputs, and what the harness imports for itself."""
 
-_COLD = {"trace": 1, "lower": 1, "compile": 1}
+COLD = {"trace": 1, "lower": 1, "compile": 1}
 
 
 @dataclass(frozen=True)
@@ -46,27 +41,28 @@ class Route:
 
     name: str
     program: str
-    """Where the program comes from: `jit`, `export` or `executable`."""
+    """What is shipped, of :data:`harness.ship.programs.PROGRAMS`."""
     cache: bool
     events: Mapping[str, int]
-    """What JAX must report, no more and no less, for the path to be proven."""
+    """What JAX must report, no more and no less, for the way to be proven."""
 
 
-PATHS = (
-    Route("jit", "jit", False, _COLD),
-    Route("jit + warm cache", "jit", True, {**_COLD, "hit": 1}),
-    Route("export", "export", False, _COLD),
-    Route("export + warm cache", "export", True, {**_COLD, "hit": 1}),
+ROUTES = (
+    Route("jit", "jit", False, COLD),
+    Route("jit + warm cache", "jit", True, {**COLD, "hit": 1}),
+    Route("export", "export", False, COLD),
+    Route("export + warm cache", "export", True, {**COLD, "hit": 1}),
     Route("serialized executable", "executable", False, {}),
 )
+"""The first is the plain one: its result is what the others must give."""
 
 
 class Replicate(msgspec.Struct, frozen=True):
-    """What one process took by one path."""
+    """What one process took by one way."""
 
     steps_s: dict[str, float]
     refused: str = ""
-    """Why the time does not count: events or a result that contradict the path."""
+    """Why the time does not count: events or a result that contradict the way."""
 
     @property
     def total_s(self) -> float:
@@ -75,13 +71,13 @@ class Replicate(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One path: what is shipped, and what each process took."""
+    """One way: what is shipped, and what each process took."""
 
     path: str
     shipped_bytes: int | None
     replicates: list[Replicate]
     reason: str = ""
-    """Why the path cannot be taken here, or was not proven."""
+    """Why it cannot be taken here, or was not proven."""
 
     @property
     def counted(self) -> list[Replicate]:
@@ -89,19 +85,18 @@ class Row(msgspec.Struct, frozen=True):
         return [replicate for replicate in self.replicates if not replicate.refused]
 
     @property
-    def median_s(self) -> float | None:
-        """The median time to the first result; None where nothing is proven."""
-        counted = self.counted
-        return statistics.median(r.total_s for r in counted) if counted else None
-
-    @property
     def status(self) -> str:
         """`ok`, `refused` (taken, not proven) or `n/a` (cannot be taken here)."""
         return "ok" if self.counted else "refused" if self.replicates else "n/a"
 
+    def median_s(self, *steps: str) -> float | None:
+        """Return the median over processes of the sum of some steps; None if nothing is proven."""
+        sums = [sum(one.steps_s.get(step, 0.0) for step in steps) for one in self.counted]
+        return statistics.median(sums) if sums else None
+
 
 class Report(msgspec.Struct, frozen=True):
-    """All paths of one case."""
+    """All ways of one case."""
 
     workload: str
     case: str
@@ -118,24 +113,24 @@ def compare(
     seed: int | None = None,
     announce: Callable[[str], None] = lambda text: None,
 ) -> Report:
-    """Start one case by every path, `processes` times each, one process at a time.
+    """Start one case by every way, `processes` times each, one process at a time.
 
     Args:
         workload: what is started.
         case: which case of it; on one device.
-        processes: replicates per path.
-        seed: of the order in which paths take turns; drawn and reported if None.
+        processes: replicates per way.
+        seed: of the order in which the ways take turns; drawn and reported if None.
         announce: told what is about to run.
 
     Raises:
         UsageError: the number of processes or the case makes no sense here.
-        ChildError: not even the plain path ends with a result.
+        ChildError: not even the plain way ends with a result.
     """
-    subjects.check_processes(processes)
-    if case.transform not in subjects.ONE_DEVICE:
+    cases.check_processes(processes)
+    if case.transform not in cases.ONE_DEVICE:
         raise UsageError(
             f"{case.id}: the paths are compared on one device; expected a transform among "
-            f"{', '.join(subjects.ONE_DEVICE)}."
+            f"{', '.join(cases.ONE_DEVICE)}."
         )
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     with tempfile.TemporaryDirectory(prefix="harness-ship-") as name:
@@ -151,85 +146,74 @@ class _Comparison:
         self.case = case
         self.folder = folder
         self.announce = announce
-        self.job = {
-            "source": msgspec.to_builtins(location.locate(workload)),
-            "case": subjects.position_of(workload, case),
-            **{name: str(folder / name) for name in ("data", "export", "executable", "result")},
-        }
-        self.expected: list[Any] | None = None
+        self.job = {**cases.job(workload, [case]), "folder": str(folder)}
+        self.expected: list[Any] = []
         self.shipped: dict[str, int] = {}
         self.reasons: dict[str, str] = {}
-        self.replicates: dict[str, list[Replicate]] = {path.name: [] for path in PATHS}
+        self.replicates: dict[str, list[Replicate]] = {route.name: [] for route in ROUTES}
 
     def run(self, processes: int, seed: int) -> list[Row]:
         self._build()
         order = random.Random(seed)
         for number in range(processes):
-            paths = [path for path in PATHS if path.name not in self.reasons]
-            order.shuffle(paths)
-            for path in paths:
-                self.announce(f"process {number + 1} of {processes}: {path.name}")
-                self._take(path)
-        return [self._row(path) for path in PATHS]
+            routes = [route for route in ROUTES if route.name not in self.reasons]
+            order.shuffle(routes)
+            for route in routes:
+                self.announce(f"process {number + 1} of {processes}: {route.name}")
+                self._take(route)
+        return [self._row(route) for route in ROUTES]
 
     def _build(self) -> None:
-        """Make the export and the executable, the result to compare with, and warm both caches."""
+        """Make what is shipped and the result to compare with, and warm both caches."""
         self.announce("building what is shipped")
-        built = children.ask(
-            BUILDER, self.job, self.folder, self._variables(None), self.workload.timeout_s
-        )
-        for path in PATHS:
-            made = built.get(path.program, {"bytes": 0})
-            if "reason" in made:
-                self.reasons[path.name] = made["reason"]
+        made = self._ask(BUILD, None)
+        for route in ROUTES:
+            if "reason" in made[route.program]:
+                self.reasons[route.name] = made[route.program]["reason"]
             else:
-                self.shipped[path.name] = made["bytes"]
-        self._ask(PATHS[0])
+                self.shipped[route.name] = made[route.program]["bytes"]
+        self._ask(START, ROUTES[0])
         self.expected = self._result()
-        for path in PATHS:
-            if path.cache and path.name not in self.reasons:
-                self.announce(f"filling the cache of {path.name}")
-                self._try(path)
-                entries = self._cache(path).rglob("*-cache")
-                self.shipped[path.name] += sum(entry.stat().st_size for entry in entries)
+        for route in ROUTES:
+            if route.cache and route.name not in self.reasons:
+                self.announce(f"filling the cache of {route.name}")
+                self._try(route)
+                entries = self._cache(route).rglob("*-cache")
+                self.shipped[route.name] += sum(entry.stat().st_size for entry in entries)
 
-    def _cache(self, path: Route) -> Path:
-        return self.folder / f"cache-{path.program}"
+    def _cache(self, route: Route) -> Path:
+        return self.folder / f"cache-{route.program}"
 
-    def _variables(self, path: Route | None) -> dict[str, str]:
-        cache = self._cache(path) if path is not None and path.cache else None
-        return children.environment(self.workload, self.case, cache)
+    def _ask(self, module: str, route: Route | None) -> dict[str, Any]:
+        cache = self._cache(route) if route is not None and route.cache else None
+        job = {**self.job, "program": route.program if route is not None else ""}
+        variables = cases.variables(self.workload, self.case, cache)
+        answer: dict[str, Any] = ask(module, job, variables, self.workload.timeout_s)
+        return answer
 
-    def _ask(self, path: Route) -> dict[str, Any]:
-        job = {**self.job, "program": path.program}
-        return children.ask(CHILD, job, self.folder, self._variables(path), self.workload.timeout_s)
-
-    def _try(self, path: Route) -> dict[str, Any] | None:
+    def _try(self, route: Route) -> dict[str, Any] | None:
         try:
-            return self._ask(path)
+            return self._ask(START, route)
         except ChildError as error:
-            self.reasons[path.name] = str(error)
+            self.reasons[route.name] = str(error)
             return None
 
-    def _take(self, path: Route) -> None:
-        answer = self._try(path)
-        if answer is None:
-            return
-        problem = _contradiction(answer["events"], path.events) or difference(
-            self.expected or [], self._result()
-        )
-        self.replicates[path.name].append(Replicate(answer["steps_s"], problem or ""))
+    def _take(self, route: Route) -> None:
+        answer = self._try(route)
+        if answer is not None:
+            problem = _contradiction(answer["events"], route.events)
+            problem = problem or difference(self.expected, self._result())
+            self.replicates[route.name].append(Replicate(answer["steps_s"], problem or ""))
 
     def _result(self) -> list[Any]:
-        found: list[Any] = pickle.loads(Path(self.job["result"]).read_bytes())
-        return found
+        leaves: list[Any] = pickle.loads((self.folder / "result").read_bytes())
+        return leaves
 
-    def _row(self, path: Route) -> Row:
-        replicates = self.replicates[path.name]
-        reason = self.reasons.get(path.name, "") or "; ".join(
-            sorted({r.refused for r in replicates if r.refused})
-        )
-        return Row(path.name, self.shipped.get(path.name), replicates, reason)
+    def _row(self, route: Route) -> Row:
+        replicates = self.replicates[route.name]
+        refused = sorted({one.refused for one in replicates if one.refused})
+        reason = self.reasons.get(route.name) or "; ".join(refused)
+        return Row(route.name, self.shipped.get(route.name), replicates, reason)
 
 
 def _contradiction(seen: Mapping[str, int], expected: Mapping[str, int]) -> str | None:
@@ -241,36 +225,3 @@ def _contradiction(seen: Mapping[str, int], expected: Mapping[str, int]) -> str 
             "(up to jax 0.10.2 programs with host callbacks are never stored)"
         )
     return f"events show {dict(seen)}; the path needs {dict(expected)}"
-
-
-def median_step_s(row: Row, *steps: str) -> float | None:
-    """Return the median over processes of the sum of some steps; None where nothing is proven."""
-    if not row.counted:
-        return None
-    return statistics.median(sum(r.steps_s.get(step, 0.0) for step in steps) for r in row.counted)
-
-
-def frame(report: Report) -> pd.DataFrame:
-    """Return a row per path and process: `total_s`, a column per step, bytes, status, reason."""
-    import pandas as pd
-
-    rows: list[dict[str, Any]] = []
-    for row in report.rows:
-        base: dict[str, Any] = {"workload": report.workload, "case": report.case, "path": row.path}
-        base["shipped_bytes"] = row.shipped_bytes
-        if not row.replicates:
-            rows.append({**base, "status": "n/a", "reason": row.reason})
-        for number, replicate in enumerate(row.replicates):
-            status = "refused" if replicate.refused else "ok"
-            steps = {f"{step}_s": replicate.steps_s.get(step, 0.0) for step in STEPS}
-            rows.append(
-                {
-                    **base,
-                    "process": number,
-                    "total_s": replicate.total_s,
-                    **steps,
-                    "status": status,
-                    "reason": replicate.refused,
-                }
-            )
-    return pd.DataFrame(rows)

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import random
 import statistics
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import msgspec
 
-from harness.declare import location
 from harness.declare.workload import Case, Workload, name_of
+from harness.engine.child import ask
 from harness.errors import UsageError
 from harness.records import environment
-from harness.ship import cases as subjects
-from harness.ship import children
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.ship import cases
 
 CHILD = "harness.ship.symbolic_child"
 
 
 class Size(msgspec.Struct, frozen=True):
-    """What one size took in one process, by stage."""
+    """What one size took in one process, in seconds by stage."""
 
     size: int
     direct: dict[str, float]
@@ -55,7 +49,7 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def refused(self) -> bool:
         """Whether there is a size that no process proved."""
-        return any(all(size.refused for size in same) for same in zip(*self.sizes, strict=True))
+        return any(row.status == "refused" for row in medians(self))
 
 
 class _Answer(msgspec.Struct):
@@ -67,22 +61,22 @@ class _Answer(msgspec.Struct):
     rows: list[Size] = []
 
 
-def cases_along(workload: type[Workload], cases: Sequence[Case], axis: str) -> list[Case]:
+def cases_along(workload: type[Workload], known: Sequence[Case], axis: str) -> list[Case]:
     """Return the cases that differ from the first one in `axis` alone.
 
     Raises:
         UsageError: the axis is not one of sizes, or has fewer than two of them.
     """
-    known = ", ".join(workload.sweep) or "none"
     if axis not in workload.sweep:
-        raise UsageError(f"{name_of(workload)} has no axis {axis!r}; it has {known}.")
+        axes = ", ".join(workload.sweep) or "none"
+        raise UsageError(f"{name_of(workload)} has no axis {axis!r}; it has {axes}.")
     if axis in workload.static:
         raise UsageError(
             f"{axis!r} is a static argument of {name_of(workload)}: every value is another "
             "program. Name an axis that only changes the shapes of the inputs."
         )
-    rest = {**cases[0].coordinates, axis: None}
-    chosen = [case for case in cases if {**case.coordinates, axis: None} == rest]
+    rest = {**known[0].coordinates, axis: None}
+    chosen = [case for case in known if {**case.coordinates, axis: None} == rest]
     sizes = [case.axes[axis] for case in chosen]
     if any(type(size) is not int or size < 1 for size in sizes) or len(set(sizes)) < 2:
         raise UsageError(
@@ -94,7 +88,7 @@ def cases_along(workload: type[Workload], cases: Sequence[Case], axis: str) -> l
 
 def compare(
     workload: type[Workload],
-    cases: Sequence[Case],
+    known: Sequence[Case],
     axis: str,
     processes: int = 5,
     seed: int | None = None,
@@ -106,25 +100,19 @@ def compare(
         UsageError: see :func:`cases_along`; or the number of processes makes no sense.
         ChildError: a process did not end well.
     """
-    subjects.check_processes(processes)
-    chosen = cases_along(workload, cases, axis)
+    cases.check_processes(processes)
+    chosen = cases_along(workload, known, axis)
     order = random.Random(seed)
-    job = {
-        "source": msgspec.to_builtins(location.locate(workload)),
-        "cases": [subjects.position_of(workload, case) for case in chosen],
-        "sizes": [case.axes[axis] for case in chosen],
-    }
-    variables = children.environment(workload, chosen[0], None)
+    job = {**cases.job(workload, chosen), "sizes": [case.axes[axis] for case in chosen]}
+    variables = cases.variables(workload, chosen[0], None)
     answers: list[_Answer] = []
-    with tempfile.TemporaryDirectory(prefix="harness-ship-") as name:
-        for number in range(processes):
-            announce(f"process {number + 1} of {processes}: one export for every {axis}")
-            job["seed"] = order.randrange(2**31)
-            timeout_s = workload.timeout_s * len(chosen)
-            found = children.ask(CHILD, job, Path(name), variables, timeout_s)
-            answers.append(msgspec.convert(found, _Answer))
-            if answers[-1].reason:
-                break
+    for number in range(processes):
+        announce(f"process {number + 1} of {processes}: one export for every {axis}")
+        job["seed"] = order.randrange(2**31)
+        said = ask(CHILD, job, variables, workload.timeout_s * len(chosen))
+        answers.append(msgspec.convert(said, _Answer))
+        if answers[-1].reason:
+            break
     first = answers[0]
     return Report(
         workload=name_of(workload),
@@ -136,24 +124,37 @@ def compare(
         bytes=first.bytes,
         bytes_reason=first.bytes_reason,
         sizes=[answer.rows for answer in answers],
-        reason=next((answer.reason for answer in answers if answer.reason), ""),
+        reason=answers[-1].reason,
     )
 
 
-def frame(report: Report) -> pd.DataFrame:
-    """Return a row per size: medians over the proven processes, in seconds."""
-    import pandas as pd
+@dataclass(frozen=True)
+class Medians:
+    """One size: medians in seconds by stage, over the processes that proved it; empty if none."""
 
+    size: int
+    direct: dict[str, float]
+    shipped: dict[str, float]
+    reason: str
+
+    @property
+    def status(self) -> str:
+        """`ok`, or `refused` where no process proved the size."""
+        return "ok" if self.direct else "refused"
+
+
+def medians(report: Report) -> list[Medians]:
+    """Return a row per size."""
     rows = []
-    for found in zip(*report.sizes, strict=True):
-        proven = [size for size in found if not size.refused]
-        row: dict[str, object] = {"workload": report.workload, "axis": report.axis}
-        row["size"] = found[0].size
-        for way in ("direct", "shipped"):
-            for stage in ("trace", "lower", "compile"):
-                values = [getattr(size, way)[stage] for size in proven]
-                row[f"{way}_{stage}_s"] = statistics.median(values) if values else float("nan")
-        row["status"] = "ok" if proven else "refused"
-        row["reason"] = "; ".join(sorted({size.refused for size in found if size.refused}))
-        rows.append(row)
-    return pd.DataFrame(rows)
+    for same in zip(*report.sizes, strict=True):
+        proven = [one for one in same if not one.refused]
+        refused = sorted({one.refused for one in same if one.refused})
+        direct = _median([one.direct for one in proven])
+        shipped = _median([one.shipped for one in proven])
+        rows.append(Medians(same[0].size, direct, shipped, "; ".join(refused)))
+    return rows
+
+
+def _median(processes: list[dict[str, float]]) -> dict[str, float]:
+    stages = processes[0] if processes else {}
+    return {stage: statistics.median(one[stage] for one in processes) for stage in stages}

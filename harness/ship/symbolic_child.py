@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import random
-import sys
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import jax
-import msgspec
 from jax import export
 
-from harness.declare import location
-from harness.declare.workload import enumerate_cases
-from harness.ship.build_child import NO_FLATBUFFERS, in_a_line, jitted
+from harness.engine import channel
+from harness.ship import cases, programs
 from harness.ship.results import difference
-from harness.ship.route_child import plain
-from harness.stages.build import Build
+from harness.ship.routes import COLD
 from harness.stages.passes import gc_off
-from harness.stages.prepared import Prepared, prepare
+from harness.stages.prepared import prepare
 from harness.watch import evidence
 
 SYMBOL = "b"
-
-STEPS = ("trace", "lower", "compile")
-
-_COLD = {"trace": 1, "lower": 1, "compile": 1}
 
 
 class NotSymbolic(Exception):
     """The sizes cannot be written as one symbol; the text says where."""
 
 
-def main() -> None:
+def measure(job: dict[str, Any]) -> dict[str, Any]:
     """Export once with a symbol in place of the axis, then build every size from it and without."""
-    job = json.loads(Path(sys.argv[1]).read_bytes())
-    workload = location.load(msgspec.convert(job["source"], location.Source))
-    known = list(enumerate_cases(workload))
-    prepared = [prepare(workload, known[position]) for position in job["cases"]]
-    Path(sys.argv[2]).write_text(json.dumps(_measure(prepared, job["sizes"], job["seed"])))
-
-
-def _measure(prepared: list[Prepared], sizes: list[int], seed: int) -> dict[str, Any]:
+    workload, chosen = cases.read(job)
+    sizes: list[int] = job["sizes"]
+    prepared = [prepare(workload, case) for case in chosen]
     try:
-        shapes = symbolic_shapes([p.abstract for p in prepared], sizes)
+        shapes = symbolic_shapes([one.abstract for one in prepared], sizes)
         specs = export.symbolic_args_specs(prepared[0].abstract, shapes)
         begin = time.monotonic()
-        exported = export.export(jitted(prepared[0]))(*specs)
+        exported = export.export(programs.jitted(prepared[0]))(*specs)
         export_s = time.monotonic() - begin
     except Exception as error:  # a function may do with a symbol whatever cannot be done with one
-        return {"reason": in_a_line(error)}
+        return {"reason": programs.first_line(error)}
     answer: dict[str, Any] = {
         "export_s": export_s,
         "shapes": list(jax.tree_util.tree_leaves(shapes)),
@@ -60,61 +45,41 @@ def _measure(prepared: list[Prepared], sizes: list[int], seed: int) -> dict[str,
     try:
         answer["bytes"] = len(exported.serialize())
     except ImportError:
-        answer["bytes_reason"] = NO_FLATBUFFERS
+        answer["bytes_reason"] = programs.NO_FLATBUFFERS
     proof = evidence.Evidence()
-    data = [p.data(None) for p in prepared]
+    data = [one.data(None) for one in prepared]
 
-    def direct(position: int) -> Any:
-        return jitted(prepared[position])
-
-    def shipped(position: int) -> Any:
-        return jax.jit(exported.call)
-
-    _build(direct, 0, data, proof)  # what a process pays once is no size's own cost
-    _build(shipped, 0, data, proof)
-    order = list(range(len(sizes)))
-    random.Random(seed).shuffle(order)
-    rows: list[dict[str, Any]] = [{} for _ in sizes]
-    for position in order:
-        one = _build(direct, position, data, proof)
-        other = _build(shipped, position, data, proof)
-        problem = one.pop("refused") or other.pop("refused")
-        rows[position] = {
+    def both(position: int) -> dict[str, Any]:
+        one = _build(programs.jitted(prepared[position]), data[position], proof)
+        other = _build(jax.jit(exported.call), data[position], proof)
+        refused = one["refused"] or other["refused"] or difference(one["result"], other["result"])
+        return {
             "size": sizes[position],
             "direct": one["steps_s"],
             "shipped": other["steps_s"],
-            "refused": problem or difference(one["result"], other["result"]) or "",
+            "refused": refused or "",
         }
-    return {**answer, "rows": rows}
+
+    both(0)  # what a process pays once is no size's own cost
+    order = list(range(len(sizes)))
+    random.Random(job["seed"]).shuffle(order)
+    rows = {position: both(position) for position in order}
+    return {**answer, "rows": [rows[position] for position in range(len(sizes))]}
 
 
-def _build(
-    program: Callable[[int], Any], position: int, data: list[Any], proof: evidence.Evidence
-) -> dict[str, Any]:
+def _build(function: Any, data: Any, proof: evidence.Evidence) -> dict[str, Any]:
     jax.clear_caches()
-    function = program(position)
-    arguments = jax.block_until_ready(jax.tree_util.tree_map(lambda x: x.copy(), data[position]))
+    arguments = jax.block_until_ready(jax.tree_util.tree_map(lambda x: x.copy(), data))
     proof.take()
-    compiled, steps_s = _timed(function, arguments)
+    with gc_off():
+        compiled, steps_s = programs.build(function, arguments, {})
     counts = proof.take()
     result = jax.block_until_ready(compiled(*arguments))
     return {
         "steps_s": steps_s,
-        "result": [plain(leaf) for leaf in jax.tree_util.tree_leaves(result)],
-        "refused": evidence.contradiction({k: counts.get(k, 0) for k in _COLD}, _COLD),
+        "result": [programs.plain(leaf) for leaf in jax.tree_util.tree_leaves(result)],
+        "refused": evidence.contradiction({kind: counts.get(kind, 0) for kind in COLD}, COLD),
     }
-
-
-def _timed(function: Any, arguments: Sequence[Any]) -> tuple[Any, dict[str, float]]:
-    """Trace, lower and compile a jitted function; return the program, and seconds by step."""
-    build = Build(function, tuple(arguments))
-    seconds = {}
-    with gc_off():
-        for name, step in build.steps():
-            begin = time.perf_counter()
-            step()
-            seconds[name] = time.perf_counter() - begin
-    return build.compiled, seconds
 
 
 def symbolic_shapes(arguments: Sequence[Any], sizes: Sequence[int]) -> Any:
@@ -156,4 +121,4 @@ def _dimension(lengths: list[int], sizes: Sequence[int], number: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    channel.serve(measure)

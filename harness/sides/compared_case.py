@@ -12,8 +12,7 @@ import numpy as np
 
 from harness.declare import inputs
 from harness.declare.workload import Case, Workload
-from harness.program import reading
-from harness.program.facts import Facts
+from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.comparison import Comparison
 from harness.records.schema import StageSamples
@@ -174,7 +173,7 @@ class ComparedCase:
         self.timed_ns += builder.taken.timed_ns
         if self.facts is None:
             build = builder.taken.build
-            self.facts = reading.read(build.traced, build.lowered, build.compiled)
+            self.facts = facts_of(build.traced, build.lowered, build.compiled)
             self.fingerprint = fingerprint(build.compiled)
             text = build.compiled.as_text() or ""
             self._reject(guards.unused_arguments(text, subject.jaxpr, subject.names))

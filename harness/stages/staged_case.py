@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.declare.workload import Case, Workload
-from harness.program import kept, reading
-from harness.program.facts import Facts
+from harness.program import kept
+from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.schema import StageSamples
 from harness.stages import injection, reference, registry
@@ -125,7 +125,7 @@ class StagedCase:
                 taken.refuse(stage, OTHER_PROGRAM)
         if self.passes or from_cache or self.is_reference:
             return
-        self.facts = reading.read(build.traced, build.lowered, build.compiled)
+        self.facts = facts_of(build.traced, build.lowered, build.compiled)
         if self.programs:
             kept.keep(Path(self.programs), self.fingerprint, build.lowered, build.compiled)
 

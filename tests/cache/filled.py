@@ -9,8 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from harness.cache import doctor, entries
-from harness.cache.listing import open_directory
+from harness.cache import doctor
+from harness.cache.directory import open_directory
+from harness.cache.survey import survey
 
 CAP = 10_000_000
 DAMAGE = {
@@ -91,7 +92,7 @@ def backdate(directory: Path, seconds: float = 3600) -> None:
 
 
 def diagnose(directory, **more):
-    return doctor.diagnose(entries.survey(open_directory(str(directory))), **more)
+    return doctor.diagnose(survey(open_directory(str(directory))), **more)
 
 
 def kinds(diagnosis):

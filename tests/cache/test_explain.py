@@ -79,7 +79,7 @@ def base(runs):
 
 
 def only(a, b):
-    [found] = comparing.explain(a, b)
+    [found] = comparing.explain_runs(a, b)
     return found
 
 
@@ -305,9 +305,9 @@ def test_missing_parts_are_said_and_not_guessed(base):
 
 
 def test_a_module_of_one_run_alone_is_listed(base):
-    found = comparing.explain(base, Requests((), Parts()))
+    found = comparing.explain_runs(base, Requests((), Parts()))
     assert [one.status for one in found] == ["only in A"]
-    found = comparing.explain(Requests((), Parts()), base)
+    found = comparing.explain_runs(Requests((), Parts()), base)
     assert [one.status for one in found] == ["only in B"]
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cache import contents, entries, sums
-from harness.cache.listing import LocalDirectory, UnusableCacheError, open_directory
+from harness.cache import entry as contents
+from harness.cache import survey as sums
+from harness.cache.directory import LocalDirectory, UnusableCacheError, open_directory
 from harness.errors import UsageError
 from tests.cache.filled import ROOT, entry_of, run_harness, run_jax
 
@@ -50,7 +51,7 @@ def capped(capped_original, tmp_path):
 
 
 def survey(directory, **more):
-    return entries.survey(open_directory(str(directory)), **more)
+    return sums.survey(open_directory(str(directory)), **more)
 
 
 def one(directory, module="jit_first"):
@@ -265,8 +266,8 @@ def test_inspect_prints_json_of_everything(capped):
 
 def test_inspect_imports_neither_jax_nor_pandas(cache):
     script = (
-        "import sys; from harness.cache import doctor, entries, listing\n"
-        f"entries.survey(listing.open_directory({str(cache)!r}))\n"
+        "import sys; from harness.cache import directory, doctor, survey\n"
+        f"survey.survey(directory.open_directory({str(cache)!r}))\n"
         "assert not {'jax', 'jaxlib', 'pandas', 'numpy'} & set(sys.modules)"
     )
     subprocess.run(

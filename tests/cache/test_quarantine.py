@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cache import entries, quarantine
-from harness.cache.listing import UnusableCacheError, open_directory
+from harness.cache import quarantine
+from harness.cache.directory import UnusableCacheError, open_directory
+from harness.cache.survey import survey
 from tests.cache.filled import (
     CAP,
     backdate,
@@ -81,7 +82,7 @@ def test_two_doctors_at_once_both_succeed_and_lose_nothing(fill):
 
 def test_doctors_of_one_second_use_folders_of_their_own(fill):
     directory = fill()
-    seen = entries.survey(open_directory(str(directory)))
+    seen = survey(open_directory(str(directory)))
     folders = {quarantine.move_aside(directory, [e], now=0.0).folder for e in seen.entries}
     assert {Path(folder).name for folder in folders} == {
         "quarantine-19700101T000000Z",
@@ -92,7 +93,7 @@ def test_doctors_of_one_second_use_folders_of_their_own(fill):
 
 def test_an_entry_that_was_written_anew_or_taken_away_is_left(fill):
     directory = fill()
-    first, second, _ = (seen := entries.survey(open_directory(str(directory)))).entries
+    first, second, _ = (seen := survey(open_directory(str(directory)))).entries
     (directory / f"{first.name}-cache").write_bytes(b"another")
     (directory / f"{second.name}-cache").unlink()
     moved = quarantine.move_aside(directory, seen.entries[:2])
@@ -103,7 +104,7 @@ def test_an_entry_that_was_written_anew_or_taken_away_is_left(fill):
 
 def test_a_directory_that_cannot_be_written_is_one_clear_error(fill, monkeypatch):
     directory = fill()
-    seen = entries.survey(open_directory(str(directory)))
+    seen = survey(open_directory(str(directory)))
 
     def refuse(self):
         raise PermissionError(13, "Permission denied")
@@ -117,7 +118,7 @@ def test_a_directory_that_cannot_be_written_is_one_clear_error(fill, monkeypatch
 
 def test_entries_that_refuse_to_be_moved_leave_no_empty_folder(fill, monkeypatch):
     directory = fill()
-    seen = entries.survey(open_directory(str(directory)))
+    seen = survey(open_directory(str(directory)))
 
     def refuse(source, target):
         raise PermissionError(1, "Operation not permitted")
@@ -130,7 +131,7 @@ def test_entries_that_refuse_to_be_moved_leave_no_empty_folder(fill, monkeypatch
 
 def test_a_move_that_fails_half_way_says_where_the_rest_is(fill, monkeypatch):
     directory = fill()
-    seen = entries.survey(open_directory(str(directory)))
+    seen = survey(open_directory(str(directory)))
     rename = os.rename
 
     def refuse_the_second(source, target):

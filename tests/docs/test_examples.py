@@ -10,8 +10,8 @@ from tests.docs import examples, pages
 from tests.docs.transcript import PAGE as TRANSCRIPT
 
 PAGES = pages.pages()
-WRITTEN_BY_A_COMMAND = ("docs/cache/probe.md",)
-"""Pages of results with the command that wrote them; tests/cache/test_probing.py compares them."""
+WRITTEN_BY_A_COMMAND = ("docs/cache/probe.md", "docs/cache/sharing.md")
+"""Pages of results with the command that wrote them; tests/cache holds what they say."""
 
 
 def runs_here(page):

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import harness
-from harness.asv.metrics import FACT_METRICS, UNITS, fact_unit
+from harness.asv.metrics import FACT_METRICS, UNITS
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
 from harness.frame.program_facts import COLUMNS
 from harness.frame.tables import count_text, fact_table, stage_table
+from harness.program import facts
 from harness.program.facts import TOTALS, Facts
 from tests.frame.comparisons import numpy, xla
 from tests.frame.trees import record, write, write_asv
@@ -210,7 +211,7 @@ def test_facts_are_shown_with_a_unit_that_suits_them(value, fact, text):
 
 def test_asv_is_shown_every_fact_that_is_better_when_lower_and_its_unit():
     assert set(TOTALS) - set(FACT_METRICS) == {"aliased_bytes"}
-    units = {fact: fact_unit(fact) for fact in TOTALS}
+    units = {name: fact.unit for name, fact in facts.FACTS.items()}
     assert {fact for fact, unit in units.items() if unit == "flops"} == {"flops"}
     assert units["bytes_accessed"] == units["peak_bytes"] == UNITS["code_bytes"] == "bytes"
     assert units["launches"] == units["transcendentals"] == "count"

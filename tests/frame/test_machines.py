@@ -19,7 +19,7 @@ from harness.scaffold.files import MERGED
 from harness.verdicts import compare_arms
 from harness.verdicts.history import history, series
 from tests.frame.trees import ENV, record, write, write_asv
-from tests.history.trees import nights
+from tests.verdicts.history.trees import nights
 
 HOST = {"cpu": "Small", "cores": 2, "ram_bytes": 8 * 2**30}
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from harness.cli import output
 from harness.declare import discovery
 from harness.ir import building, choosing
-from harness.program import explained
+from harness.program import difference
 from harness.program.facts import TOTALS, Facts
 from tests.ir import waves
 
@@ -93,11 +93,11 @@ def test_a_fact_that_is_not_said_is_told_from_one_that_is_0():
     facts = Facts(
         fusions=3, fusion_kinds={"loop": 1, "custom": 2}, while_loops=2, loop_trips=[10, None]
     )
-    shown = {name: value for name, value, _ in explained.rows(facts)}
+    shown = {name: value for name, value, _ in difference.rows(facts)}
     assert shown["fusions"] == "3 (2 custom, 1 loop)"
     assert shown["while_loops"] == "2 (10, ? trips)"
     assert shown["flops"] == "not said"
-    assert {n: v for n, v, _ in explained.rows(Facts(temporary_bytes=0))}["temporary_bytes"] == "0"
+    assert {n: v for n, v, _ in difference.rows(Facts(temporary_bytes=0))}["temporary_bytes"] == "0"
 
 
 def test_a_function_that_raises_is_exit_code_3_with_its_words_and_its_line(harness, tmp_path):

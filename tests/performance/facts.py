@@ -37,7 +37,7 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
     from harness.declare import discovery
     from harness.declare.transforms import NotApplicable
     from harness.declare.workload import enumerate_cases, name_of
-    from harness.program import reading
+    from harness.program.facts import facts_of
     from harness.stages.prepared import prepare, wrap
 
     mesh = Mesh(np.array(built.devices(target)[:1]), ("x",))
@@ -67,7 +67,7 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
                 lowered = traced.lower()
             compiled = lowered.compile()
             begin = time.thread_time()
-            facts = reading.read(traced, lowered, compiled)
+            facts = facts_of(traced, lowered, compiled)
             seconds = time.thread_time() - begin
             found[f"{name_of(workload)} {case.id}"] = {
                 "facts": msgspec.to_builtins(facts),

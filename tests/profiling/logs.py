@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.profiles.model import read
+from harness.report.profile.face import load_profile as read
 from harness.watch import events
 from harness.watch.events import RUN, Run, encoded
 from harness.watch.writer import Writer
@@ -86,7 +86,7 @@ def profile_of(folder, *logs, run=None):
 
 def caused(profile, kind="static value", **fields):
     """Give every build but the first of each function a cause, as `decide` would."""
-    from harness.profiles.causes.kinds import Cause
+    from harness.profiles.causes.cause import Cause
 
     seen = set()
     for built in profile.builds:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.profiles.log_reader import Log
-from harness.profiles.model import Process, Profile
+from harness.profiles.model import Process
+from harness.report.profile.face import Profile
 from harness.watch import events
 from harness.watch.events import Run, encoded
 

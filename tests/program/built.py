@@ -66,7 +66,7 @@ def main():
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from harness.program import hlo, hlo_counts, reading
+    from harness.program import facts, hlo
     from tests.program.programs import PROGRAMS, SHARDED
 
     target, *names = sys.argv[1:]
@@ -85,9 +85,9 @@ def main():
         objects = hlo.from_objects(hlo.modules(compiled))
         text = hlo.from_text(compiled.as_text())
         found[name] = {
-            "facts": msgspec.to_builtins(reading.read(traced, lowered, compiled)),
-            "objects": objects and hlo_counts.counts(objects),
-            "text": hlo_counts.counts(text),
+            "facts": msgspec.to_builtins(facts.facts_of(traced, lowered, compiled)),
+            "objects": objects and facts.read("hlo", objects),
+            "text": facts.read("hlo", text),
             "opcodes": sorted({line.opcode for line in text.instructions()}),
             "names": objects and sorted(_names(objects) ^ _names(text)),
         }

@@ -6,13 +6,21 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.program import cost, hlo
+from harness.program import cost, facts, hlo
 
 X = jax.ShapeDtypeStruct((64, 64), "float32")
 
 
 def compiled(function, **options):
     return jax.jit(function, **options).lower(X).compile()
+
+
+def costs(program, modules):
+    return facts.read("cost", cost.analysis(program, modules))
+
+
+def memory(program):
+    return facts.read("memory", program.memory_analysis())
 
 
 def answering(found):
@@ -22,7 +30,7 @@ def answering(found):
 def test_flops_and_bytes_are_those_of_the_back_end():
     program = compiled(lambda x: jnp.tanh(x) @ x)
     said = program.cost_analysis()
-    found = cost.cost(program, hlo.modules(program))
+    found = costs(program, hlo.modules(program))
     assert found == {
         "flops": said["flops"],
         "transcendentals": said["transcendentals"],
@@ -33,33 +41,33 @@ def test_flops_and_bytes_are_those_of_the_back_end():
 
 
 def test_a_property_that_is_not_named_is_nothing():
-    assert cost.cost(compiled(lambda x: -x), [])["transcendentals"] == 0.0
+    assert costs(compiled(lambda x: -x), [])["transcendentals"] == 0.0
 
 
 def test_where_the_back_end_does_not_answer_the_module_is_asked():
     program = compiled(lambda x: jnp.tanh(x) @ x)
-    found = cost.cost(answering(None), hlo.modules(program))
+    found = costs(answering(None), hlo.modules(program))
     assert found["transcendentals"] == 64 * 64
     assert found["flops"] == pytest.approx(2 * 64**3, rel=0.1)
 
 
 def test_where_nobody_answers_nothing_is_said():
-    assert cost.cost(answering(None), []) == {}
-    assert cost.cost(answering(None), [object(), object()]) == {}
-    assert cost.memory(answering(None)) == {}
+    assert costs(answering(None), []) == {}
+    assert costs(answering(None), [object(), object()]) == {}
+    assert memory(answering(None)) == {}
 
 
 def test_a_negative_property_is_unknown():
-    found = cost.cost(answering({"flops": -1.0, "bytes accessed": 8.0}), [])
-    assert found == {"bytes_accessed": 8.0, "transcendentals": 0.0}
+    found = costs(answering({"flops": -1.0, "bytes accessed": 8.0}), [])
+    assert found == {"flops": None, "bytes_accessed": 8.0, "transcendentals": 0.0}
 
 
 def test_an_answer_in_a_list_of_one_is_taken():
-    assert cost.cost(answering([{"flops": 3.0}]), [])["flops"] == 3.0
+    assert costs(answering([{"flops": 3.0}]), [])["flops"] == 3.0
 
 
 def test_memory_is_that_of_arguments_outputs_and_temporaries():
-    found = cost.memory(compiled(lambda x: jnp.sort(x, axis=0) @ x @ jnp.sin(x)))
+    found = memory(compiled(lambda x: jnp.sort(x, axis=0) @ x @ jnp.sin(x)))
     assert found["argument_bytes"] == found["output_bytes"] == 64 * 64 * 4
     assert found["temporary_bytes"] >= 64 * 64 * 4
     assert found["peak_bytes"] >= found["argument_bytes"] + found["output_bytes"]
@@ -67,9 +75,10 @@ def test_memory_is_that_of_arguments_outputs_and_temporaries():
 
 
 def test_a_donated_argument_is_aliased():
-    found = cost.memory(compiled(lambda x: x + 1, donate_argnums=0))
+    found = memory(compiled(lambda x: x + 1, donate_argnums=0))
     assert found["aliased_bytes"] == 64 * 64 * 4
 
 
 def test_a_statistic_that_a_release_lacks_is_left_out():
-    assert cost.memory(answering(SimpleNamespace(temp_size_in_bytes=5))) == {"temporary_bytes": 5}
+    found = memory(answering(SimpleNamespace(temp_size_in_bytes=5)))
+    assert {name: value for name, value in found.items() if value} == {"temporary_bytes": 5}

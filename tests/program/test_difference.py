@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.program import reading
 from harness.program.difference import facts_difference, summary, text_difference
-from harness.program.facts import Facts
+from harness.program.facts import Facts, facts_of
 
 
 def stages(function, shape=(64, 64)):
@@ -28,7 +27,7 @@ def said(a, b):
 
 
 def test_equal_facts_do_not_differ():
-    facts = reading.read(*stages(softmax))
+    facts = facts_of(*stages(softmax))
     assert facts_difference(facts, facts) == []
     assert summary([]) == ""
 
@@ -97,8 +96,8 @@ def test_kinds_of_a_side_that_is_not_known_are_not_compared():
 
 
 def test_one_more_sort_is_found_in_a_real_program():
-    one = reading.read(*stages(softmax))
-    other = reading.read(*stages(lambda x: jnp.sort(softmax(x))))
+    one = facts_of(*stages(softmax))
+    other = facts_of(*stages(lambda x: jnp.sort(softmax(x))))
     changes = {change.name: change for change in facts_difference(one, other)}
     assert changes["stablehlo_kinds.stablehlo.sort"][1:3] == (0, 1)
     assert changes["launches"].after > changes["launches"].before

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.program import hlo, hlo_counts
+from harness.program import facts, hlo
 from tests.program.programs import PROGRAMS
 
 TEXT = """\
@@ -62,7 +62,7 @@ def test_callees_and_trip_counts_are_read_and_what_users_wrote_is_not(read):
 
 
 def test_fusions_and_custom_calls_are_counted_by_kind(read):
-    counts = hlo_counts.counts(read)
+    counts = facts.read("hlo", read)
     assert counts["hlo_instructions"] == 8
     assert counts["fusion_kinds"] == {"output": 1}
     assert counts["custom_call_targets"] == {'say \\"hello\\" add(': 1}
@@ -85,7 +85,7 @@ def test_asynchronous_pairs_count_once():
   ROOT %g = f32[8] fusion-done(%q)
 }
 """
-    counts = hlo_counts.counts(hlo.from_text(text))
+    counts = facts.read("hlo", hlo.from_text(text))
     assert counts["collective_kinds"] == {"all-gather": 1, "reduce-scatter": 1}
     assert counts["fusion_kinds"] == {"loop": 1}
     assert counts["launches"] == 3
@@ -96,7 +96,7 @@ def test_loops_are_listed_largest_first_and_unknown_last():
     trips = ', backend_config={{"known_trip_count":{{"n":"{0}"}}}}'
     lines = [line.format(n, t and trips.format(t)) for n, t in enumerate(["", 3, 40])]
     text = "ENTRY %main (x: f32[]) -> f32[] {\n" + "".join(lines) + "}\n"
-    assert hlo_counts.counts(hlo.from_text(text))["loop_trips"] == [40, 3, None]
+    assert facts.read("hlo", hlo.from_text(text))["loop_trips"] == [40, 3, None]
 
 
 def compiled(name):

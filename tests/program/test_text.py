@@ -57,7 +57,7 @@ def test_what_has_no_text_has_no_fingerprint():
 
 SCRIPT = """
 import jax
-from harness.declare import inputs; from harness.stages import prepared as preparing
+from harness.stages.prepared import prepare, wrap
 from harness.program.text import fingerprint
 from harness.stages.reference import Reference
 from harness.declare.workload import Case

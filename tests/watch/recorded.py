@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import harness
-from harness.profiles.model import Built, Profile
+from harness.profiles.model import Built
+from harness.report.profile.face import Profile
 from harness.watch.events import Line
 
 

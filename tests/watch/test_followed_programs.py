@@ -13,7 +13,7 @@ import pytest
 
 from harness.cli.profile import running
 from harness.errors import UsageError
-from harness.profiles.model import read
+from harness.report.profile.face import load_profile as read
 from harness.watch import programs
 from tests.watch.programs import COMMAND, environment, followed, how, profiled
 

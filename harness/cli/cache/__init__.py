@@ -8,11 +8,22 @@ from typing import Any
 
 import typer
 
+from harness.cli import lazy
+from harness.cli.lazy import Lazy
+
+COMMANDS = {
+    "inspect": Lazy("harness.cli.cache.inspect:inspect", "List every entry, readable or not."),
+    "doctor": Lazy("harness.cli.cache.doctor:doctor", "Find what ails a cache, and mend it."),
+    "ledger": Lazy("harness.cli.cache.ledger:ledger", "What did the cache do for a program?"),
+    "explain": Lazy("harness.cli.cache.explain:explain", "Why did a compile hit, or miss?"),
+    "ship": Lazy("harness.cli.cache.ship:ship", "Which way should I ship this program?"),
+}
+
 app = typer.Typer(
+    cls=lazy.group(COMMANDS),
     help="What JAX's persistent compilation cache holds, what it did, and why it missed.",
     no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **lazy.SETTINGS,
 )
 
 
@@ -26,12 +37,3 @@ def _commands() -> None:
 
 def _end(number: int, frame: Any) -> None:
     raise SystemExit(128 + number)
-
-
-# Each registers its command on `app`.
-from harness.cli.cache import doctoring as doctoring  # noqa: E402
-from harness.cli.cache import explaining as explaining  # noqa: E402
-from harness.cli.cache import inspecting as inspecting  # noqa: E402
-from harness.cli.cache import ledgering as ledgering  # noqa: E402
-from harness.cli.cache import probing as probing  # noqa: E402
-from harness.cli.cache import shipping as shipping  # noqa: E402

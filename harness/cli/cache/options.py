@@ -1,13 +1,14 @@
-"""Arguments and options that several cache commands share."""
+"""Options that several cache commands share, and their JSON."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from harness.cli.options import Benchmarks as Benchmarks
 from harness.errors import UsageError
 
 CacheDirectory = Annotated[
@@ -28,17 +29,13 @@ MaxSize = Annotated[
         envvar="JAX_COMPILATION_CACHE_MAX_SIZE",
     ),
 ]
-
-OneWorkload = Annotated[
-    str,
-    typer.Argument(metavar="WORKLOAD", help="The workload, or an expression only it matches."),
-]
-Cases = Annotated[
-    list[str] | None,
-    typer.Option("--case", metavar="AXIS=VALUE", help="Only these cases; repeat for several."),
-]
-Target = Annotated[str, typer.Option("--target", help="Where it runs: cpu, gpu, tpu.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")]
+
+
+def print_json(document: Any, indent: int | None = None) -> None:
+    """Print structs that may hold any file name as one JSON object."""
+    # json escapes file names that are not UTF-8, which msgspec refuses.
+    print(json.dumps(msgspec.to_builtins(document), indent=indent))
 
 
 def check_writable(option: str, path: Path) -> None:

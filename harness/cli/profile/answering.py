@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from harness.profiles.budgets.checking import Checked
-    from harness.profiles.model import Profile
+    from harness.profiles.budgets.file import Checked
+    from harness.profiles.recorded import Recorded
 
 WIDTH, WIDEST = 100, 120
 """Characters of a line where there is no terminal, and on the widest one."""
 
 
-def answer(profile: Profile, console: Console | None = None, below: int = 1) -> list[str]:
+def answer(profile: Recorded, console: Console | None = None, below: int = 1) -> list[str]:
     """Return a profile's answer, so short that its first line stays on the screen.
 
     Args:
@@ -24,11 +24,11 @@ def answer(profile: Profile, console: Console | None = None, below: int = 1) -> 
         console: where it is shown; None for a file.
         below: lines of the screen that something else takes, such as the shell's prompt.
     """
-    from harness.profiles.answer.summary import LINES
+    from harness.profiles.answer.summary import LINES, summary
 
     if console is None or not console.is_terminal:
-        return profile.summary(WIDTH)
-    return profile.summary(min(console.width, WIDEST), min(LINES, console.height - below))
+        return summary(profile, WIDTH)
+    return summary(profile, min(console.width, WIDEST), min(LINES, console.height - below))
 
 
 def judged(found: Checked) -> Iterator[str]:
@@ -40,7 +40,7 @@ def judged(found: Checked) -> Iterator[str]:
 
 def verdict(found: Checked) -> str:
     """Return in a line whether a profile keeps to its budget."""
-    from harness.profiles.texts import counted
+    from harness.records.units import counted
 
     if not found.uses:
         return f"{found.file.path} limits nothing that was built."

@@ -11,8 +11,8 @@ from harness.cli.profile import app
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
-    from harness.profiles.budgets.checking import Checked
-    from harness.profiles.model import Profile
+    from harness.profiles.budgets.file import Checked
+    from harness.profiles.recorded import Recorded
 
 OVER = 1
 MOST_ROWS = 15
@@ -63,10 +63,10 @@ def check(
     if force and write is None:
         raise UsageError("--force belongs to --write FILE.")
     from harness.cli.output import say
-    from harness.profiles.budgets.checking import checked
-    from harness.profiles.budgets.writing import write as write_budget
-    from harness.profiles.model import read
-    from harness.profiles.texts import counted
+    from harness.profiles.budgets.file import checked
+    from harness.profiles.budgets.file import write as write_budget
+    from harness.profiles.recorded import read
+    from harness.records.units import counted
 
     profile = read(folder)
     for text in _incomplete(profile):
@@ -83,7 +83,7 @@ def check(
         raise typer.Exit(OVER)
 
 
-def _incomplete(profile: Profile) -> list[str]:
+def _incomplete(profile: Recorded) -> list[str]:
     texts = []
     cut = sum(process.ended is None for process in profile.processes)
     if cut:
@@ -100,12 +100,11 @@ def _print(found: Checked) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.cli.cache.printing import print_lines
-    from harness.cli.output import console, say
+    from harness.cli.output import console, print_page, say
     from harness.cli.profile.answering import judged, verdict
     from harness.profiles.budgets.texts import number
 
-    print_lines(list(judged(found)))
+    print_page(list(judged(found)))
     if found.uses:
         table = Table(box=None, padding=(0, 2, 0, 0))
         for heading, justify in (
@@ -129,4 +128,4 @@ def _print(found: Checked) -> None:
             console.print(f"… and {len(found.uses) - rows} more that are further from their limit.")
     for text in found.stale:
         say(f"{found.file.path}: {text}")
-    print_lines([verdict(found)])
+    print_page([verdict(found)])

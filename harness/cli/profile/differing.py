@@ -14,7 +14,7 @@ from harness.cli.output import Format, Heading, Output, Part, Rows
 from harness.cli.profile import app
 
 if TYPE_CHECKING:
-    from harness.profiles.comparing import Difference
+    from harness.profiles.diff.difference import Difference
 
 MOST_ROWS = 30
 
@@ -50,8 +50,9 @@ def diff(
     output: Output,
 ) -> None:
     """Compare two profiles; :data:`HELP` is what the command says of itself."""
-    from harness.profiles.comparing import compare, formats
-    from harness.profiles.model import read
+    from harness.profiles.diff import formats
+    from harness.profiles.diff.compare import compare
+    from harness.profiles.recorded import read
 
     difference = compare(read(a), read(b))
     if output.format is Format.markdown:
@@ -65,7 +66,7 @@ def diff(
 
 
 def _page(difference: Difference, every: bool) -> Iterator[Part]:
-    from harness.profiles.comparing import formats
+    from harness.profiles.diff import formats
 
     first, *rest = difference.answer
     yield Heading(first)

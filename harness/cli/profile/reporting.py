@@ -39,7 +39,7 @@ def report(
 ) -> None:
     """Write the report; :data:`HELP` is what the command says of itself."""
     from harness.errors import UsageError
-    from harness.profiles.model import read
+    from harness.profiles.recorded import read
     from harness.report import writing
     from harness.report.profile.assembling import assemble
 

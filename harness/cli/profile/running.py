@@ -14,7 +14,7 @@ from harness.cli.profile import app
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
-    from harness.profiles.model import Profile
+    from harness.profiles.recorded import Recorded
     from harness.watch.programs import Ran
 
 OVER_BUDGET = 1
@@ -83,9 +83,9 @@ def run(
     # What is wrong with an option is said before the program runs, which may take hours.
     command = programs.command_of(words, programs.PROFILE_EXAMPLE)
     if budget is not None:
-        from harness.profiles.budgets import files
+        from harness.profiles.budgets import file
 
-        files.read(budget)
+        file.read(budget)
     if report is not None:
         from harness.report import writing
 
@@ -116,7 +116,7 @@ def _tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
     """Say what the profile says, on standard error; return the exit code."""
     from harness.cli.output import notes
     from harness.cli.profile.answering import answer
-    from harness.profiles.model import read
+    from harness.profiles.recorded import read
     from harness.watch import programs
 
     if name := programs.signal_of(ran.code):
@@ -132,7 +132,9 @@ def _tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
         profile = read(ran.folder)
         _say(*answer(profile, notes, below=2))
         if report is not None:
-            profile.report(report)
+            from harness.report.profile.assembling import write
+
+            write(profile, report)
             _say(f"Report: {report}")
         if budget is not None:
             over = _judge(profile, budget)
@@ -155,10 +157,10 @@ def _missed(budget: Path | None, report: Path | None) -> int:
     return NO_PROFILE if budget is not None or report is not None else 0
 
 
-def _judge(profile: Profile, budget: Path) -> int:
+def _judge(profile: Recorded, budget: Path) -> int:
     """Say how a profile keeps to a budget; return the exit code."""
     from harness.cli.profile.answering import judged, verdict
-    from harness.profiles.budgets.checking import checked
+    from harness.profiles.budgets.file import checked
 
     found = checked(profile, budget)
     _say(*judged(found), *(f"{budget}: {text}" for text in found.stale), verdict(found))

@@ -14,10 +14,11 @@ import typer
 from harness.cli.output import WIDTH, Format, Output, Part, Rows, console
 from harness.cli.profile import app
 from harness.errors import UsageError
+from harness.profiles.tables.frames import frame
 from harness.profiles.tables.listing import LONG, is_number, listed
 
 if TYPE_CHECKING:
-    from harness.profiles.model import Profile
+    from harness.profiles.recorded import Recorded
 
 ROWS = 40
 """Rows of a table that are printed; files have them all."""
@@ -83,7 +84,7 @@ def show(
     ] = None,
 ) -> None:
     """Show a profile; :data:`HELP` is what the command says of itself."""
-    from harness.profiles.model import read
+    from harness.profiles.recorded import read
 
     if table is None and format_ is not TableFormat.table:
         raise UsageError(
@@ -95,14 +96,14 @@ def show(
     if table is None:
         _answer(profile, out)
     elif format_ is not TableFormat.table:
-        _data(profile.frame(table), table, out)
+        _data(frame(profile, table), table, out)
     else:
         most = ROWS if output is None else None
-        rows, note = listed(profile.frame(table), table, most, WIDTH if output else console.width)
+        rows, note = listed(frame(profile, table), table, most, WIDTH if output else console.width)
         out.page(_rows(rows, table, note))
 
 
-def _answer(profile: Profile, out: Output) -> None:
+def _answer(profile: Recorded, out: Output) -> None:
     from harness.cli.profile.answering import answer
 
     out.page(answer(profile, console) if out.path is None else answer(profile))
@@ -118,9 +119,9 @@ def _rows(rows: pd.DataFrame, table: Table, note: str) -> Iterator[Part]:
         yield note
 
 
-def _data(frame: pd.DataFrame, table: Table, out: Output) -> None:
-    rows = json.loads(frame.to_json(orient="records", double_precision=9))
+def _data(made: pd.DataFrame, table: Table, out: Output) -> None:
+    rows = json.loads(made.to_json(orient="records", double_precision=9))
     if out.format is Format.csv:
-        out.text(frame.to_csv(index=False))
+        out.text(made.to_csv(index=False))
     else:
         out.text(json.dumps({"schema": 1, "table": str(table), "rows": rows}))

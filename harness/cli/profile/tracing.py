@@ -34,8 +34,8 @@ def trace(
     ] = None,
 ) -> None:
     """Write the trace; :data:`HELP` is what the command says of itself."""
-    from harness.profiles.model import read
-    from harness.profiles.trace.writing import write
+    from harness.profiles.recorded import read
+    from harness.profiles.trace import write
 
     output = output or folder / "trace.json.gz"
     number = write(read(folder), output)

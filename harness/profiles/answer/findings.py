@@ -3,32 +3,73 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 
-from harness.profiles import texts
-from harness.profiles.answer.eager import eager_findings
-from harness.profiles.answer.finding import Finding, places, seconds_of, times_text, verb_of
-from harness.profiles.answer.grouping import (
-    FIRST,
-    Group,
-    function_key,
-    groups,
-    is_eager,
-    site_text,
-)
-from harness.profiles.model import Built, Profile
-from harness.profiles.totals.pieces import STAGES
+from harness.profiles.answer.groups import Group, function_key, groups
+from harness.profiles.causes.registry import BLAMELESS, KINDS
+from harness.profiles.model import Built, seconds_of
+from harness.profiles.names import function_text, line_text, package_of
+from harness.profiles.pieces import STAGES
+from harness.profiles.recorded import Recorded
+from harness.records.units import counted, seconds_text, times_text
 from harness.watch.events import Function
-
-_APART = ("static value", "pytree")
-"""Causes that are mended in another place for each argument; others are one finding."""
 
 _DEAR = 0.1
 """Share of all that was built from which a first build is told of by itself."""
 
 
-def findings(profile: Profile) -> list[Finding]:
+_PASSING = ("numpy",)
+"""Libraries that hand on what somebody asked them for: `np.sum(x)` of an array of JAX's."""
+
+_OWN = "Make arrays with NumPy, or put the operations into one jitted function."
+_CALL = "Jit the call, if the library allows that"
+_KEEP = (
+    "let the persistent cache keep them for the next run "
+    "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)"
+)
+_LOOPS = "Jit the function that it is in, or define what it is given once, outside."
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know about a program, in words."""
+
+    seconds: float
+    """What its builds took, on whatever thread."""
+    text: str
+    remedy: str = ""
+    place: str = ""
+    """The line that did it."""
+
+
+def verb_of(builds: Sequence[Built]) -> str:
+    """Return what was done in all of these builds, the latest stage that any of them reached."""
+    for verb, reached in (
+        ("compiled", any(built.compiles for built in builds)),
+        ("loaded", any(built.hits for built in builds)),
+        ("lowered", any(built.times("lower") for built in builds)),
+    ):
+        if reached:
+            return verb
+    return "traced"
+
+
+def places(builds: Sequence[Built]) -> str:
+    """Return the line that most of these builds were asked for from, and how many more there are.
+
+    Of a library, where the program's own code is not on the stack.
+    """
+    sites = Counter(built.site for built in builds if built.site)
+    if not sites:
+        return ""
+    first = sites.most_common(1)[0][0]
+    return first if len(sites) == 1 else f"{first} and {len(sites) - 1} more"
+
+
+def findings(profile: Recorded) -> list[Finding]:
     """Return what is worth saying of a profile's builds, the dearest first.
 
     Their seconds add up to those of all builds.
@@ -38,9 +79,9 @@ def findings(profile: Profile) -> list[Finding]:
     dear = _DEAR * seconds_of(profile.builds)
     again: dict[tuple[object, ...], list[Group]] = {}
     small: list[Group] = []
-    for group in groups(profile, [built for built in profile.builds if not is_eager(built)]):
-        if group.cause.kind not in FIRST:
-            apart = group.cause.argument if group.cause.kind in _APART else ""
+    for group in groups(profile, [built for built in profile.builds if not built.eager]):
+        if group.cause.kind not in BLAMELESS:
+            apart = group.cause.argument if KINDS[group.cause.kind].apart else ""
             key = (function_key(group.function), group.cause.kind, apart)
             again.setdefault(key, []).append(group)
         elif group.seconds >= dear:
@@ -52,7 +93,7 @@ def findings(profile: Profile) -> list[Finding]:
         found.append(_first(small[0], names))
     elif small:
         found.append(_firsts(small, names))
-    found += eager_findings([built for built in profile.builds if is_eager(built)])
+    found += _eager_findings([built for built in profile.builds if built.eager])
     return sorted(found, key=lambda finding: -finding.seconds)
 
 
@@ -68,8 +109,8 @@ class Names:
     def of(self, built: Built) -> str:
         """Return a function as it stands in a text: `grad(loss)`, `<lambda>` (train.py:52)."""
         function = built.function
-        text = f"`{texts.function_text(function)}`"
-        if function.origin == "library" and (package := texts.package_of(function.file)):
+        text = f"`{function_text(function)}`"
+        if function.origin == "library" and (package := package_of(function.file)):
             text = f"{package}'s {text}"
         if function.file and (function.name in self._same or not function.name.isidentifier()):
             text += f" ({PurePath(function.file).name}:{function.line})"
@@ -80,11 +121,10 @@ def _again(several: Sequence[Group], names: Names) -> Finding:
     """Return what to say of builds of one function with one kind of cause, by argument."""
     builds = [built for group in several for built in group.builds]
     dearest = several[0]
-    text = f"{names.of(builds[0])} was {verb_of(builds)} {times_text(len(builds))} more"
-    text += f": {_why(dearest)}"
-    if dearest.cause.kind == "raised":
-        times = times_text(len(builds))
-        text = f"{names.of(builds[0])} raised {dearest.cause.after} {times}, and nothing was built"
+    name, times = names.of(builds[0]), times_text(len(builds))
+    text = f"{name} was {verb_of(builds)} {times} more: {_why(dearest)}"
+    if again := KINDS[dearest.cause.kind].again:
+        text = again.format(name=name, after=dearest.cause.after, times=times)
     if others := several[1:]:
         some = ", ".join(f"`{group.cause.argument}`" for group in others[:2])
         count = sum(len(group.builds) for group in others)
@@ -94,23 +134,12 @@ def _again(several: Sequence[Group], names: Names) -> Finding:
 
 
 def _why(group: Group) -> str:
-    cause, n, values = group.cause, len(group.builds), len(group.values)
+    cause, n = group.cause, len(group.values)
     what = f"`{cause.argument}`" if cause.argument else "its arguments"
-    if cause.kind == "unexplained":
-        return _clause(cause.sentence) or "the profile cannot say why"
-    one = _clause(cause.sentence) or f"{cause.kind} of {what}"
-    if n == 1:
-        return one
-    several = {
-        "static value": f"{what} is static and took {values} values",
-        "shape": f"{what} had {values} shapes",
-        "dtype": f"{what} had {values} dtypes",
-        "pytree": f"{values} structures of {what}",
-        "new function object": "each time another function object of the same source line",
-        "cache cleared": "JAX's caches were cleared in between",
-    }
-    few = values < 2 and cause.kind not in ("new function object", "cache cleared")
-    return one if few or cause.kind not in several else several[cause.kind]
+    several = KINDS[cause.kind].several
+    if several and len(group.builds) > 1 and (n > 1 or "{n}" not in several):
+        return several.format(what=what, n=n)
+    return _clause(cause.sentence) or f"{cause.kind} of {what}"
 
 
 def _clause(sentence: str) -> str:
@@ -128,9 +157,9 @@ def _first(group: Group, names: Names) -> Finding:
     count = len(group.builds)
     how = "First build" if count == 1 else f"{count:,} first builds"
     if group.cause.kind == "ahead of time":
-        how = texts.counted(count, "build") + " ahead of time"
+        how = counted(count, "build") + " ahead of time"
     name = names.of(group.builds[0])
-    text = f"{how} of {name}: {texts.duration_text(seconds)} of it is {stage}"
+    text = f"{how} of {name}: {seconds_text(seconds)} of it is {stage}"
     return Finding(group.seconds, text, "", places(group.builds))
 
 
@@ -138,18 +167,18 @@ def _firsts(several: Sequence[Group], names: Names) -> Finding:
     builds = [built for group in several for built in group.builds]
     called = list(dict.fromkeys(names.of(group.builds[0]) for group in several))
     some = ", ".join(called[:3]) + "…" * (len(called) > 3)
-    text = f"{texts.counted(len(builds), 'first build')} ({some})"
+    text = f"{counted(len(builds), 'first build')} ({some})"
     return Finding(seconds_of(builds), text)
 
 
 def _unfinished(built: Built) -> Finding:
     seconds = (built.line.end_ns - built.line.begin_ns) / 1e9
     where = f"in its {built.line.spans[-1].stage}" if built.line.spans else "while it is called"
-    name = texts.function_text(built.function)
-    return Finding(seconds, f"`{name}` never ended: the log stops {where}", "", site_text(built))
+    name = function_text(built.function)
+    return Finding(seconds, f"`{name}` never ended: the log stops {where}", "", built.site)
 
 
-def shares(profile: Profile) -> dict[str, float]:
+def shares(profile: Recorded) -> dict[str, float]:
     """Return what builds took, added up.
 
     Returns:
@@ -159,9 +188,9 @@ def shares(profile: Profile) -> dict[str, float]:
     found = dict.fromkeys(("again", "other", "unexplained", "first", "eager"), 0.0)
     for built in profile.builds:
         cause = profile.cause_of(built)
-        if is_eager(built):
+        if built.eager:
             what = "eager"
-        elif cause.kind in FIRST:
+        elif cause.kind in BLAMELESS:
             what = "first"
         elif cause.kind == "unexplained":
             what = "unexplained"
@@ -169,3 +198,81 @@ def shares(profile: Profile) -> dict[str, float]:
             what = "again" if cause.remedy else "other"
         found[what] += built.build_ns / 1e9
     return found
+
+
+def _eager_findings(builds: Sequence[Built]) -> Iterator[Finding]:
+    """Yield what is worth saying of builds of JAX's own functions.
+
+    Small programs are one finding for each caller: the program itself, or a library. A loop or
+    branch (`scan`, `while`, `cond`) with functions in it is a finding of its own.
+    """
+    small: dict[str, list[Built]] = {}
+    loops: dict[tuple[str, str, str], list[Built]] = {}
+    for built in builds:
+        caller, through = _caller_of(built), built.function.through
+        if through:
+            loops.setdefault((built.function.name, through, caller), []).append(built)
+        else:
+            small.setdefault(caller, []).append(built)
+    for (_, _, caller), several in loops.items():
+        yield _loop(several, caller)
+    for caller, several in small.items():
+        yield _small(several, caller)
+
+
+def _caller_of(built: Built) -> str:
+    """Return the library that called JAX; empty for the program itself."""
+    for frame in reversed(built.frames):
+        if frame.origin == "program":
+            return ""
+        name = package_of(frame.file)
+        if name and name not in _PASSING:
+            return name
+    return ""
+
+
+def _small(builds: Sequence[Built], caller: str) -> Finding:
+    count = sum(built.times("compile") for built in builds)
+    names = Counter(built.function.name for built in builds)
+    some = ", ".join(f"`{name}`" for name, _ in names.most_common(3))
+    some += "…" * (len(names) > 3)
+    by = f" by {caller}" if caller else ""
+    what = f"{counted(count, 'small program')} outside jit{by}"
+    if not count:
+        what = f"functions {verb_of(builds)} for others{by}"
+    text = f"{what}: JAX's own {some}"
+    sites = Counter(built.site for built in builds if built.site)
+    place = sites.most_common(1)[0][0] if sites else ""
+    if place and (caller or len(sites) > 1):
+        place = f"{'most ' if len(sites) > 1 else ''}{'called ' if caller else ''}at {place}"
+    remedy = _library_remedy(builds) if caller else _OWN
+    return Finding(seconds_of(builds), text, remedy if count > 1 else "", place)
+
+
+def _loop(builds: Sequence[Built], caller: str) -> Finding:
+    function = builds[0].function
+    given = list(dict.fromkeys(_given(function.through, builds[0].process.started.cwd)))
+    of = f" of {', '.join(given)}" if given else ""
+    by = f" by {caller}" if caller else ""
+    done = f"JAX's `{function.name}`{of} was {verb_of(builds)} outside jit{by}"
+    objects = {built.line.object for built in builds}
+    if len(builds) > 1:
+        done += f" {times_text(len(builds))}"
+        if len(objects) == len(builds):
+            done += ": each time with a new function object"
+    remedy = _library_remedy(builds) if caller else _LOOPS
+    return Finding(seconds_of(builds), done, remedy if len(builds) > 1 else "", places(builds))
+
+
+def _given(through: str, folder: str) -> Iterator[str]:
+    """Yield the functions that a loop was given; JAX's own say nothing and are left out."""
+    for given in through.split(", "):
+        name, _, place = given.partition(" at ")
+        file, _, line = place.rpartition(":")
+        if file and not re.search(r"[/\\]jax[/\\]_src[/\\]", file):
+            yield f"`{name}` ({line_text(file, int(line) if line.isdigit() else 0, folder)})"
+
+
+def _library_remedy(builds: Sequence[Built]) -> str:
+    unwritten = any(one.outcome == "unwritten" for built in builds for one in built.line.requests)
+    return f"{_CALL}, or {_KEEP}." if unwritten else f"{_CALL}."

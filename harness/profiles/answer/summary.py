@@ -9,16 +9,14 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.profiles.answer import blocks
-from harness.profiles.answer.finding import times_text
-from harness.profiles.answer.findings import findings, shares
-from harness.profiles.answer.grouping import function_key, unexplained
-from harness.profiles.model import Profile
-from harness.profiles.texts import counted, duration_text, share_text, shortened
-from harness.profiles.totals import saving
-from harness.profiles.totals.adding import run_total
-from harness.profiles.totals.parts import SAMPLED, Total
-from harness.profiles.totals.pieces import STAGES
+from harness.profiles.answer.findings import Finding, findings, shares
+from harness.profiles.answer.groups import function_key, unexplained
+from harness.profiles.cache_use import CacheUse, cache_use
+from harness.profiles.names import shortened
+from harness.profiles.pieces import STAGES
+from harness.profiles.recorded import Recorded
+from harness.profiles.totals import SAMPLED, Total, totals
+from harness.records.units import counted, seconds_text, share_text, times_text
 from harness.watch import ledger_events as ledger
 from harness.watch.events import Import
 
@@ -28,18 +26,74 @@ LINES = 24
 NARROWEST = 60
 """Characters; no line is made narrower."""
 
+_MARGIN = 11
+"""Characters in front of a finding, for its seconds."""
 
-def summary(profile: Profile, width: int = 100, lines: int = LINES) -> list[str]:
+_SHORT = 2
+"""Findings behind the dearest that are told in a line each, rather than in full, if need be."""
+
+
+def summary(profile: Recorded, width: int = 100, lines: int = LINES) -> list[str]:
     """Return the answer in at most `lines` lines of at most `width` characters."""
     width = max(width, NARROWEST)
-    total = run_total(profile)
+    total = next(totals(profile), None)
     if total is None:
         return ["Nothing is recorded yet."]
     head = [line for text in _head(profile, total) for line in _wrapped(text, width)]
     tail = [line for text in _tail(profile) for line in _wrapped(text, width)]
     tail += _next(profile, width)
     room = lines - len(head) - len(tail)
-    return [*head, *blocks.listed(findings(profile), width, room), *tail]
+    return [*head, *_listed(findings(profile), width, room), *tail]
+
+
+def _listed(found: list[Finding], width: int, room: int) -> list[str]:
+    """Return findings, the dearest first; as many in full as leave the next ones a line.
+
+    A remedy is said once.
+    """
+    if not found:
+        return []
+    lines: list[str] = [""]
+    shown = 0
+    said: set[str] = set()
+    for finding in found:
+        block = _block(finding, width, with_remedy=finding.remedy not in said)
+        left = len(found) - shown - 1
+        # A blank line at the end, and for those that are left a line each, up to a few.
+        if len(lines) + len(block) + min(left, _SHORT) + 1 > room:
+            break
+        lines += block
+        shown += 1
+        said.add(finding.remedy)
+    while shown < len(found):
+        left = len(found) - shown - 1
+        if len(lines) + 1 + (left > 0) + 1 > room:
+            break
+        one = found[shown]
+        place = f", {one.place}" if one.place else ""
+        space = max(20, width - _MARGIN - len(place))
+        text = textwrap.shorten(one.text, space, placeholder=" …") + place
+        lines.append(_seconds(one.seconds) + shortened(text, width - _MARGIN))
+        shown += 1
+    if rest := found[shown:]:
+        seconds = sum(finding.seconds for finding in rest)
+        lines.append(f"{_seconds(seconds)}in {counted(len(rest), 'other finding')}")
+    return [*lines, ""]
+
+
+def _block(finding: Finding, width: int, with_remedy: bool) -> list[str]:
+    def wrapped(text: str, most: int) -> list[str]:
+        return textwrap.wrap(
+            text, width - _MARGIN, break_on_hyphens=False, max_lines=most, placeholder=" …"
+        )
+
+    texts = wrapped(f"{finding.text}, {finding.place}" if finding.place else finding.text, 3)
+    texts += wrapped(finding.remedy if with_remedy else "", 2)
+    return [_seconds(finding.seconds) + texts[0], *(" " * _MARGIN + text for text in texts[1:])]
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds_text(seconds):>{_MARGIN - 2}}  "
 
 
 def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
@@ -49,22 +103,22 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
     )
 
 
-def _head(profile: Profile, total: Total) -> Iterator[str]:
-    wall = duration_text(total.wall_s)
+def _head(profile: Recorded, total: Total) -> Iterator[str]:
+    wall = seconds_text(total.wall_s)
     if not profile.builds and not profile.unfinished:
         yield f"{wall}, and JAX built nothing{_why_nothing(profile)}."
     else:
         stages = ", ".join(
-            f"{stage} {duration_text(total.seconds[stage])}"
+            f"{stage} {seconds_text(total.seconds[stage])}"
             for stage in STAGES
             if total.seconds[stage] > max(0.0005, 0.001 * total.build_s)
         )
         share = share_text(total.build_s, total.wall_s)
-        built = duration_text(total.build_s)
+        built = seconds_text(total.build_s)
         yield f"{built} of {wall} ({share}) went into building programs{stages and f': {stages}'}"
         yield from _shares(profile, total)
     rest = [
-        f"{name} {duration_text(total.seconds[part])}"
+        f"{name} {seconds_text(total.seconds[part])}"
         for part, name in (
             ("python", "before recording"),
             ("import", "import jax"),
@@ -76,23 +130,23 @@ def _head(profile: Profile, total: Total) -> Iterator[str]:
     if total.outside_s >= 0.0005:
         rest.append(_program(total))
     rest += [
-        f"{name} {duration_text(total.seconds[part])}"
+        f"{name} {seconds_text(total.seconds[part])}"
         for part, name in (("profile", "the profile itself"), ("end", "exit"))
         if total.seconds[part] >= 0.0005
     ]
     if total.seconds["unattributed"] >= 0.0005:
         why = "" if total.samples else " (outside builds, not sampled)"
-        rest.append(f"unattributed {duration_text(total.seconds['unattributed'])}{why}")
+        rest.append(f"unattributed {seconds_text(total.seconds['unattributed'])}{why}")
     if rest:
         yield f"The rest: {', '.join(rest)}."
     if profile.builds:
         yield _counts(profile)
 
 
-def _shares(profile: Profile, total: Total) -> Iterator[str]:
+def _shares(profile: Recorded, total: Total) -> Iterator[str]:
     took = shares(profile)
     parts = [
-        f"{duration_text(took[what])} {text}"
+        f"{seconds_text(took[what])} {text}"
         for what, text in (
             ("again", "building again (avoidable)"),
             ("other", "building again"),
@@ -111,22 +165,22 @@ def _shares(profile: Profile, total: Total) -> Iterator[str]:
 
 def _program(total: Total) -> str:
     parts = ", ".join(
-        f"{duration_text(total.seconds[part])} in {name}"
+        f"{seconds_text(total.seconds[part])} in {name}"
         for part, name in zip(SAMPLED, ("JAX", "libraries", "its own code"), strict=True)
         if total.samples.get(part)
     )
     half = max((high - low) / 2 for low, high in (total.interval(part) for part in SAMPLED))
-    outside = duration_text(total.outside_s)
-    return f"the program {outside} ({parts}; sampled, ± {duration_text(half)})"
+    outside = seconds_text(total.outside_s)
+    return f"the program {outside} ({parts}; sampled, ± {seconds_text(half)})"
 
 
-def _counts(profile: Profile) -> str:
+def _counts(profile: Recorded) -> str:
     builds = profile.builds
     functions = len({function_key(built.function) for built in builds})
     done = {
         "traced": sum(built.times("trace") for built in builds),
         "lowered": sum(built.times("lower") for built in builds),
-        "compiled": sum(max(0, built.times("compile") - built.hits) for built in builds),
+        "compiled": sum(built.compiles for built in builds),
         "loaded": sum(built.hits for built in builds),
     }
     words = ", ".join(f"{count:,} {word}" for word, count in done.items() if count)
@@ -141,23 +195,22 @@ def _counts(profile: Profile) -> str:
     return f"{text}."
 
 
-def _why_nothing(profile: Profile) -> str:
+def _why_nothing(profile: Recorded) -> str:
     command = all(process.started.how != "context" for process in profile.processes)
     if command and not any(process.of(Import) for process in profile.processes):
         return ": no process that was followed imported it"
     return ": no function was traced, lowered or compiled"
 
 
-def _tail(profile: Profile) -> Iterator[str]:
+def _tail(profile: Recorded) -> Iterator[str]:
     if profile.builds:
         yield from _cache(profile)
-        count = sum(1 for _ in unexplained(profile))
-        if count:
-            yield f"{counted(count, 'build')} could not be explained."
+        if unknown := len(unexplained(profile)):
+            yield f"{counted(unknown, 'build')} could not be explained."
     yield from _damage(profile)
 
 
-def _next(profile: Profile, width: int) -> Iterator[str]:
+def _next(profile: Recorded, width: int) -> Iterator[str]:
     """Yield where to look next: commands, which are not broken, so that they can be copied."""
     if not profile.builds and not profile.unfinished:
         return
@@ -178,8 +231,8 @@ def _near(folder: Path) -> Path:
     return folder
 
 
-def _cache(profile: Profile) -> Iterator[str]:
-    use = saving.cache_use(profile)
+def _cache(profile: Recorded) -> Iterator[str]:
+    use = cache_use(profile)
     if not use.requests:
         return
     if use.off == use.requests - use.failed:
@@ -187,9 +240,9 @@ def _cache(profile: Profile) -> Iterator[str]:
         return
     text = f"Persistent cache: {use.hits:,} of {counted(use.requests, 'request')} hit"
     if use.hits:
-        text += f" in {duration_text(use.load_s)}"
+        text += f" in {seconds_text(use.load_s)}"
         if use.hits > use.unknown_hits:
-            text += f", which saved {duration_text(max(0.0, use.saved_s))}"
+            text += f", which saved {seconds_text(max(0.0, use.saved_s))}"
             if use.unknown_hits:
                 text += f" without the {use.unknown_hits:,} that an earlier run compiled"
         else:
@@ -202,23 +255,23 @@ def _cache(profile: Profile) -> Iterator[str]:
     yield f"{text}{f'; {use.failed} failed' if use.failed else ''}."
 
 
-def _would_save(use: saving.CacheUse) -> str:
+def _would_save(use: CacheUse) -> str:
     if use.unwritten[ledger.DISABLED]:
         return "disabled: by jax_enable_compilation_cache, or the backend cannot keep programs."
-    every = duration_text(use.off_s)
+    every = seconds_text(use.off_s)
     if use.off_s < 0.0005:
         return "off. It would save a second run nothing."
     with_it = "with JAX_COMPILATION_CACHE_DIR=DIR"
-    if duration_text(use.off_usual_s) == every:
+    if seconds_text(use.off_usual_s) == every:
         return f"off. A second run would save at most {every} {with_it}, less loading the programs."
-    usual = f"at most {duration_text(use.off_usual_s)}" if use.off_usual_s else "nothing"
+    usual = f"at most {seconds_text(use.off_usual_s)}" if use.off_usual_s else "nothing"
     return (
         f"off. A second run would save {usual} {with_it}, at most {every} with "
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 as well, less loading the programs."
     )
 
 
-def _damage(profile: Profile) -> Iterator[str]:
+def _damage(profile: Recorded) -> Iterator[str]:
     cut = [process for process in profile.processes if process.ended is None]
     if cut:
         names = ", ".join(str(process.started.pid) for process in cut[:5])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
-from harness.profiles.budgets.judging import CauseOf, Use, compile_s
-from harness.profiles.causes.kinds import Cause
-from harness.profiles.counting import Counted, place_of
+from harness.profiles.budgets.use import CauseOf, Use, compile_s
+from harness.profiles.causes.cause import Cause
+from harness.profiles.causes.words import said
+from harness.profiles.functions import Counted
 from harness.profiles.model import Built
-from harness.profiles.texts import counted, duration_text
+from harness.profiles.names import place_of
+from harness.records.units import counted, often_text, seconds_text
 
 MOST_FUNCTIONS = 5
 MOST_CAUSES = 4
@@ -28,32 +29,18 @@ EAGER = (
     "JAX compiles every operation outside jax.jit once for each shape and type. Put the operations "
     "into a jitted function, or make arrays with numpy."
 )
-_OBJECT = re.compile(r"object \d+")
-"""What objects of one text are told apart by: it says nothing to a reader."""
-
-FIRST = "its first build since the budget began"
 
 
-def amount(name: str, value: float) -> str:
+def _amount(name: str, value: float) -> str:
     """Return `3 compiles`, `1.5 s of compiling`."""
     if name == "max_compile_seconds":
-        return f"{duration_text(value)} of compiling"
+        return f"{seconds_text(value)} of compiling"
     return counted(round(value), NOUNS[name][0])
 
 
 def number(value: float) -> str:
     """Return a limit as it was written."""
     return f"{value:g}" if value != int(value) else str(int(value))
-
-
-def times(count: int) -> str:
-    """Return `once`, `twice`, `17 times`."""
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
-
-
-def report(over: Sequence[Use], cause_of: CauseOf, before: bool = True) -> str:
-    """Return what is said of all limits that were exceeded; see :func:`each`."""
-    return "\n".join(each(over, cause_of, before))
 
 
 def each(over: Sequence[Use], cause_of: CauseOf, before: bool = True) -> list[str]:
@@ -78,7 +65,7 @@ def each(over: Sequence[Use], cause_of: CauseOf, before: bool = True) -> list[st
 def _exceeded(use: Use, cause_of: CauseOf, before: bool) -> str:
     subject = f" of {use.functions[0].shown}" if use.one and use.functions else ""
     lines = [
-        f"{amount(use.name, use.used)}{subject}, and {use.where} allows "
+        f"{_amount(use.name, use.used)}{subject}, and {use.where} allows "
         f"{number(use.allowed)} ({use.name} = {number(use.allowed)})."
     ]
     users = sorted(
@@ -110,7 +97,7 @@ def _function(
 ) -> Iterable[str]:
     if use.name == "max_compile_seconds":
         seconds = sum(map(compile_s, builds))
-        yield f"  {one.shown}: {duration_text(seconds)}, {counted(len(builds), 'build')}"
+        yield f"  {one.shown}: {seconds_text(seconds)}, {counted(len(builds), 'build')}"
     else:
         count = sum(built.times("compile") for built in builds)
         if use.name not in ("max_compiles", "max_eager"):
@@ -121,9 +108,9 @@ def _function(
             if loads and "compile" in NOUNS[use.name][1]
             else ""
         )
-        yield f"  {one.shown} {NOUNS[use.name][1]} {times(count)}{loaded}"
+        yield f"  {one.shown} {NOUNS[use.name][1]} {often_text(count)}{loaded}"
     if inside := _inside(use, one):
-        yield f"    {times(inside)} as a part of another function"
+        yield f"    {often_text(inside)} as a part of another function"
     if use.name == "max_eager":
         yield from _sites(builds)
         return
@@ -132,7 +119,7 @@ def _function(
     shown.sort(key=lambda group: group[0].kind == "first")
     for cause, group in shown[:MOST_CAUSES]:
         many = f"{len(group)} × " if len(group) > 1 else ""
-        yield f"    {many}called {site(group[0])}: {said(cause, before or use.allowed > 0)}"
+        yield f"    {many}called {_site(group[0])}: {said(cause, before or use.allowed > 0)}"
         if cause.remedy:
             yield f"      {cause.remedy}"
     if len(shown) > MOST_CAUSES:
@@ -142,9 +129,9 @@ def _function(
 def _sites(builds: list[Built]) -> Iterable[str]:
     by_site: dict[str, int] = {}
     for built in builds:
-        by_site[site(built)] = by_site.get(site(built), 0) + 1
+        by_site[_site(built)] = by_site.get(_site(built), 0) + 1
     for where, count in sorted(by_site.items(), key=lambda pair: -pair[1])[:2]:
-        yield f"    {times(count)} {where}"
+        yield f"    {often_text(count)} {where}"
 
 
 def _grouped(builds: list[Built], cause_of: CauseOf) -> list[tuple[Cause, list[Built]]]:
@@ -153,13 +140,13 @@ def _grouped(builds: list[Built], cause_of: CauseOf) -> list[tuple[Cause, list[B
     causes: dict[tuple[str, str, str], Cause] = {}
     for built in builds:
         cause = cause_of(built)
-        key = (site(built), cause.kind, cause.argument)
+        key = (_site(built), cause.kind, cause.argument)
         groups.setdefault(key, []).append(built)
         causes.setdefault(key, cause)
     return [(causes[key], group) for key, group in sorted(groups.items(), key=lambda g: -len(g[1]))]
 
 
-def site(built: Built) -> str:
+def _site(built: Built) -> str:
     """Return `at train.py:88 in main`."""
     frame = built.call_site
     if not frame.file:
@@ -168,25 +155,3 @@ def site(built: Built) -> str:
     place = place_of(frame.file, started.cwd, started.argv)
     inside = "" if frame.function == "<module>" else f" in {frame.function}"
     return f"at {place}:{frame.line}{inside}"
-
-
-def said(cause: Cause, before: bool = True) -> str:
-    """Return a cause in words.
-
-    Args:
-        cause: of a build.
-        before: whether it was recorded what was built earlier.
-    """
-    if cause.kind == "first":
-        if before:
-            return "its first build"
-        return f"{FIRST}; open the budget before the warm-up to see what changed"
-    change = f"{cause.before} -> {cause.after}" if cause.before or cause.after else ""
-    if not cause.sentence:
-        parts = (cause.kind, cause.argument and f"`{cause.argument}`", change)
-        return " ".join(filter(None, parts))
-    told = cause.sentence.rstrip(".")
-    numbered = _OBJECT.sub("", cause.before) == _OBJECT.sub("", cause.after)
-    if change and not numbered and not (cause.before in told and cause.after in told):
-        told = f"{told} ({cause.argument or cause.kind}: {change})"
-    return told

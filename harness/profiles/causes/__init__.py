@@ -1,1 +1,1 @@
-"""Why a function was built again: what differs from what JAX had kept of it."""
+"""Why JAX builds: one file for each cause, which says everything about it."""

@@ -1,15 +1,11 @@
-"""What differs between two arrays that are given as the same argument."""
+"""What arrays are, and where they lie, in words."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from harness.profiles.causes.aspects import committed
-from harness.profiles.causes.difference import Difference
-from harness.profiles.causes.texts import with_article
 from harness.watch import events
 
 _TYPE = re.compile(r"(?P<dtype>[^\[]*)\[(?P<shape>[^\]]*)\]", re.DOTALL)
@@ -21,7 +17,7 @@ _SHARDING = re.compile(
 )
 
 
-class _ArrayType(NamedTuple):
+class ArrayType(NamedTuple):
     """The parts of an array's type."""
 
     dtype: str
@@ -32,74 +28,29 @@ class _ArrayType(NamedTuple):
 
 
 @functools.lru_cache(maxsize=50_000)  # a program with many shapes asks for each some times
-def _array_type(aval: str) -> _ArrayType | None:
+def array_type(aval: str) -> ArrayType | None:
+    """Return the parts of a type such as `float32[8@x,4]`; None where it is none."""
     match = _TYPE.match(aval.lstrip("~"))
     if match is None:
         return None
     space = _SPACE.search(match["dtype"])
     dtype = match["dtype"][: space.start()] if space else match["dtype"]
-    return _ArrayType(dtype, space.group() if space else "", _as_tuple(_plain(match["shape"])))
+    shape = re.sub(r"@[^,\]]*(\([^)]*\))?", "", match["shape"])
+    shape = f"({shape},)" if shape and "," not in shape else f"({shape.replace(',', ', ')})"
+    return ArrayType(dtype, space.group() if space else "", shape)
 
 
-def type_differences(old: events.Leaf, new: events.Leaf) -> Iterator[Difference]:
-    """Yield what differs in the types of two arrays of the same name."""
-    one, other = _array_type(old.aval), _array_type(new.aval)
-    if one is None or other is None:
-        if old.aval != new.aval:
-            yield Difference("dtype", new.path, old.aval, new.aval, "T")
-        return
-    if one.dtype != other.dtype:
-        yield Difference("dtype", new.path, one.dtype, other.dtype, "T")
-    if one.shape != other.shape:
-        yield Difference("shape", new.path, one.shape, other.shape, "T")
-    elif one.space != other.space or (old.aval != new.aval and one.dtype == other.dtype):
-        yield Difference("sharding", new.path, *_either(old, new), "T")
-    if old.weak != new.weak:
-        yield Difference("weak type", new.path, _weak(old), _weak(new), "T")
+def committed(leaf: events.Leaf) -> bool:
+    """Return whether JAX must leave an argument where it is; it takes a given type by its word."""
+    return leaf.committed or (leaf.kind == "jax.ShapeDtypeStruct" and bool(leaf.sharding))
 
 
-def _either(old: events.Leaf, new: events.Leaf) -> tuple[str, str]:
-    """Return the placement of arrays where it differs, and else their types."""
-    before, after = _committed(old), _committed(new)
-    return (before, after) if before != after else (old.aval, new.aval)
+def committed_text(leaf: events.Leaf) -> str:
+    """Return where an array is committed to."""
+    return where_text(leaf) if committed(leaf) else "not committed"
 
 
-def _plain(shape: str) -> str:
-    """Return a shape without the names of mesh axes: `8@x,4` is 8,4."""
-    if "@" not in shape:
-        return shape
-    return re.sub(r"@[^,\]]*(\([^)]*\))?", "", shape)
-
-
-def _as_tuple(shape: str) -> str:
-    """Return a shape as Python writes it: `8,4` is (8, 4), `8` is (8,)."""
-    return f"({shape},)" if shape and "," not in shape else f"({shape.replace(',', ', ')})"
-
-
-def _weak(leaf: events.Leaf) -> str:
-    dtype = leaf.aval.lstrip("~").partition("[")[0]
-    if leaf.kind in ("int", "float", "complex", "bool"):
-        return f"a Python {leaf.kind}"
-    return f"a weakly typed {dtype}" if leaf.weak else with_article(dtype)
-
-
-def placement_differences(old: events.Leaf, new: events.Leaf) -> Iterator[Difference]:
-    """Yield what differs in where two arrays of the same name lie, and how."""
-    both = [committed(leaf) for leaf in (old, new)]
-    if both[0] != both[1]:
-        yield Difference("committed", new.path, _committed(old), _committed(new), "L")
-    elif both[1] and old.sharding != new.sharding:
-        yield _sharding(old, new)
-    if old.layout != new.layout:
-        before, after = (leaf.layout or "the usual order" for leaf in (old, new))
-        yield Difference("layout", new.path, before, after, "L")
-
-
-def _committed(leaf: events.Leaf) -> str:
-    return _where(leaf) if committed(leaf) else "not committed"
-
-
-def _where(leaf: events.Leaf) -> str:
+def where_text(leaf: events.Leaf) -> str:
     """Return a device's name where there is one, and else the whole sharding."""
     match = _SHARDING.fullmatch(leaf.sharding)
     if match and match["devices"] and match["how"] == "SingleDeviceSharding()":
@@ -107,9 +58,10 @@ def _where(leaf: events.Leaf) -> str:
     return leaf.sharding
 
 
-def _sharding(old: events.Leaf, new: events.Leaf) -> Difference:
+def moved(old: events.Leaf, new: events.Leaf) -> tuple[bool, tuple[str, str]] | None:
+    """Return whether an array lies alike on other devices, and where; None if it did not move."""
+    if not committed(old) or not committed(new) or old.sharding == new.sharding:
+        return None
     one, other = (_SHARDING.fullmatch(leaf.sharding) for leaf in (old, new))
-    texts = _where(old), _where(new)
-    if one and other and one.group("how", "memory") == other.group("how", "memory"):
-        return Difference("device", new.path, *texts, "LC")
-    return Difference("sharding", new.path, *texts, "L")
+    alike = one and other and one.group("how", "memory") == other.group("how", "memory")
+    return bool(alike), (where_text(old), where_text(new))

@@ -5,26 +5,28 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.profiles import texts
-from harness.profiles.answer.grouping import FIRST, groups, site_text
-from harness.profiles.model import Profile, call_site_of
-from harness.profiles.tables.build_rows import DONE, SECONDS, builds, framed
-from harness.profiles.totals import saving
-from harness.profiles.totals.adding import totals
-from harness.profiles.totals.parts import PARTS, Total
-from harness.profiles.totals.pieces import written_ns
+from harness.profiles.answer.groups import groups
+from harness.profiles.cache_use import cold_seconds, requests_of, saved_s
+from harness.profiles.causes.registry import BLAMELESS
+from harness.profiles.model import call_site_of
+from harness.profiles.names import frame_text
+from harness.profiles.pieces import written_ns
+from harness.profiles.recorded import Recorded
+from harness.profiles.tables.builds import DONE, SECONDS, builds, framed
+from harness.profiles.totals import PARTS, Total, totals
 from harness.watch import events
 
 _FUNCTION = ["function", "qualname", "through", "origin", "file", "line"]
 _SITE = ["call_site", "site_function"]
 
 
-def frame(profile: Profile, table: str = "builds") -> pd.DataFrame:
+def frame(profile: Recorded, table: str = "builds") -> pd.DataFrame:
     """Return one of the tables; docs/profile.md has their columns.
 
     Raises:
@@ -32,10 +34,10 @@ def frame(profile: Profile, table: str = "builds") -> pd.DataFrame:
     """
     if table not in TABLES:
         raise UsageError(f"A table {table!r} is not known; there are {', '.join(TABLES)}.")
-    return TABLES[table](profile)
+    return TABLES[table].make(profile)
 
 
-def functions(profile: Profile) -> pd.DataFrame:
+def functions(profile: Recorded) -> pd.DataFrame:
     """Return a row per function, by name and place in the source; the dearest first."""
     found = _sums(builds(profile), _FUNCTION)
     rows = [
@@ -65,7 +67,7 @@ def functions(profile: Profile) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
-def causes(profile: Profile) -> pd.DataFrame:
+def causes(profile: Recorded) -> pd.DataFrame:
     """Return a row per function, cause and argument; the dearest first."""
     rows = [
         {
@@ -78,11 +80,11 @@ def causes(profile: Profile) -> pd.DataFrame:
             "build_s": group.seconds,
             "n_values": len(group.values),
             "values": ", ".join(group.values),
-            "call_sites": _counted(map(site_text, group.builds)),
+            "call_sites": _counted(built.site for built in group.builds),
             "sentence": group.cause.sentence,
             "remedy": group.cause.remedy,
         }
-        for group in groups(profile)
+        for group in groups(profile, profile.builds)
     ]
     text = ("function", "through", "origin", "cause", "argument")
     columns = {
@@ -93,7 +95,7 @@ def causes(profile: Profile) -> pd.DataFrame:
     return framed(rows, columns)
 
 
-def sites(profile: Profile) -> pd.DataFrame:
+def sites(profile: Recorded) -> pd.DataFrame:
     """Return a row per line that builds were asked for from; the dearest first.
 
     `sampled_s` is what all threads spent there outside builds, as far as it was sampled.
@@ -103,7 +105,7 @@ def sites(profile: Profile) -> pd.DataFrame:
     sampled: dict[str, float] = {}
     for process in profile.processes:
         places = {
-            number: texts.frame_text(call_site_of(stack.frames), process.started.cwd)
+            number: frame_text(call_site_of(stack.frames), process.started.cwd)
             for number, stack in process.stacks.items()
         }
         for line in process.of(events.Samples):
@@ -114,7 +116,7 @@ def sites(profile: Profile) -> pd.DataFrame:
     return found
 
 
-def eager(profile: Profile) -> pd.DataFrame:
+def eager(profile: Recorded) -> pd.DataFrame:
     """Return a row per line that called JAX's own functions outside jit; the dearest first."""
     rows = builds(profile)
     found = _sums(rows[rows["origin"] == "jax"], _SITE)
@@ -122,9 +124,9 @@ def eager(profile: Profile) -> pd.DataFrame:
     return found
 
 
-def cache(profile: Profile) -> pd.DataFrame:
+def cache(profile: Recorded) -> pd.DataFrame:
     """Return a row per outcome of compile requests and reason; the most frequent first."""
-    cold = saving.cold_seconds(profile)
+    cold = cold_seconds(profile)
     rows = [
         {
             "outcome": request.outcome,
@@ -133,11 +135,11 @@ def cache(profile: Profile) -> pd.DataFrame:
             "compile_s": request.compile_ns / 1e9,
             "load_s": request.load_ns / 1e9 if request.outcome == "hit" else 0.0,
             "write_s": written_ns(request) / 1e9,
-            "saved_s": math.nan if (saved := saving.saved_s(request, cold)) is None else saved,
+            "saved_s": math.nan if (saved := saved_s(request, cold)) is None else saved,
             "entry_bytes": request.entry_bytes,
             "module": request.module,
         }
-        for _, request in saving.requests_of(profile.builds)
+        for _, request in requests_of(profile.builds)
     ]
     seconds = ("request_s", "compile_s", "load_s", "write_s", "saved_s")
     columns = {
@@ -160,7 +162,7 @@ def cache(profile: Profile) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
-def time(profile: Profile) -> pd.DataFrame:
+def time(profile: Recorded) -> pd.DataFrame:
     """Return a row per part of the wall time, of the run and of each process."""
     rows = [row for total in totals(profile) if total.scope != "thread" for row in _parts(total)]
     columns = {
@@ -186,7 +188,7 @@ def _parts(total: Total) -> Iterator[dict[str, Any]]:
         }
 
 
-def threads(profile: Profile) -> pd.DataFrame:
+def threads(profile: Recorded) -> pd.DataFrame:
     """Return a row per thread that built something or was sampled, with the parts of its time."""
     names = [f"{part}_s" for part in PARTS]
     rows = [
@@ -210,15 +212,89 @@ def threads(profile: Profile) -> pd.DataFrame:
     return framed(rows, columns)
 
 
-TABLES: dict[str, Callable[[Profile], pd.DataFrame]] = {
-    "time": time,
-    "functions": functions,
-    "builds": builds,
-    "causes": causes,
-    "sites": sites,
-    "cache": cache,
-    "eager": eager,
-    "threads": threads,
+_SECONDS = ("trace_s", "lower_s", "compile_s", "load_s")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a profile."""
+
+    make: Callable[[Recorded], pd.DataFrame]
+    main: tuple[str, ...]
+    """Columns that a terminal shows."""
+    dispensable: tuple[str, ...]
+    """Those of them that are left out where a line is too short, the first ones first."""
+
+
+TABLES = {
+    "time": Table(
+        time, ("process", "part", "seconds", "low", "high", "share", "meaning"), ("low", "high")
+    ),
+    "functions": Table(
+        functions,
+        (
+            *("function", "builds", "traces", "lowers", "compiles", "loads", "build_s", *_SECONDS),
+            *("first_call_s", "again", "again_s", "visits", "n_call_sites", "causes"),
+        ),
+        (
+            *("n_call_sites", "first_call_s", "load_s", "lower_s", "trace_s", "visits", "lowers"),
+            *("loads", "traces", "compile_s", "again"),
+        ),
+    ),
+    "builds": Table(
+        builds,
+        (
+            *("begin_s", "process", "function", "call_site", "build_s", *_SECONDS, "other_s"),
+            *("outcome", "reason", "cause", "argument", "before", "after"),
+        ),
+        (
+            *("other_s", "outcome", "lower_s", "trace_s", "reason", "load_s", "compile_s"),
+            *("process", "before", "after"),
+        ),
+    ),
+    "causes": Table(
+        causes,
+        (
+            *("function", "cause", "argument", "builds", "build_s", "n_values", "values"),
+            *("call_sites", "remedy"),
+        ),
+        ("n_values", "call_sites", "values"),
+    ),
+    "sites": Table(
+        sites,
+        (
+            *("call_site", "site_function", "builds", "compiles", "loads", "build_s", *_SECONDS),
+            *("other_s", "sampled_s", "functions", "causes"),
+        ),
+        (
+            *("other_s", "load_s", "lower_s", "trace_s", "loads", "compile_s", "sampled_s"),
+            *("site_function", "compiles"),
+        ),
+    ),
+    "cache": Table(
+        cache,
+        (
+            *("outcome", "reason", "requests", "modules", "compile_s", "load_s", "write_s"),
+            *("saved_s", "entry_bytes"),
+        ),
+        ("modules", "load_s", "write_s", "entry_bytes"),
+    ),
+    "eager": Table(
+        eager,
+        ("call_site", "site_function", "builds", "compiles", "build_s", "functions"),
+        ("site_function",),
+    ),
+    "threads": Table(
+        threads,
+        (
+            *("process", "thread", "main", "wall_s", "build_s", *_SECONDS, "other_s", "jax_s"),
+            *("library_s", "program_s", "unattributed_s", "samples"),
+        ),
+        (
+            *("unattributed_s", "load_s", "other_s", "lower_s", "trace_s", "samples", "library_s"),
+            *("jax_s", "compile_s", "process"),
+        ),
+    ),
 }
 
 
@@ -226,8 +302,8 @@ def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Return a row per value of `by`, the dearest first."""
     rows = rows[rows["build"] > 0].assign(
         first_call_s=rows["end_s"] - rows["begin_s"],
-        again_s=rows["build_s"].where(~rows["cause"].isin(FIRST), 0.0),
-        again=(~rows["cause"].isin(FIRST)).astype("int64"),
+        again_s=rows["build_s"].where(~rows["cause"].isin(BLAMELESS), 0.0),
+        again=(~rows["cause"].isin(BLAMELESS)).astype("int64"),
     )
     found = (
         rows.groupby(by, sort=False)

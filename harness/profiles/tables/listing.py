@@ -7,63 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from harness.profiles.texts import duration_text, shortened, transformed
+from harness.profiles.names import shortened, transformed
+from harness.profiles.tables.frames import TABLES
+from harness.records.units import seconds_text
 
 LONG = frozenset({"values", "call_sites", "causes", "functions", "sentence", "remedy", "meaning"})
 """Columns that may take several lines."""
-
-_SECONDS = ("trace_s", "lower_s", "compile_s", "load_s")
-_COLUMNS = {
-    "time": ("process", "part", "seconds", "low", "high", "share", "meaning"),
-    "functions": (
-        *("function", "builds", "traces", "lowers", "compiles", "loads", "build_s", *_SECONDS),
-        *("first_call_s", "again", "again_s", "visits", "n_call_sites", "causes"),
-    ),
-    "builds": (
-        *("begin_s", "process", "function", "call_site", "build_s", *_SECONDS, "other_s"),
-        *("outcome", "reason", "cause", "argument", "before", "after"),
-    ),
-    "causes": (
-        *("function", "cause", "argument", "builds", "build_s", "n_values", "values"),
-        *("call_sites", "remedy"),
-    ),
-    "sites": (
-        *("call_site", "site_function", "builds", "compiles", "loads", "build_s", *_SECONDS),
-        *("other_s", "sampled_s", "functions", "causes"),
-    ),
-    "cache": (
-        *("outcome", "reason", "requests", "modules", "compile_s", "load_s", "write_s"),
-        *("saved_s", "entry_bytes"),
-    ),
-    "eager": ("call_site", "site_function", "builds", "compiles", "build_s", "functions"),
-    "threads": (
-        *("process", "thread", "main", "wall_s", "build_s", *_SECONDS, "other_s", "jax_s"),
-        *("library_s", "program_s", "unattributed_s", "samples"),
-    ),
-}
-_DISPENSABLE = {
-    "time": ("low", "high"),
-    "functions": (
-        *("n_call_sites", "first_call_s", "load_s", "lower_s", "trace_s", "visits", "lowers"),
-        *("loads", "traces", "compile_s", "again"),
-    ),
-    "builds": (
-        *("other_s", "outcome", "lower_s", "trace_s", "reason", "load_s", "compile_s"),
-        *("process", "before", "after"),
-    ),
-    "causes": ("n_values", "call_sites", "values"),
-    "sites": (
-        *("other_s", "load_s", "lower_s", "trace_s", "loads", "compile_s", "sampled_s"),
-        *("site_function", "compiles"),
-    ),
-    "cache": ("modules", "load_s", "write_s", "entry_bytes"),
-    "eager": ("site_function",),
-    "threads": (
-        *("unattributed_s", "load_s", "other_s", "lower_s", "trace_s", "samples", "library_s"),
-        *("jax_s", "compile_s", "process"),
-    ),
-}
-"""Columns that are left out where a line is too short, the first ones first."""
 
 _WIDEST = 60
 """Characters of a value that are shown; half of it where a line is short."""
@@ -97,7 +46,7 @@ def listed(
         names = zip(frame["function"], frame["through"], strict=True)
         frame = frame.assign(function=[transformed(name, through) for name, through in names])
     shown = frame if most is None else frame.head(most)
-    columns = [name for name in _COLUMNS[table] if not _is_idle(name, shown)]
+    columns = [name for name in TABLES[table].main if not _is_idle(name, shown)]
     widest = _WIDEST if width >= _SHORT else _WIDEST // 2
     rows = pd.DataFrame(
         [
@@ -108,7 +57,7 @@ def listed(
         dtype="str",
     )
     missing = []
-    for name in _DISPENSABLE[table]:
+    for name in TABLES[table].dispensable:
         if _width(rows) <= width:
             break
         if name in rows:
@@ -170,7 +119,7 @@ def _cell(name: str, value: Any, widest: int) -> str:
         if name == "share":
             return f"{100 * value:.1f} %"
         if name.endswith("_s") or name in ("seconds", "low", "high"):
-            return duration_text(value) if value > 0 else "0"
+            return seconds_text(value) if value > 0 else "0"
         return f"{value:,.0f}"
     if isinstance(value, int):
         return f"{value:,}" if name != "thread" else str(value)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION, save
-from harness.ship.routes import Report, median_step_s
+from harness.ship.routes import Report
 
 PHASES = {
     "process": ("process", "import", "backend"),
@@ -31,7 +31,7 @@ def chart(report: Report) -> Any:
             continue
         size = f"{row.shipped_bytes:,} bytes" if row.shipped_bytes else "nothing"
         for order, (phase, steps) in enumerate(PHASES.items()):
-            ms = (median_step_s(row, *steps) or 0.0) * 1e3
+            ms = (row.median_s(*steps) or 0.0) * 1e3
             path = f"{row.path} ({size} shipped)"
             rows.append({"path": path, "phase": phase, "order": order, "ms": ms})
     title = f"{report.workload} {report.case}".rstrip()

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.profiles.answer.findings import findings
-from harness.profiles.comparing.surroundings import command
-from harness.profiles.model import Profile
-from harness.profiles.texts import counted, duration_text
-from harness.profiles.trace.tracks import Clock, process_names, thread_names
+from harness.profiles.answer.summary import summary
+from harness.profiles.recorded import Recorded
+from harness.profiles.tables.frames import frame as frame_of
+from harness.profiles.tracks import Clock, process_names, thread_names
+from harness.records.units import counted, seconds_text
 from harness.report.content import Filters, Report
 from harness.report.profile import bars, frames
 from harness.report.profile.sections import builds, causes, limits, sites, time, timeline
@@ -61,7 +62,7 @@ TABLES = {
 """Title, introduction, caption and what is said without rows, of tables shown as they are."""
 
 
-def assemble(profile: Profile) -> Report:
+def assemble(profile: Recorded) -> Report:
     """Return what the report of a profile says."""
     spent = _frame(profile, "time")
     doubts = limits.doubts(profile, spent)
@@ -91,9 +92,9 @@ def assemble(profile: Profile) -> Report:
     return Report(f"Profile of {_command(profile)}", answers, sections, filters=FILTERS)
 
 
-def _frame(profile: Profile, table: str) -> pd.DataFrame:
+def _frame(profile: Recorded, table: str) -> pd.DataFrame:
     """Return a table with processes called as everywhere on the page."""
-    frame = profile.frame(table)
+    frame = frame_of(profile, table)
     if "process" not in frame.columns:
         return frame
     names = process_names(profile)
@@ -108,7 +109,7 @@ def _frame(profile: Profile, table: str) -> pd.DataFrame:
     return frame.assign(process=frame["process"].map(lambda name: short.get(name, name)))
 
 
-def write(profile: Profile, output: Path) -> int:
+def write(profile: Recorded, output: Path) -> int:
     """Write the report of a profile as one HTML file, and return its size in bytes.
 
     Raises:
@@ -121,37 +122,37 @@ def write(profile: Profile, output: Path) -> int:
     return writing.write(assemble(profile), output)
 
 
-def _in_short(profile: Profile) -> tuple[str, ...]:
+def _in_short(profile: Recorded) -> tuple[str, ...]:
     """Return what the terminal's summary says before and after its findings."""
-    lines = profile.summary(width=10_000)
+    lines = summary(profile, 10_000)
     blank = [place for place, line in enumerate(lines) if not line.strip()]
     kept = [*lines[: blank[0]], *lines[blank[-1] + 1 :]] if blank else lines
     return tuple(itertools.takewhile(lambda line: not line.startswith("Next:"), kept))
 
 
-def _dearest(profile: Profile) -> tuple[str, ...]:
+def _dearest(profile: Recorded) -> tuple[str, ...]:
     found = findings(profile)
     lines = [
-        f"{duration_text(one.seconds)}: {one.text}{', ' if one.place else ''}{one.place}. "
+        f"{seconds_text(one.seconds)}: {one.text}{', ' if one.place else ''}{one.place}. "
         f"{one.remedy}".rstrip()
         for one in found[:MOST_FINDINGS]
     ]
     if len(found) > MOST_FINDINGS:
-        seconds = duration_text(sum(one.seconds for one in found[MOST_FINDINGS:]))
+        seconds = seconds_text(sum(one.seconds for one in found[MOST_FINDINGS:]))
         lines.append(f"{seconds} in {counted(len(found) - MOST_FINDINGS, 'other finding')}.")
     return tuple(lines) or ("Nothing stands out.",)
 
 
-def _command(profile: Profile) -> str:
-    words = list(command(profile))
+def _command(profile: Recorded) -> str:
+    words = list(profile.command)
     words[:1] = map(os.path.basename, words[:1])
     return " ".join(words) or "a program"
 
 
-def _profiled(profile: Profile) -> tuple[str, ...]:
+def _profiled(profile: Recorded) -> tuple[str, ...]:
     run, number = profile.run, len(profile.processes)
     lines = [f"{number} {'process' if number == 1 else 'processes'}, {_threads(profile)}."]
-    lines.append(f"{duration_text(Clock(profile).length_ns / 1e9)} from beginning to end.")
+    lines.append(f"{seconds_text(Clock(profile).length_ns / 1e9)} from beginning to end.")
     if run is not None and run.exit_code is not None:
         code = run.exit_code
         lines.append(f"Ended by signal {-code}." if code < 0 else f"Exit code {code}.")
@@ -160,6 +161,6 @@ def _profiled(profile: Profile) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _threads(profile: Profile) -> str:
+def _threads(profile: Recorded) -> str:
     building = {(built.process.log.name, built.line.thread) for built in profile.builds}
     return f"{counted(len(building), 'thread')} with {counted(len(profile.builds), 'build')}"

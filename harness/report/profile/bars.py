@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.profiles.model import Process, Profile
-from harness.profiles.texts import duration_text
-from harness.profiles.totals.pieces import STAGES, UNFINISHED
-from harness.profiles.trace import tracks
-from harness.profiles.trace.tracks import Clock
+from harness.profiles import tracks
+from harness.profiles.model import Process
+from harness.profiles.pieces import STAGES, UNFINISHED
+from harness.profiles.recorded import Recorded
+from harness.profiles.tracks import Clock
+from harness.records.units import seconds_text
 from harness.watch import events
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Timeline(NamedTuple):
     """What was merged or left out."""
 
 
-def timeline(profile: Profile) -> Timeline:
+def timeline(profile: Recorded) -> Timeline:
     """Return what the timeline of a profile draws."""
     import pandas as pd
 
@@ -91,10 +92,10 @@ def timeline(profile: Profile) -> Timeline:
     if len(shown) < len(drawn):
         several = [bar for bar in shown if bar.builds > 1]
         seconds = sum(bar.end - bar.begin for bar in several)
-        slot = duration_text(_slot(length, len(rows), MOST_BARS))
+        slot = seconds_text(_slot(length, len(rows), MOST_BARS))
         notes.append(
             f"{len(drawn)} bars are too many to draw: of the short ones, neighbours of the same "
-            f"stage are drawn as one, {len(several)} bars with {duration_text(seconds)} in all. "
+            f"stage are drawn as one, {len(several)} bars with {seconds_text(seconds)} in all. "
             "The length of each is the time they took together, its place is right to within "
             f"{slot}. `harness profile trace` writes every one."
         )
@@ -111,7 +112,7 @@ def timeline(profile: Profile) -> Timeline:
     )
 
 
-def _bars(profile: Profile, clock: Clock) -> list[Bar]:
+def _bars(profile: Recorded, clock: Clock) -> list[Bar]:
     names = tracks.process_names(profile)
     threads = {p.log.name: tracks.thread_names(p) for p in profile.processes}
     found: list[Bar] = []
@@ -123,7 +124,7 @@ def _bars(profile: Profile, clock: Clock) -> list[Bar]:
         function = built.function.name
         going_on = built.line.error == UNFINISHED
         about = (
-            *(f"{function} (unfinished)" if going_on else function, tracks.place(built)),
+            *(f"{function} (unfinished)" if going_on else function, built.site),
             *(*tracks.cause_texts(built, profile), name, tracks.outcome(built)),
         )
         row = f"{name} {threads[process.log.name][built.line.thread]}"
@@ -145,7 +146,7 @@ def _around(process: Process, clock: Clock, name: str, threads: dict[int, str]) 
         yield bar(woken.thread, woken.begin_ns, woken.end_ns, "backend", woken.platform)
 
 
-def _marks(profile: Profile, clock: Clock) -> list[Mark]:
+def _marks(profile: Recorded, clock: Clock) -> list[Mark]:
     names = tracks.process_names(profile)
     threads = {p.log.name: tracks.thread_names(p) for p in profile.processes}
     found = []
@@ -159,7 +160,7 @@ def _marks(profile: Profile, clock: Clock) -> list[Mark]:
             if request.directory:
                 what = f"cache {tracks.OUTCOMES.get(request.outcome, request.outcome)}"
                 cause = tracks.cause_texts(built, profile)
-                where = tracks.place(built)
+                where = built.site
                 found.append(Mark(row, at, what, built.function.name, where, *cause, name))
     for process in profile.processes:
         for line in tracks.cleared(process):

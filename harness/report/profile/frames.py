@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from harness.profiles.totals.pieces import STAGES
+from harness.profiles.pieces import STAGES
 from harness.report.content import (
     BYTES,
     COUNT,
@@ -75,10 +75,10 @@ def table(
         first: columns that stand in front.
         most: how many rows at most.
     """
-    from harness.profiles.texts import place_text
+    from harness.profiles.names import line_text
 
     if {"file", "line"} <= set(frame.columns):
-        places = [place_text(*at) for at in zip(frame["file"], frame["line"], strict=True)]
+        places = [line_text(*at) for at in zip(frame["file"], frame["line"], strict=True)]
         frame = frame.drop(columns="file").assign(defined=places)
     front = [column for column in first if column in frame.columns]
     rest = [c for c in frame.columns if c not in front and c not in _LEFT_OUT]

@@ -6,8 +6,9 @@ import heapq
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from harness.profiles.model import Profile
-from harness.profiles.texts import counted, duration_text, frame_text
+from harness.profiles.names import frame_text
+from harness.profiles.recorded import Recorded
+from harness.records.units import counted, seconds_text
 from harness.report.content import Node
 
 MOST_NODES = 800
@@ -36,7 +37,7 @@ class Branch:
     below: dict[Step, Branch] = field(default_factory=dict)
 
 
-def grown(profile: Profile) -> Branch:
+def grown(profile: Recorded) -> Branch:
     """Return all builds as a tree: frames, the outermost first, and the function at the end."""
     root = Branch(Step("", "", False))
     steps_of: dict[tuple[str, int], tuple[Step, ...]] = {}
@@ -129,4 +130,4 @@ def _node(branch: Branch, kept: set[int], whole: int) -> Node:
 
 
 def _value(ns: int, builds: int) -> str:
-    return f"{duration_text(ns / 1e9)} · {counted(builds, 'build')}"
+    return f"{seconds_text(ns / 1e9)} · {counted(builds, 'build')}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.program.facts import TOTALS
-from harness.program.facts import unit as fact_unit
+from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.report import charts
 from harness.report.content import BYTES, COUNT, NUMBER, Column, Figure, Part, Table
 from harness.report.rows import machine_picks
@@ -13,7 +12,7 @@ from harness.report.rows import machine_picks
 if TYPE_CHECKING:
     import pandas as pd
 
-DRAWN = ("launches", "fusions", "hlo_instructions", "flops", "bytes_accessed", "temporary_bytes")
+DRAWN = tuple(fact.name for fact in FIRST)
 """Facts that the figure offers."""
 
 _SCENARIOS = ("off", "default", "cold", "warm", "")
@@ -102,7 +101,7 @@ def _wide(wide: pd.DataFrame) -> Table:
         *(Column(name, name) for name in ("workload", "case")),
         *(Column(name, name, hidden=True) for name in ("target", "machine")),
         *(
-            Column(name, name.replace("_", " "), BYTES if fact_unit(name) == "bytes" else COUNT)
+            Column(name, name.replace("_", " "), BYTES if FACTS[name].unit == "bytes" else COUNT)
             for name in facts
         ),
     )

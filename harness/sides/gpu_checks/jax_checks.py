@@ -13,7 +13,7 @@ import numpy as np
 
 from harness import targets
 from harness.declare.workload import PRECISIONS
-from harness.program import reading
+from harness.program.facts import facts_of
 from harness.sides import ceilings
 from harness.sides.attribution import Attribution, attribute
 from harness.sides.gpu_checks.cupy_checks import rates
@@ -51,7 +51,7 @@ def _launches(function: Callable[..., Any], arrays: Any) -> dict[str, Any]:
     before = slope(call, wait)["slope_s"]
     seen = attribute(call)
     found: dict[str, Any] = {
-        "program_launches": reading.read(None, lowered, compiled).launches,
+        "program_launches": facts_of(None, lowered, compiled).launches,
         "slope_s": [before, slope(call, wait)["slope_s"]],
     }
     if isinstance(seen, Attribution):
@@ -79,7 +79,7 @@ def compile_only() -> dict[str, Any]:
     for name, (function, arrays) in PROGRAMS.items():
         specs = [jax.ShapeDtypeStruct(shape, dtype, sharding=here) for shape, dtype in arrays]
         lowered = jax.jit(functools.partial(function, jnp)).lower(*specs)
-        facts = reading.read(None, lowered, lowered.compile())
+        facts = facts_of(None, lowered, lowered.compile())
         found[name] = {"program_launches": facts.launches}
     return found
 

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from harness.profiles.budgets.judging import judge
 from harness.profiles.budgets.limits import Limits
-from harness.profiles.budgets.texts import report, said
-from harness.profiles.causes.kinds import Cause
-from harness.profiles.counting import by_function
+from harness.profiles.budgets.texts import each
+from harness.profiles.budgets.use import judge
+from harness.profiles.causes.cause import Cause
+from harness.profiles.causes.words import said
+from harness.profiles.functions import by_function
 from tests.profiling.comparing.profiles import Made
 
 FIRST = Cause("first")
@@ -19,7 +20,7 @@ def static(before, after):
 def told(made, before=True, **limits):
     profile = made.profile()
     uses = judge(Limits(**limits), by_function(profile.builds), "it", profile.cause_of)
-    return report([use for use in uses if use.over], profile.cause_of, before)
+    return "\n".join(each([use for use in uses if use.over], profile.cause_of, before))
 
 
 def test_function_call_site_argument_cause_and_remedy():

@@ -53,12 +53,12 @@ def result(small: Any) -> dict[str, Any]:
     import jax
 
     import harness
-    from harness.profiles.causes.deciding import decide
+    from harness.profiles.decision.decide import decide
 
     jax.clear_caches()
     with harness.profile() as profile:
         small.run()
-    causes = decide(profile)
+    causes = decide(profile.builds)
     found, sentences, others = [], [], []
     for built in profile.builds:
         cause = causes[built.process.log.name, built.line.id]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harness.profiles.log_reader import Log
-from harness.profiles.model import Process, Profile
+from harness.profiles.model import Process
+from harness.report.profile.face import Profile
 from harness.watch import events
 
 STEP_NS = 1_000_000

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 
-from harness.profiles.causes.deciding import decide
-from harness.profiles.causes.kinds import Cause
-from harness.profiles.model import Profile
+from harness.profiles.causes.cause import Cause
+from harness.profiles.decision.decide import decide
+from harness.report.profile.face import Profile
 from tests.profiling.causes.lines import STEP_NS, Program
 
 
 def cause(program: Program, build: int) -> Cause:
-    return decide(program.profile())["memory", build]
+    return decide(program.profile().builds)["memory", build]
 
 
 def test_the_same_build_again_is_unexplained() -> None:
@@ -87,7 +87,7 @@ def test_processes_know_nothing_of_each_other() -> None:
     one, other = Program(), Program()
     one.build(1)
     number = other.build(1)
-    found = decide(Profile((one.process("a"), other.process("b"))))
+    found = decide(Profile((one.process("a"), other.process("b"))).builds)
     assert found["b", number].kind == "first"
 
 
@@ -104,7 +104,7 @@ def test_many_builds_take_seconds() -> None:
     for n in range(20_000):
         program.build(n % 7, shape=str(n), object_=n % 3)
     begin = time.process_time()
-    found = decide(program.profile())
+    found = decide(program.profile().builds)
     assert len(found) == 20_000
     assert {one.kind for one in found.values()} == {"first", "shape", "new function object"}
     assert time.process_time() - begin < 20  # comparing all pairs takes half an hour

@@ -9,20 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 
 import harness
-from harness.profiles.causes.deciding import decide
-from harness.profiles.causes.differences import _context
-from harness.profiles.causes.kinds import Cause
-from harness.profiles.causes.texts import (
+from harness.profiles.causes.cause import Cause
+from harness.profiles.causes.pytree import tree_differences
+from harness.profiles.causes.values import (
     ANOTHER_OBJECT,
     another_object,
     around,
-    library_of,
     short_functions,
-    with_article,
 )
-from harness.profiles.causes.trees import tree_differences
+from harness.profiles.causes.weak_type import with_article
+from harness.profiles.decision.decide import decide
 from harness.profiles.log_reader import Log
-from harness.profiles.model import Process, Profile
+from harness.profiles.model import Process
+from harness.profiles.names import package_of
 from harness.watch import events
 from tests.profiling.causes.lines import started
 
@@ -63,8 +62,8 @@ def test_texts_of_functions_articles_and_libraries() -> None:
         "a uint32",
         "a float32",
     ]
-    assert library_of(PACKAGES + "numpyro/util.py") == "numpyro"
-    assert library_of("/home/user/train.py") == ""
+    assert package_of(PACKAGES + "numpyro/util.py") == "numpyro"
+    assert package_of("/home/user/train.py") == ""
 
 
 def causes(
@@ -88,7 +87,7 @@ def causes(
                 arguments=arguments.id, settings=1,
             ),
         ]  # fmt: skip
-    found = decide(Profile((Process(Log("memory", started(), tuple(lines))),)))
+    found = decide(Process(Log("memory", started(), tuple(lines))).builds)
     return [found["memory", number] for number in range(1, len(calls) + 1)]
 
 
@@ -223,8 +222,18 @@ def test_what_jax_runs_while_another_is_traced_is_not_called_transformed() -> No
 
 def test_a_mesh_is_told_of_once() -> None:
     old, new = ({"abstract_mesh_context_manager": n, "mesh": n} for n in ("i=2", "i=4"))
-    (found,) = _context(old, new)
-    assert (found.argument, found.before, found.after) == ("mesh", "i=2", "i=4")
+    function, lines = program(), []
+    for number, context in enumerate((old, new), 1):
+        settings = events.Settings(number, {}, context)
+        spans = (events.Span("trace", number * 10, number * 10 + 1, 1),)
+        begin = number * 10
+        build = events.Build(
+            *(number, "call", 1, 1, 1, 0, 1, begin, begin + 5, spans), settings=number
+        )
+        lines += [settings, build]
+    process = Process(Log("memory", started(), (started(), function, *lines)))
+    cause = decide(process.builds)["memory", 2]
+    assert cause.sentence == "`mesh` of JAX's configuration or context was i=2, now i=4."
 
 
 def test_loops_are_advised_for_whole_numbers_only() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.profiles.log_reader import Log
-from harness.profiles.model import Process, Profile
+from harness.profiles.model import Process
+from harness.report.profile.face import Profile
 from harness.watch import events
 from harness.watch.events import Run, encoded
 
@@ -115,7 +116,11 @@ class Made:
         if self.ended:
             lines.append(events.Ended(self._now, "exit"))
         log = Log("made", self.started, tuple(lines))
-        return Profile((Process(log),), run=self.run, causes=dict(self.causes))
+        profile = Profile((Process(log),), run=self.run)
+        if self.causes:
+            profile.causes.clear()
+            profile.causes.update(self.causes)
+        return profile
 
     def write(self, folder: Path):
         """Write it as the folder of a profile."""

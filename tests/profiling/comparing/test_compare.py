@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 import harness
 from harness.cli import app
 from harness.errors import HarnessError
-from harness.profiles.causes.kinds import Cause
-from harness.profiles.comparing import compare, formats
+from harness.profiles.causes.cause import Cause
+from harness.profiles.diff import formats
+from harness.profiles.diff.compare import compare
 from harness.watch.events import Program
 from tests.profiling.comparing.profiles import Made, run_of
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.profiles.comparing import compare
-from harness.profiles.counting import CELL, by_function, place_of
+from harness.profiles.diff.compare import compare
+from harness.profiles.functions import by_function
+from harness.profiles.names import CELL, place_of
 from tests.profiling.comparing.profiles import Made
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from harness.profiles.model import read
+from harness.report.profile.face import load_profile as read
 from tests.watch.programs import environment
 
 PLUGIN = "harness.profiles.pytest_plugin"

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from harness.cli.profile import answering, app, running
 from harness.errors import UsageError
-from harness.profiles.causes.kinds import Cause
-from harness.profiles.model import read
+from harness.profiles.causes.cause import Cause
 from harness.report import writing
+from harness.report.profile.face import load_profile as read
 from harness.watch.programs import Ran
 from tests.profiling.comparing.profiles import Made
 

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from harness.errors import StoreError
-from harness.profiles.model import Profile
 from harness.report import images
 from harness.report.page import render
 from harness.report.profile import bars, frames, tree
 from harness.report.profile.assembling import assemble
+from harness.report.profile.face import Profile
 from tests.profiling import synthetic
 from tests.profiling.synthetic import HOSTILE
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from harness.profiles import texts
 from harness.profiles.answer.findings import findings
 from harness.profiles.answer.summary import LINES
-from harness.profiles.causes.kinds import Cause
-from harness.profiles.model import Profile
+from harness.profiles.causes.cause import Cause
+from harness.profiles.names import line_text
+from harness.records.units import seconds_text
+from harness.report.profile.face import Profile
 from harness.watch import events
 from tests.profiling.logs import (
     MAIN,
@@ -204,7 +205,7 @@ def test_what_is_wrong_with_the_logs_is_told(tmp_path):
     profile_of(tmp_path, [started(), *compiled(2)], [started(pid=8), *compiled(1), end])
     (log,) = list(tmp_path.glob("*-1.jsonl"))
     log.write_bytes(log.read_bytes() + b'{"event":"bui')
-    from harness.profiles.model import read
+    from harness.report.profile.face import load_profile as read
 
     profile = caused(read(tmp_path), "unexplained")
     text = text_of(profile)
@@ -314,7 +315,7 @@ def test_100000_builds_are_told_in_seconds(tmp_path):
     ],
 )
 def test_times_have_no_more_digits_than_they_are_worth(seconds, text):
-    assert texts.duration_text(seconds) == text
+    assert seconds_text(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -328,7 +329,7 @@ def test_times_have_no_more_digits_than_they_are_worth(seconds, text):
     ],
 )
 def test_places_are_named_from_where_the_program_ran(file, line, text):
-    assert texts.place_text(file, line, "/project") == text
+    assert line_text(file, line, "/project") == text
 
 
 def test_a_call_that_raised_is_not_said_to_have_built_anything(tmp_path):

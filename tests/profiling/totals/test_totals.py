@@ -5,9 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from harness.profiles.totals.adding import totals
-from harness.profiles.totals.intervals import share
-from harness.profiles.totals.parts import PARTS
+from harness.profiles.intervals import share
+from harness.profiles.totals import PARTS, totals
 from harness.watch import events
 from tests.profiling.logs import MAIN, build, ended, ns, profile_of, request, samples, started
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import StoreError
-from harness.profiles import model
-from harness.profiles.trace import tracks
-from harness.profiles.trace import writing as trace
-from harness.profiles.trace.nesting import Piece, nested
+from harness.profiles import model, trace, tracks
+from harness.profiles.trace import Slice as Piece
+from harness.profiles.trace import nested
+from harness.report.profile.face import Profile
 from harness.watch import events
 from tests.profiling import synthetic
 
@@ -145,7 +145,7 @@ def test_what_jax_empties_itself_when_python_ends_is_left_out():
     lines = process.log.lines
     by_itself = events.Cleared("backends", 0, 9, process.end_ns)
     log = dataclasses.replace(process.log, lines=(*lines, events.Stack(9, ()), by_itself))
-    made = trace.trace(model.Profile((model.Process(log),)))
+    made = trace.trace(Profile((model.Process(log),)))
     assert [event["name"] for event in of(made, "i", cat="cleared")] == ["jax.clear_caches"]
 
 
@@ -164,7 +164,7 @@ def test_a_process_is_called_as_its_program(argv, name):
     (process,) = synthetic.profile(processes=1).processes
     first = replace(process.started, argv=argv)
     log = dataclasses.replace(process.log, started=first)
-    assert list(tracks.process_names(model.Profile((model.Process(log),))).values()) == [name]
+    assert list(tracks.process_names(Profile((model.Process(log),))).values()) == [name]
 
 
 def test_an_inner_piece_ends_with_the_outer_one_at_the_latest():
@@ -182,7 +182,7 @@ def test_two_machines_are_placed_by_the_calendar():
     # The other machine's clock began elsewhere; by the calendar it started at the same time.
     line = replace(process.started, host="elsewhere", clock_ns=77, process_ns=7)
     other = model.Process(model.Log("elsewhere-1-0.jsonl", line, (line,)))
-    clock = trace.Clock(model.Profile((process, other)))
+    clock = trace.Clock(Profile((process, other)))
     assert clock.at(other, 77) == clock.at(process, process.started.clock_ns)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.profiles.model import Built, Profile
-from harness.profiles.totals.pieces import STAGES
+from harness.profiles.model import Built
+from harness.profiles.pieces import STAGES
+from harness.profiles.recorded import Recorded
 from harness.report.content import BYTES, SECONDS, Column, Part, Table
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ LONGEST = 160
 """Characters of the arguments that are shown."""
 
 
-def section(profile: Profile, rows: pd.DataFrame) -> Part:
+def section(profile: Recorded, rows: pd.DataFrame) -> Part:
     """Return the section; `rows` is `profile.frame("builds")`, in the order of the builds."""
     intro = (
         "A build is one time that JAX left its fast path for a function, and traced, lowered, "
@@ -40,7 +41,7 @@ def section(profile: Profile, rows: pd.DataFrame) -> Part:
     )
 
 
-def _table(profile: Profile, rows: pd.DataFrame) -> Table:
+def _table(profile: Recorded, rows: pd.DataFrame) -> Table:
     builds = (*profile.builds, *profile.unfinished)
     kept = rows["build_s"].nlargest(MOST).index.sort_values()
     data = rows.loc[kept]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.profiles.answer.grouping import FIRST
-from harness.profiles.texts import duration_text
+from harness.profiles.causes.registry import BLAMELESS
+from harness.records.units import seconds_text
 from harness.report import charts
 from harness.report.charts import GREY, ORANGE, VERMILLION
 from harness.report.content import Figure, Part
@@ -27,7 +27,7 @@ def section(causes: pd.DataFrame) -> Part:
     """Return the section; `causes` is `Profile.frame("causes")`."""
     if causes.empty:
         return Part("causes", "Causes", INTRO, notes=("Nothing was built.",))
-    mended = ~causes["cause"].isin([*FIRST, UNEXPLAINED])
+    mended = ~causes["cause"].isin([*BLAMELESS, UNEXPLAINED])
     # What can be mended in front: the rest is what any program pays.
     causes = causes.assign(saves_s=causes["build_s"].where(mended), last=~mended)
     causes = causes.sort_values(["last", "build_s"], ascending=[True, False], kind="stable")
@@ -80,13 +80,13 @@ def _figure(causes: pd.DataFrame) -> Figure:
     )
     # As in the summary, where JAX's own functions are told of by themselves.
     outside = causes["origin"] == "jax"
-    title = f"{duration_text(causes['saves_s'].where(~outside).sum())} of "
-    title += f"{duration_text(causes['build_s'].sum())} went into building again"
+    title = f"{seconds_text(causes['saves_s'].where(~outside).sum())} of "
+    title += f"{seconds_text(causes['build_s'].sum())} went into building again"
     if outside.any():
-        seconds = duration_text(causes["build_s"].where(outside).sum())
+        seconds = seconds_text(causes["build_s"].where(outside).sum())
         title += f", {seconds} into JAX's functions outside jit"
     sums = causes.groupby("cause")["build_s"].sum().sort_values(ascending=False)
-    parts = ", ".join(f"{cause} {duration_text(seconds)}" for cause, seconds in sums.items())
+    parts = ", ".join(f"{cause} {seconds_text(seconds)}" for cause, seconds in sums.items())
     return Figure(
         "causes",
         title,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.profiles.answer.grouping import unexplained
-from harness.profiles.model import Process, Profile
-from harness.profiles.texts import duration_text, share_text
-from harness.profiles.trace import tracks
+from harness.profiles import tracks
+from harness.profiles.answer.groups import unexplained
+from harness.profiles.model import Process
+from harness.profiles.recorded import Recorded
+from harness.records.units import seconds_text, share_text
 from harness.report.content import COUNT, SECONDS, Column, Part, Table
 from harness.watch import events
 
@@ -35,7 +36,7 @@ UNATTRIBUTED = 0.01
 """Share of the wall time from which it is said that nothing is known of it."""
 
 
-def environment(profile: Profile) -> Part:
+def environment(profile: Recorded) -> Part:
     """Return the section on processes, versions and devices."""
     import pandas as pd
 
@@ -94,7 +95,7 @@ def limits(found: list[str]) -> Part:
     )
 
 
-def doubts(profile: Profile, time: pd.DataFrame) -> list[str]:
+def doubts(profile: Recorded, time: pd.DataFrame) -> list[str]:
     """Return, in a sentence each, what a reader should know before they trust the numbers.
 
     Args:
@@ -123,10 +124,10 @@ def doubts(profile: Profile, time: pd.DataFrame) -> list[str]:
     unknown = list(unexplained(profile))
     if unknown:
         seconds = sum(built.build_ns for built in unknown) / 1e9
-        lines.append(f"Unexplained builds: {len(unknown)}, {duration_text(seconds)}.")
+        lines.append(f"Unexplained builds: {len(unknown)}, {seconds_text(seconds)}.")
     rest = time[(time["part"] == "unattributed") & (time["scope"] == "run")]["seconds"].sum()
     whole = time[time["scope"] == "run"]["seconds"].sum()
     if rest > UNATTRIBUTED * whole:
         share = share_text(rest, whole)
-        lines.append(f"Wall time that is not attributed: {duration_text(rest)}, {share}.")
+        lines.append(f"Wall time that is not attributed: {seconds_text(rest)}, {share}.")
     return lines

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.profiles.model import Profile
+from harness.profiles.recorded import Recorded
 from harness.report.content import Part
 from harness.report.profile import tree
 
 
-def section(profile: Profile) -> Part:
+def section(profile: Recorded) -> Part:
     """Return the section."""
     root = tree.grown(profile)
     return Part(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from harness.profiles.texts import duration_text, share_text
+from harness.records.units import seconds_text, share_text
 from harness.report import charts
 from harness.report.content import Figure, Part
 from harness.report.profile import frames
@@ -91,7 +91,7 @@ def _figure(time: pd.DataFrame) -> Figure:
         whole = time.sort_values("seconds", ascending=False)
     total = whole["seconds"].sum()
     said = ", ".join(
-        f"{part} {duration_text(seconds)} ({share_text(seconds, total)})"
+        f"{part} {seconds_text(seconds)} ({share_text(seconds, total)})"
         for part, seconds in zip(whole["part"], whole["seconds"], strict=True)
     )
-    return Figure("time", f"{duration_text(total)} of wall time", f"{said}.", chart, ("time",))
+    return Figure("time", f"{seconds_text(total)} of wall time", f"{said}.", chart, ("time",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.profiles.texts import counted, duration_text
+from harness.records.units import counted, seconds_text
 from harness.report import charts
 from harness.report.content import COUNT, SECONDS, Column, Figure, Part, Table
 from harness.report.profile.bars import Timeline
@@ -117,11 +117,11 @@ def _figure(found: Timeline) -> Figure:
     )
     seconds = found.bars["end"] - found.bars["begin"]
     stages = seconds.groupby(found.bars["stage"]).sum()
-    parts = ", ".join(f"{stage} {duration_text(stages[stage])}" for stage in shown)
+    parts = ", ".join(f"{stage} {seconds_text(stages[stage])}" for stage in shown)
     return Figure(
         "timeline",
         "What was built when",
-        f"{counted(len(found.rows), 'thread')}, {duration_text(found.length)} in all: {parts}. "
+        f"{counted(len(found.rows), 'thread')}, {seconds_text(found.length)} in all: {parts}. "
         "Drag to move, Ctrl and the wheel to zoom, or use the buttons.",
         chart,
         ("timeline", "marks"),

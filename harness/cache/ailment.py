@@ -1,0 +1,101 @@
+"""What an ailment is: what it is called, how it is found, what to do, and whether it is moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import msgspec
+
+from harness.cache.put_cost import PutCost
+from harness.cache.survey import Survey
+
+Severity = Literal["note", "ailing", "unusable"]
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that ails a cache.
+
+    Attributes:
+        kind: The name of the ailment.
+        severity: `note` leaves the cache healthy, `ailing` costs time or entries, `unusable` means
+            that nobody should run programs with it as it is.
+        entries: The names of the entries concerned; none if it is about the directory.
+        evidence: What was seen.
+        remedy: What to do.
+        settled: False for an entry so young that its writer may not have finished.
+    """
+
+    kind: str
+    severity: Severity
+    entries: tuple[str, ...]
+    evidence: str
+    remedy: str
+    settled: bool = True
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What the doctor looks at.
+
+    Attributes:
+        survey: The directory, as it was read.
+        local: Whether it is on this machine, so that its permissions can be looked at.
+        capped: Whether programs use it with a size cap.
+        put_cost: The cost of a write at its number of entries, if that was measured.
+        settle_s: Bad entries younger than this may still be on their way.
+    """
+
+    survey: Survey
+    local: bool
+    capped: bool
+    put_cost: PutCost | None
+    settle_s: float
+
+
+@dataclass(frozen=True)
+class Sign:
+    """Where an ailment was seen; what is None is what its ailment says."""
+
+    entries: tuple[str, ...]
+    evidence: str
+    severity: Severity | None = None
+    remedy: str | None = None
+    settled: bool = True
+
+
+@dataclass(frozen=True)
+class Ailment:
+    """One kind of thing that may be wrong with a cache.
+
+    Attributes:
+        name: What it is called, in a word.
+        severity: How bad it is, where a sign does not say otherwise.
+        remedy: What to do, where a sign does not say otherwise.
+        find: Yields its signs.
+        moved_aside: Whether --quarantine moves the entries that have it.
+    """
+
+    name: str
+    severity: Severity
+    remedy: str
+    find: Callable[[Examined], Iterator[Sign]]
+    moved_aside: bool = False
+
+    def __post_init__(self) -> None:
+        lacking = [field.name for field in fields(self) if getattr(self, field.name) in ("", None)]
+        if lacking:
+            raise TypeError(f"The ailment {self.name!r} lacks {', '.join(lacking)}.")
+
+    def findings(self, examined: Examined) -> Iterator[Finding]:
+        """Yield what the doctor says of each sign."""
+        for sign in self.find(examined):
+            yield Finding(
+                self.name,
+                sign.severity or self.severity,
+                sign.entries,
+                sign.evidence,
+                sign.remedy or self.remedy,
+                sign.settled,
+            )

@@ -1,0 +1,225 @@
+"""A cache directory as a list of files, on this machine or in a bucket, read without JAX.
+
+Nothing in this module writes, and what it opens keeps its time of last access where the
+operating system allows that: the time is the only trace of a read that a cache without a size cap
+has.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from harness.errors import ExitCode, HarnessError, UsageError
+
+CACHE_SUFFIX = "-cache"
+ATIME_SUFFIX = "-atime"
+LOCK_FILE = ".lockfile"
+
+
+class UnusableCacheError(HarnessError):
+    """A cache directory that cannot be read, or that nobody should use as it is."""
+
+    exit_code = ExitCode.UNUSABLE
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What the file system says of one name in a cache directory; times in nanoseconds since 1970.
+
+    A bucket knows no modes, owners or times of last access: these are None there.
+    """
+
+    name: str
+    size_bytes: int
+    mtime_ns: int
+    atime_ns: int | None = None
+    mode: int | None = None
+    uid: int | None = None
+    inode: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is an ordinary file, so that opening it cannot block."""
+        return self.mode is None or stat.S_ISREG(self.mode)
+
+
+class LocalDirectory:
+    """A directory that the operating system can list."""
+
+    def __init__(self, path: Path) -> None:
+        self.where = str(path)
+        self.path = path
+
+    def names(self) -> list[str]:
+        """Every name in the directory, in no order."""
+        try:
+            return os.listdir(self.path)
+        except FileNotFoundError:
+            raise UnusableCacheError(
+                f"There is no directory {self.where}. Expected JAX's persistent compilation cache, "
+                "that is what jax_compilation_cache_dir (or JAX_COMPILATION_CACHE_DIR) names; JAX "
+                "makes it when it first writes an entry."
+            ) from None
+        except NotADirectoryError:
+            raise UnusableCacheError(
+                f"{self.where} is a file. Expected the directory that jax_compilation_cache_dir "
+                "names; for one entry, give the directory it lies in."
+            ) from None
+        except PermissionError:
+            raise self._refused("listed") from None
+        except OSError as error:
+            raise UnusableCacheError(
+                f"{self.where} cannot be listed: {error.strerror or error}. Expected a directory "
+                "that this machine can read; is its file system mounted?"
+            ) from None
+
+    def _refused(self, what: str) -> UnusableCacheError:
+        try:
+            owned = f" (it belongs to {user_name(self.path.stat().st_uid)})"
+        except OSError:
+            owned = ""
+        return UnusableCacheError(
+            f"{self.where} cannot be {what} by {user_name(os.geteuid())}{owned}. Expected a "
+            "directory that this user can read and enter: ask its owner for `chmod u+rx,g+rx`, or "
+            "run as the user whose programs use it."
+        )
+
+    def look(self, name: str) -> File:
+        """What is known of one file; raises FileNotFoundError if it has vanished.
+
+        A link that leads nowhere is there: it is described as the link that it is.
+        """
+        place = f"{self.where}/{name}"  # joining paths takes longer than looking
+        try:
+            seen = os.stat(place)
+        except OSError:
+            try:
+                seen = os.lstat(place)
+            except PermissionError:
+                raise self._refused("entered") from None
+        return File(
+            name,
+            seen.st_size,
+            seen.st_mtime_ns,
+            seen.st_atime_ns,
+            seen.st_mode,
+            seen.st_uid,
+            seen.st_ino,
+        )
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file for reading, without leaving a trace where that is allowed."""
+        return io.FileIO(f"{self.where}/{name}", opener=_quiet)
+
+
+def _quiet(path: str, flags: int) -> int:
+    # Only Linux has it, and only a file's owner may ask for it.
+    silent = getattr(os, "O_NOATIME", 0)
+    if silent:
+        try:
+            return os.open(path, flags | silent)
+        except PermissionError:
+            pass
+    return os.open(path, flags)
+
+
+class RemoteDirectory:
+    """A directory in a bucket, read through the same library that JAX reads it with."""
+
+    def __init__(self, where: str, path: Any) -> None:
+        self.where = where
+        self.path = path
+
+    def names(self) -> list[str]:
+        """Every name in the directory, in no order."""
+        with _told(self.where):
+            if self.path.is_dir():
+                return [child.name for child in self.path.iterdir()]
+        raise UnusableCacheError(
+            f"There is no directory {self.where}. Expected JAX's persistent compilation cache; "
+            "check the bucket's name and that this account may list it."
+        )
+
+    def look(self, name: str) -> File:
+        """What is known of one file; raises FileNotFoundError if it has vanished."""
+        with _told(self.where):
+            seen = (self.path / name).stat()
+        return File(name, int(seen.length), int(float(seen.mtime or 0) * 1e9))
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file for reading."""
+        with _told(self.where):
+            opened: BinaryIO = (self.path / name).open("rb")
+        return opened
+
+
+Directory = LocalDirectory | RemoteDirectory
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    # Every bucket's library has errors of its own: no sign-in, no network, no such scheme.
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except ImportError as error:
+        raise UsageError(
+            f"{where} needs another library to be read: {error}. Install it (gcsfs for gs://, s3fs "
+            "for s3://), or copy the directory here and give the copy's path."
+        ) from None
+    except Exception as error:
+        raise UnusableCacheError(
+            f"{where} cannot be read: {type(error).__name__}: {error}. Check the address, the "
+            "network and this account's sign-in, or copy the directory here and give the copy's "
+            "path."
+        ) from None
+
+
+def open_directory(where: str) -> Directory:
+    """The cache directory of that name.
+
+    Args:
+        where: A path, a `file://` address, or the address of a bucket such as `gs://team/cache`.
+
+    Raises:
+        UsageError: For no name, and for a bucket if the library that reads it is not installed.
+        UnusableCacheError: If there is no directory of that name, or it cannot be listed.
+    """
+    where = where.removeprefix("file://")
+    if not where:
+        raise UsageError("DIR is empty. Give the directory that jax_compilation_cache_dir names.")
+    if "://" not in where:
+        directory: Directory = LocalDirectory(Path(where))
+    else:
+        try:
+            # The same library as JAX's own code takes, so that both see the same files.
+            epath = importlib.import_module("etils.epath")
+        except ImportError:
+            raise UsageError(
+                f"{where} is not on this machine, and the library that reads it is missing. "
+                "Install it with `pip install 'etils[epath]'` (and gcsfs for gs://, s3fs for "
+                "s3://), or copy the directory here and give the copy's path. JAX itself needs "
+                "the same library for such a directory."
+            ) from None
+        with _told(where):
+            directory = RemoteDirectory(where, epath.Path(where))
+    directory.names()
+    return directory
+
+
+def user_name(uid: int) -> str:
+    """The name of a user, or its number where it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"

@@ -1,0 +1,127 @@
+"""What may ail a cache directory as a whole."""
+
+from __future__ import annotations
+
+import grp
+import importlib.util
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.cache.ailment import Ailment, Examined, Sign
+from harness.cache.directory import user_name
+
+SLOW_PUT_S = 0.1
+
+
+def _open_to_others(examined: Examined) -> Iterator[Sign]:
+    """Look at permissions and owners, from the directory up to the root, and at the entries.
+
+    Whoever can rename a parent can put another directory in its place. Access control lists are
+    not seen.
+    """
+    if not examined.local:
+        return
+    place = Path(examined.survey.directory).resolve()
+    for path in (place, *place.parents):
+        try:
+            seen = path.stat()
+        except OSError:
+            continue  # a parent that this user may pass through but not look at
+        # In a sticky directory (/tmp) a name can be changed by its owner only; but a new one, which
+        # in the cache itself is a new entry, can be made by all who can write.
+        exempt = path != place and seen.st_mode & stat.S_ISVTX
+        told = f"can write to {path}, and an entry is code that JAX runs"
+        if seen.st_mode & stat.S_IWOTH and not exempt:
+            remedy = _TAKE_AWAY.format(f"chmod o-w {path}")
+            yield Sign((), f"everyone on this machine {told}", remedy=remedy)
+        elif seen.st_mode & stat.S_IWGRP and not exempt and is_shared(seen.st_gid, seen.st_uid):
+            group = _group_name(seen.st_gid)
+            remedy = (
+                f"If everyone in {group} may run code as you, nothing; else `chmod g-w {path}`."
+            )
+            yield Sign((), f"the group {group} {told}", "ailing", remedy)
+        if seen.st_uid not in (0, os.geteuid()):
+            owner = user_name(seen.st_uid)
+            remedy = f"If {owner} may run code as you, nothing; else use a directory of your own."
+            yield Sign((), f"{owner}, whose it is, {told}", "ailing", remedy)
+    writable = tuple(
+        entry.name
+        for entry in examined.survey.entries
+        if entry.mode and stat.S_ISREG(entry.mode) and entry.mode & stat.S_IWOTH
+    )  # a link shows every permission, and grants none
+    if writable:
+        yield Sign(
+            writable,
+            f"everyone on this machine can overwrite {len(writable)} entries, and an entry is code "
+            "that JAX runs",
+        )
+
+
+_TAKE_AWAY = (
+    "Take the permission away (`{}`), and fill a new directory if you do not know who used it."
+)
+
+
+def is_shared(gid: int, uid: int) -> bool:
+    """Whether a group has members besides one user, whose private group it otherwise is."""
+    if gid == 0:
+        return False  # root's own group
+    try:
+        group = grp.getgrgid(gid)
+    except KeyError:
+        return True
+    return group.gr_name != user_name(uid) or bool(set(group.gr_mem) - {user_name(uid)})
+
+
+def _group_name(gid: int) -> str:
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return f"group {gid}"
+
+
+OTHERS_CAN_WRITE = Ailment(
+    "others-can-write", "unusable", _TAKE_AWAY.format("chmod o-w"), _open_to_others
+)
+
+
+def _without_filelock(examined: Examined) -> Iterator[Sign]:
+    if examined.capped and importlib.util.find_spec("filelock") is None:
+        yield Sign(
+            (), f"{sys.executable} has no package filelock, and this cache is used with a size cap"
+        )
+
+
+NO_FILELOCK = Ailment(
+    "no-filelock",
+    "ailing",
+    "Install it (`pip install filelock`): without it, JAX warns once and then runs without any "
+    "cache as soon as jax_compilation_cache_max_size is set.",
+    _without_filelock,
+)
+
+
+def _slow_put(examined: Examined) -> Iterator[Sign]:
+    cost = examined.put_cost
+    if cost is not None and cost.capped_s >= SLOW_PUT_S:
+        evidence = (
+            f"a write under a size cap costs {cost.capped_s * 1e3:.0f} ms at {cost.entries} "
+            f"entries, {cost.first_s * 1e3:.1f} ms at none"
+        )
+        if examined.capped:
+            yield Sign((), evidence)
+        else:
+            yield Sign((), f"{evidence}; this directory shows no cap, so today it does not", "note")
+
+
+SLOW_PUT = Ailment(
+    "slow-put",
+    "ailing",
+    "Use fewer entries: a cap that fits fewer, a higher "
+    "jax_persistent_cache_min_compile_time_secs, one directory per program; or no cap and a "
+    "clean-up by age while nothing runs.",
+    _slow_put,
+)

@@ -1,0 +1,184 @@
+"""What is inside one entry, and whether JAX could read it; a little of it in memory at a time.
+
+An entry is `compress(seconds + executable)`: four bytes, big-endian, with the compile time in whole
+seconds, then what XLA serialised. jax 0.10.2 to 0.12 compress with zstd where Python has it
+(`compression.zstd` of Python 3.14, or the `zstandard` package) and with zlib elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Literal
+
+import msgspec
+
+State = Literal["readable", "empty", "torn", "garbage", "needs-zstd", "unreadable", "unchecked"]
+
+TIME_BYTES = 4
+CHUNK_BYTES = 64 * 1024
+ZSTD_CHUNK_BYTES = 4 * 1024
+"""Smaller, because zstandard unpacks all that it is given at once: up to 128 KiB from 4 bytes."""
+UNPACK_BYTES = 1 << 20
+HEAD_BYTES = 256
+MOST_BYTES = 8 << 30
+"""An entry that unpacks to more is left alone: reading on would serve somebody who fills disks."""
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+KNOWN_FORMATS = {"pjrt_ifrt 3": "jaxlib 0.10.2 to 0.12"}
+"""Seen on the CPU on jaxlib 0.10.2, 0.11.2 and 0.12.0.1; the release itself is not in an entry."""
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What reading one entry showed.
+
+    Attributes:
+        state: Whether JAX could read it, and if not, in which way it is bad.
+        reason: In words, what is wrong; empty for a readable entry.
+        compression: `zlib`, `zstd`, or empty if the first bytes are neither's.
+        compile_whole_s: The compile time that JAX stored: whole seconds, rounded down.
+        unpacked_bytes: The size of what was compressed, as far as it could be read.
+        digest: A hash of the executable, without the compile time before it.
+        format: The name and version of the executable's format; empty if it has no such header.
+    """
+
+    state: State
+    reason: str = ""
+    compression: str = ""
+    compile_whole_s: int | None = None
+    unpacked_bytes: int | None = None
+    digest: str = ""
+    format: str = ""
+
+
+class _Bad(Exception):
+    """The compressed stream is not whole, or is not one."""
+
+    def __init__(self, state: State, reason: str) -> None:
+        super().__init__(reason)
+        self.state = state
+
+
+def read_contents(file: BinaryIO) -> Contents:
+    """Read one entry from its first byte to its last, as JAX would, and throw it away."""
+    head = file.read(CHUNK_BYTES)
+    if not head:
+        return Contents("empty", "it has no bytes: the process that wrote it was stopped")
+    compression = _compression_of(head)
+    if not compression:
+        return Contents("garbage", f"it begins with {head[:4].hex(' ')}: neither zlib nor zstd")
+    if compression == "zlib":
+        return _unpack(_zlib_parts(head, file), compression)
+    if len(head) < len(ZSTD_MAGIC):
+        return Contents("torn", "its zstd stream stops in the middle", compression)
+    library = zstd_library()
+    if library is None:
+        return Contents("needs-zstd", "this Python has no zstd to unpack it with", compression)
+    return _unpack(_zstd_parts(library, head, file), compression)
+
+
+def _unpack(parts: Iterator[bytes], compression: str) -> Contents:
+    digest, size, first = hashlib.blake2b(digest_size=16), 0, b""
+    try:
+        for part in parts:
+            first += part[: HEAD_BYTES - len(first)]
+            digest.update(part[max(0, TIME_BYTES - size) :])
+            size += len(part)
+            if size > MOST_BYTES:
+                raise _Bad("unchecked", f"it unpacks to more than {MOST_BYTES >> 30} GiB")
+        if size <= TIME_BYTES:
+            raise _Bad("garbage", f"it unpacks to {size} bytes: no executable is in it")
+    except _Bad as bad:
+        return Contents(bad.state, str(bad), compression, unpacked_bytes=size)
+    return Contents(
+        "readable",
+        compression=compression,
+        compile_whole_s=int.from_bytes(first[:TIME_BYTES], "big"),
+        unpacked_bytes=size,
+        digest=digest.hexdigest(),
+        format=_format_of(first[TIME_BYTES:]),
+    )
+
+
+def _compression_of(head: bytes) -> str:
+    if head[:4] == ZSTD_MAGIC[: len(head)]:
+        return "zstd"
+    deflate = head[0] & 0x0F == 8 and head[0] >> 4 <= 7
+    if deflate and (len(head) == 1 or int.from_bytes(head[:2], "big") % 31 == 0):
+        return "zlib"
+    return ""
+
+
+def _zlib_parts(chunk: bytes, file: BinaryIO) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj()
+    try:
+        while chunk and not unpacker.eof:
+            yield unpacker.decompress(chunk, UNPACK_BYTES)
+            chunk = unpacker.unconsumed_tail or file.read(CHUNK_BYTES)
+        if not unpacker.eof:  # all is consumed, and the limit held the last bytes back
+            yield unpacker.flush()
+    except zlib.error as error:
+        raise _Bad("garbage", f"its zlib stream is damaged: {error}") from None
+    if not unpacker.eof:
+        raise _Bad("torn", "its zlib stream stops in the middle")
+
+
+def _zstd_parts(library: Any, chunk: bytes, file: BinaryIO) -> Iterator[bytes]:
+    unpacker = library.ZstdDecompressor()
+    if hasattr(unpacker, "decompressobj"):  # the zstandard package, not Python's own
+        unpacker = unpacker.decompressobj()
+    try:
+        while chunk:
+            for start in range(0, len(chunk), ZSTD_CHUNK_BYTES):
+                yield unpacker.decompress(chunk[start : start + ZSTD_CHUNK_BYTES])
+                if unpacker.eof:
+                    return
+            chunk = file.read(CHUNK_BYTES)
+    except library.ZstdError as error:
+        raise _Bad("garbage", f"its zstd stream is damaged: {error}") from None
+    raise _Bad("torn", "its zstd stream stops in the middle")
+
+
+def zstd_library() -> Any:
+    """The library that JAX would unpack zstd with on this Python, or None without one.
+
+    Only Python 3.14 and later have a zstd of their own; jax looks for it first, then for the
+    `zstandard` package.
+    """
+    for name in ("compression.zstd", "zstandard"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return None
+
+
+def _format_of(executable: bytes) -> str:
+    """The name and version in an executable's header, such as `pjrt_ifrt 3`; empty without one.
+
+    The header is a length and a protocol buffer whose first field is a version number and whose
+    second is the name of the runtime.
+    """
+    _, start = _varint(executable, 0)
+    if executable[start : start + 1] != b"\x08":
+        return ""
+    version, start = _varint(executable, start + 1)
+    if executable[start : start + 1] != b"\x12":
+        return ""
+    length, start = _varint(executable, start + 1)
+    name = executable[start : start + length]
+    if len(name) != length or not name.isascii() or not name.decode("ascii").isidentifier():
+        return ""
+    return f"{name.decode('ascii')} {version}"
+
+
+def _varint(data: bytes, start: int) -> tuple[int, int]:
+    value = 0
+    for place, byte in enumerate(data[start : start + 10]):
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return value, start + place + 1
+    return 0, len(data)

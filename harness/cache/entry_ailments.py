@@ -1,0 +1,190 @@
+"""What may ail entries of a cache."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from harness.cache.ailment import Ailment, Examined, Sign
+from harness.cache.entry import KNOWN_FORMATS, State
+from harness.cache.survey import Entry
+
+FUTURE_S = 60.0
+"""Clocks of machines that share a directory differ by less."""
+
+
+def _when_settled(entry: Entry, evidence: str, settle_s: float) -> Sign:
+    """Return the sign of an entry that is bad, unless its writer has not finished.
+
+    JAX writes an entry in place: a young one may still be on its way.
+    """
+    age_s = entry.read_at - entry.written_at
+    if abs(age_s) >= settle_s:
+        return Sign((entry.name,), evidence)
+    when = f"{abs(age_s):.1f} s {'ago' if age_s >= 0 else 'ahead of this clock'}"
+    evidence += f"; written {when}, so it may still be on its way: look again"
+    return Sign((entry.name,), evidence, severity="note", settled=False)
+
+
+def _read_as(state: State) -> Callable[[Examined], Iterator[Sign]]:
+    def find(examined: Examined) -> Iterator[Sign]:
+        for entry in examined.survey.entries:
+            if entry.contents.state == state:
+                evidence = f"{entry.size_bytes} bytes: {entry.contents.reason}"
+                settled = state in ("unreadable", "unchecked")  # no writer leaves one like that
+                yield _when_settled(entry, evidence, 0.0 if settled else examined.settle_s)
+
+    return find
+
+
+_COMPILED_EACH_TIME = (
+    "JAX never replaces it and compiles anew each time. --quarantine moves it aside; the next run "
+    "writes it again."
+)
+
+EMPTY = Ailment("empty", "ailing", _COMPILED_EACH_TIME, _read_as("empty"), moved_aside=True)
+TORN = Ailment("torn", "ailing", _COMPILED_EACH_TIME, _read_as("torn"), moved_aside=True)
+GARBAGE = Ailment("garbage", "ailing", _COMPILED_EACH_TIME, _read_as("garbage"), moved_aside=True)
+
+UNREADABLE = Ailment(
+    "unreadable",
+    "ailing",
+    "JAX compiles its module anew each time, with a warning. Give the user whose programs use the "
+    "cache permission to read it, or move it out of the way.",
+    _read_as("unreadable"),
+)
+
+UNCHECKED = Ailment(
+    "unchecked",
+    "note",
+    "No executable is known to be as large. Look at where it came from.",
+    _read_as("unchecked"),
+)
+
+
+def _orphaned(examined: Examined) -> Iterator[Sign]:
+    for entry in examined.survey.entries if examined.survey.capped else ():
+        readable = entry.contents.state in ("readable", "needs-zstd")
+        if readable and entry.used_source == "file-system":
+            evidence = "it has no time of use beside it, as a size cap needs"
+            yield _when_settled(entry, evidence, examined.settle_s)
+
+
+ORPHANED = Ailment(
+    "orphaned",
+    "ailing",
+    "Under a size cap jax 0.10.2 fails every write while there is one; later releases evict it "
+    "first. --quarantine moves it aside. If many are, some programs use this directory without "
+    "the cap that others have: give all the same.",
+    _orphaned,
+    moved_aside=True,
+)
+
+
+def _duplicates(examined: Examined) -> Iterator[Sign]:
+    # Two compiles of one program are not always the same bytes (seen on jax 0.11.2 and 0.12.0.1):
+    # what is found are the fewest that there are.
+    same: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in examined.survey.entries:
+        if entry.contents.digest:
+            same[entry.module, entry.contents.digest].append(entry)
+    for (module, _), entries in same.items():
+        if len(entries) > 1:
+            spare = sum(entry.size_bytes for entry in entries[1:])
+            yield Sign(
+                _names(entries),
+                f"{module}: {len(entries)} keys hold the same executable, {spare} bytes to spare",
+            )
+
+
+def _names(entries: list[Entry]) -> tuple[str, ...]:
+    return tuple(entry.name for entry in entries)
+
+
+DUPLICATE = Ailment(
+    "duplicate",
+    "note",
+    "Harmless but for the room: the same executable under several keys. A flag or a setting that "
+    "is in the key but changes nothing is the usual reason.",
+    _duplicates,
+)
+
+
+def _never_read(examined: Examined) -> Iterator[Sign]:
+    every = examined.survey.entries
+    unread = [entry for entry in every if entry.never_read and entry.contents.state == "readable"]
+    if unread:
+        size_bytes = sum(entry.size_bytes for entry in unread)
+        sources = {"atime-file": "JAX's own record", "file-system": "times of last access"}
+        told = " and ".join(sorted({sources[entry.used_source] for entry in unread}))
+        yield Sign(
+            _names(unread),
+            f"{len(unread)} of {len(every)} entries ({size_bytes} bytes) were not read since they "
+            f"were written, by {told}",
+        )
+
+
+NEVER_READ = Ailment(
+    "never-read",
+    "note",
+    "Nothing to mend: what is never read costs room, and under a cap evicts others.",
+    _never_read,
+)
+
+
+def _foreign(examined: Examined) -> Iterator[Sign]:
+    unpackable = [e for e in examined.survey.entries if e.contents.state == "needs-zstd"]
+    if unpackable:
+        yield Sign(
+            _names(unpackable),
+            f"{len(unpackable)} entries are compressed with zstd, which this Python "
+            f"({sys.version_info.major}.{sys.version_info.minor}) cannot unpack: a Python with it "
+            "wrote them. They were not checked",
+            remedy="To check them, install zstandard here. The compression is in the key, so that "
+            "each side compiles and keeps its own; but Python 3.14 writes zstd under the key of "
+            "zlib, and an older Python without zstandard then fails on such an entry for ever: "
+            "give all programs that share the directory the same Python, or zstandard.",
+        )
+    formats: dict[str, list[Entry]] = defaultdict(list)
+    for entry in examined.survey.entries:
+        if entry.contents.state == "readable" and entry.contents.format not in KNOWN_FORMATS:
+            formats[entry.contents.format].append(entry)
+    known = "; ".join(f"`{name}`: {who}" for name, who in KNOWN_FORMATS.items())
+    for name, entries in formats.items():
+        kind = f"an executable of the format `{name}`" if name else "no executable's header"
+        yield Sign(
+            _names(entries),
+            f"{len(entries)} entries have {kind} (known: {known}). An entry does not hold the "
+            "release that wrote it",
+        )
+
+
+FOREIGN_VERSION = Ailment(
+    "foreign-version",
+    "note",
+    "Another release of jaxlib, or not an executable at all. The release is in the key, so that an "
+    "old one is never asked for; if JAX warns about one of these, move it aside.",
+    _foreign,
+)
+
+
+def _future(examined: Examined) -> Iterator[Sign]:
+    now = examined.survey.taken_at
+    for entry in examined.survey.entries:
+        used_ahead_s = (entry.used_at or 0.0) - now
+        ahead_s = max(entry.written_at - now, used_ahead_s)
+        if ahead_s > FUTURE_S:
+            # Only the time of use that JAX recorded decides what is evicted.
+            misleads = entry.used_source == "atime-file" and used_ahead_s > FUTURE_S
+            evidence = f"its time is {ahead_s:.0f} s ahead of this machine's clock"
+            yield Sign((entry.name,), evidence, severity="ailing" if misleads else "note")
+
+
+FUTURE = Ailment(
+    "future",
+    "note",
+    "Set the clock right. Under a size cap such an entry counts as the newest used and stays until "
+    "the clock has caught up.",
+    _future,
+)

@@ -1,0 +1,163 @@
+"""`harness cache doctor`: what ails a cache directory, and bad entries moved aside."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cache import doctor as finder
+from harness.cache import put_cost as costs
+from harness.cache.ailment import Finding
+from harness.cache.directory import LocalDirectory, open_directory
+from harness.cache.doctor import Diagnosis
+from harness.cache.put_cost import PutCost
+from harness.cache.quarantine import Moved, move_aside
+from harness.cache.survey import survey
+from harness.cli import options
+from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, print_json
+from harness.cli.output import print_page
+from harness.errors import HarnessError, UsageError
+
+HELP = """Find what ails a cache, and say what to do about it.
+
+\b
+Exit codes: 0 healthy (notes are fine); 1 ailing; 5 unusable: it cannot be read, or everyone on
+this machine can write to it; 2 wrong usage. With --quarantine, the state after the moving counts.
+
+Nothing is ever deleted. --quarantine moves empty, torn, garbage and orphaned entries into
+DIR/quarantine-TIME, where neither JAX nor this command looks; the next run of a program compiles
+and writes them anew.
+"""
+
+PER_KIND = 10
+"""So many findings of a kind are printed."""
+
+
+@options.command(HELP)
+def doctor(
+    directory: CacheDirectory,
+    quarantine: Annotated[
+        bool, typer.Option("--quarantine", help="Move bad entries aside, into a folder in DIR.")
+    ] = False,
+    max_size: MaxSize = -1,
+    settle: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.0,
+            help="Only note, and leave, a bad entry younger than this: it may be being written.",
+        ),
+    ] = finder.SETTLE_S,
+    put_cost: Annotated[
+        bool,
+        typer.Option(
+            "--put-cost/--no-put-cost",
+            help="Measure what a write costs at this number of entries, in a scratch directory.",
+        ),
+    ] = True,
+    scratch: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Where to make the scratch directory: a folder on the cache's own file system "
+            "gives its own cost. The system's temporary folder without it.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find what ails a cache, and say what to do about it."""
+    place = open_directory(directory)
+    local = isinstance(place, LocalDirectory)
+    if quarantine and not local:
+        raise UsageError(
+            f"--quarantine moves files on this machine only, and {directory} is elsewhere. Move "
+            "the entries with the bucket's own tool; the findings name them."
+        )
+    seen = survey(place)
+    cost, problem = _cost(len(seen.entries), scratch) if put_cost else (None, "")
+    diagnose = functools.partial(
+        finder.diagnose,
+        local=local,
+        put_cost=cost,
+        capped=True if max_size >= 0 else None,
+        settle_s=settle,
+    )
+    before = after = diagnose(seen)
+    moved = None
+    if quarantine and isinstance(place, LocalDirectory):
+        bad = finder.to_quarantine(seen, before)
+        moved = move_aside(place.path, bad)
+        if bad:  # others may have moved some, or written them anew: only another look can tell
+            seen = survey(place)
+            after = diagnose(seen)
+    if as_json:
+        print_json({"schema": 1, "diagnosis": before, "moved": moved, "state": after.state})
+    else:
+        print_page(_findings(before))
+        print_page(filter(None, [problem, *_cost_lines(cost), *_moved_lines(moved, place.where)]))
+        print_page([f"{place.where}: {len(seen.entries)} entries, {after.state}{_young(after)}."])
+    if after.exit_code:
+        raise typer.Exit(after.exit_code)
+
+
+def _cost(entries: int, scratch: Path | None) -> tuple[PutCost | None, str]:
+    try:
+        return costs.measure(entries, scratch), ""
+    except HarnessError as error:  # the other findings are worth having without it
+        return None, str(error)
+
+
+def _findings(diagnosis: Diagnosis) -> Iterator[str]:
+    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for finding in diagnosis.findings:
+        groups[finding.severity, finding.kind].append(finding)
+    order = ("unusable", "ailing", "note")
+    for (severity, kind), findings in sorted(groups.items(), key=lambda g: order.index(g[0][0])):
+        yield f"{severity}: {kind}" + (f" ({len(findings)})" if len(findings) > 1 else "")
+        for finding in findings[:PER_KIND]:
+            name = f"{finding.entries[0]}: " if len(finding.entries) == 1 else ""
+            yield f"    {name}{finding.evidence}"
+        if len(findings) > PER_KIND:
+            yield f"    … and {len(findings) - PER_KIND} more; --json gives all."
+        yield from (f"    → {remedy}" for remedy in dict.fromkeys(f.remedy for f in findings))
+
+
+def _young(diagnosis: Diagnosis) -> str:
+    young = sum(not finding.settled for finding in diagnosis.findings)
+    return f" but for {young} bad entries too young to judge: look again" if young else ""
+
+
+def _cost_lines(cost: PutCost | None) -> Iterator[str]:
+    if cost is not None:
+        scaled = cost.measured_entries < cost.entries
+        how = f" (measured at {cost.measured_entries}, in proportion)" if scaled else ""
+        yield (
+            f"A write under a size cap costs {cost.capped_s * 1e3:.2f} ms at {cost.entries} entries"
+            f"{how}, {cost.first_s * 1e3:.2f} ms at none; measured in {cost.where}, by JAX's own "
+            "code, not in the cache."
+        )
+
+
+def _moved_lines(moved: Moved | None, directory: str) -> Iterator[str]:
+    if moved is None:
+        return
+    if moved.names:
+        yield from (f"moved aside: {name}" for name in moved.names)
+        yield (
+            f"{len(moved.names)} entries are now in {moved.folder}. The next run compiles and "
+            "writes them anew. To bring them back:"
+        )
+        folder, back = shlex.quote(moved.folder), shlex.quote(directory)
+        yield f'    for f in {folder}/*; do mv -n "$f" {back}/; done'
+    else:
+        yield "Nothing was moved aside."
+    if moved.gone:
+        yield f"{len(moved.gone)} bad entries were gone already: somebody else was faster."
+    if moved.changed:
+        yield f"{len(moved.changed)} bad entries were written anew in the meantime, and were left."

@@ -1,0 +1,140 @@
+"""`harness cache inspect`: every entry of a cache directory, and what they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from harness.cache import survey as surveys
+from harness.cache.directory import open_directory
+from harness.cache.survey import Entry, Evictions, Survey, Totals
+from harness.cli import options
+from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, print_json
+from harness.cli.output import print_page, printable
+from harness.errors import UsageError
+from harness.records.units import ago, size_text
+
+SORTS: dict[str, Callable[[Entry], Any]] = {
+    "size": lambda entry: -entry.size_bytes,
+    "age": lambda entry: entry.written_at,
+    "use": lambda entry: entry.used_ns or 0,
+    "compile": lambda entry: -(entry.contents.compile_whole_s or 0),
+    "name": lambda entry: entry.name,
+    "state": lambda entry: (entry.contents.state == "readable", entry.contents.state),
+}
+KEY_DIGITS = 12
+MOST_NAMES = 5
+
+
+@options.command("List every entry of a cache, without importing JAX or the program.")
+def inspect(
+    directory: CacheDirectory,
+    max_size: MaxSize = -1,
+    sort: Annotated[str, typer.Option(help=f"Order of the rows: {', '.join(SORTS)}.")] = "size",
+    limit: Annotated[int, typer.Option(min=0, help="Rows to print; 0 for all.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List every entry of a cache, readable or not."""
+    if sort not in SORTS:
+        raise UsageError(f"--sort is {sort!r}. Expected one of {', '.join(SORTS)}.")
+    survey = surveys.survey(open_directory(directory))
+    entries = sorted(survey.entries, key=lambda entry: (SORTS[sort](entry), entry.name))
+    totals = surveys.totals(entries)
+    evictions = surveys.evictions(entries, max_size) if max_size >= 0 else None
+    if as_json:
+        print_json({"schema": 1, "survey": survey, "totals": totals, "evictions": evictions})
+        return
+    shown = entries[: limit or None]
+    if shown:
+        print_page([_table(shown, survey.taken_at)])
+    print_page(_summary(survey, totals, len(shown)))
+    if evictions:
+        print_page(_evictions(evictions))
+
+
+def _table(entries: Sequence[Entry], now: float) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("module", "key", "size", "written", "last use", "compile", "packed", "state"):
+        table.add_column(
+            heading,
+            justify="right" if heading in ("size", "compile") else "left",
+            no_wrap=heading not in ("module", "state"),
+            overflow="fold",
+        )
+    for entry in entries:
+        contents = entry.contents
+        cells = (
+            entry.module,
+            entry.key[:KEY_DIGITS] or "not JAX's",
+            size_text(entry.size_bytes),
+            ago(now - entry.written_at),
+            _use(entry, now),
+            "?" if contents.compile_whole_s is None else f"{contents.compile_whole_s} s",
+            contents.compression or "?",
+            ": ".join(filter(None, (contents.state, contents.reason))),
+        )
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    return table
+
+
+def _use(entry: Entry, now: float) -> str:
+    if entry.used_at is None:
+        return "unknown"
+    text = "never" if entry.never_read else ago(now - entry.used_at)
+    return text if entry.used_source == "atime-file" else f"{text} (file system)"
+
+
+def _summary(survey: Survey, totals: Totals, shown: int) -> Iterator[str]:
+    states = ", ".join(f"{number} {state}" for state, number in sorted(totals.states.items()))
+    packed = ", ".join(f"{n} {name}" for name, n in sorted(totals.compressions.items()))
+    yield (
+        f"{survey.directory}: {totals.entries} entries"
+        + (f" ({shown} shown; --limit 0 shows all)" if shown < totals.entries else "")
+        + f", {size_text(totals.size_bytes)}"
+        + (f"; {states}; {packed}" if states else "")
+    )
+    yield (
+        f"Compile time as stored: {totals.compile_whole_s} s in all. JAX stores whole seconds, "
+        "rounded down: 0 s is anything under one."
+    )
+    if survey.capped:
+        yield "Used with a size cap: `last use` is JAX's own record."
+    elif totals.entries:
+        yield (
+            "No trace of a size cap: `last use` is the file system's, which a mount option may "
+            "hold back and which copies and backups change."
+        )
+    for sub in survey.sub_caches:
+        yield (
+            f"XLA's own cache {sub.name}: {sub.files} files, {size_text(sub.size_bytes)}; it "
+            "survives when entries are removed."
+        )
+    if survey.vanished:
+        yield f"{survey.vanished} entries vanished while this was read: the cache is in use."
+    if survey.quarantines:
+        yield f"Moved aside earlier, not counted: {', '.join(survey.quarantines)}"
+
+
+def _evictions(evictions: Evictions) -> Iterator[str]:
+    held = f"{size_text(evictions.size_bytes)} of {size_text(evictions.max_size_bytes)}"
+    yield f"Size cap: {held} used."
+    if evictions.due:
+        yield f"The next write evicts {len(evictions.due)}: {_some(evictions.due)}"
+    if evictions.then:
+        yield f"{'Then' if evictions.due else 'First to go'}: {_some(evictions.then)}"
+    if evictions.unordered:
+        yield (
+            f"{evictions.unordered} entries have no recorded time of use: JAX evicts them first, "
+            "by name; jax 0.10.2 writes nothing while there is one."
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    parts = [name.rpartition("-") for name in names[:MOST_NAMES]]
+    short = [f"{module}{dash}{key[:KEY_DIGITS] if dash else key}" for module, dash, key in parts]
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(short) + more

@@ -1,0 +1,120 @@
+"""`harness cache ledger`: run a program under a ledger, or add ledgers up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cache import ledger as ledgers
+from harness.cache.ledger import Rate, Summary
+from harness.cli import options
+from harness.cli.cache.options import check_writable
+from harness.cli.output import console, notes, print_page
+from harness.errors import ExitCode, UsageError
+from harness.watch import programs
+
+HELP = """Say what the persistent cache did for a program, request by request.
+
+\b
+  harness cache ledger -o run.jsonl -- python train.py --steps 10
+  harness cache ledger run.jsonl
+
+The program runs unchanged, with its own input, output and exit code; every Python that it starts
+and that inherits PYTHONPATH is followed.
+"""
+
+
+@options.command(HELP, no_args_is_help=True, context_settings={"allow_interspersed_args": False})
+def ledger(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE... | PROGRAM [ARG]...",
+            help="Ledgers to add up; or, with -o, a program to run under one: a command, a .py "
+            "file, -m MODULE or -c CODE, after --.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Run, and append each request here."),
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(help="A ledger that only lends its cold compile seconds; repeat for more."),
+    ] = None,
+    frame: Annotated[
+        Path | None,
+        typer.Option(help="Write a row per request to a .csv or .parquet file as well."),
+    ] = None,
+) -> None:
+    """Run a program under a ledger, or print what ledgers add up to."""
+    if frame is not None:  # before the program runs
+        if frame.suffix not in (".csv", ".parquet"):
+            raise UsageError(f"--frame {frame}: a file that ends in .csv or .parquet was expected.")
+        check_writable("--frame", frame)
+    code = skipped = 0
+    if output is None:
+        if late := [word for word in words if word.startswith("-")]:
+            raise UsageError(f"{late[0]} came after a file name: options come before the files.")
+        paths = [Path(word) for word in words]
+    else:
+        skipped = len(ledgers.read(output).events) if output.exists() else 0
+        paths = [output]
+        code = programs.run_with_ledger(words, output)
+    runs = [ledgers.read(path) for path in paths]
+    events = [event for run in runs for event in run.events][skipped:]
+    lent = [*ledgers.read_all(earlier or ()), *runs[0].events[:skipped]]
+    if broken := sum(run.broken_lines for run in runs):
+        notes.print(f"{broken} broken line(s) were left out: a writer was stopped in the middle.")
+    if output is not None and (name := programs.signal_of(code)):
+        notes.print(f"The program was ended by {name}.", markup=False)
+    if events:
+        lines = lines_of(ledgers.summarize(events, lent))
+        print_page(lines, console if output is None else notes)
+    else:
+        text = (
+            f"No compile request is in {', '.join(map(str, paths))}: the program compiled nothing, "
+            "or ran a Python that ignores PYTHONPATH (-I, -E, -S)."
+        )
+        print_page([text], notes)
+    if frame is not None:
+        rows = ledgers.frame(events, lent)
+        rows.to_csv(frame, index=False) if frame.suffix == ".csv" else rows.to_parquet(frame)
+    raise typer.Exit(code if output is not None or events else ExitCode.NOTHING)
+
+
+def lines_of(summary: Summary) -> Iterator[str]:
+    """Yield a summary as lines of text."""
+    yield f"{summary.requests} compile requests in {summary.processes} process(es)"
+    yield f"  {summary.hits} hits, {summary.bytes_in} bytes read in {summary.load_s:.3f} s"
+    yield f"  {summary.written} misses written, {summary.bytes_out} bytes"
+    for reason, count in summary.unwritten.items():
+        yield f"  {count} misses not written: {reason}"
+    if summary.failed:
+        yield f"  {summary.failed} failed: the program saw an error"
+    yield f"errors: {summary.read_errors} reading, {summary.write_errors} writing"
+    yield f"hit rate by count: {_rate(summary.by_count, '', 0)}"
+    yield f"hit rate by seconds: {_rate(summary.by_seconds, ' s', 3)}"
+    saved = f"compile seconds: {summary.compile_s:.3f} s spent, {summary.saved_s:.3f} s saved"
+    yield f"{saved} (JAX's own compile_time_saved_sec: {summary.jax_saved_s:.3f} s)"
+    if summary.hits_without_cold:
+        yield (
+            f"  {summary.hits_without_cold} hit(s) without a cold figure: what they saved is not "
+            "in this sum. Give the ledger of the run that compiled them with --earlier."
+        )
+    if summary.unproven_keys:
+        yield (
+            f"{summary.unproven_keys} key(s) do not follow from the captured components: "
+            "`harness cache explain` may miss a cause."
+        )
+    yield f"the ledger itself took {summary.own_s:.3f} s"
+
+
+def _rate(rate: Rate, unit: str, digits: int) -> str:
+    if rate.value is None:
+        return "nothing to divide by"
+    top, bottom = (f"{number:.{digits}f}{unit}" for number in (rate.numerator, rate.denominator))
+    return f"{rate.value:.1%} ({top} of {bottom})"

@@ -1,0 +1,143 @@
+"""`harness cache ship`: from process start to the first result, by every way to ship a program."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from harness.cli import options
+from harness.cli.cache.options import AsJson, check_writable, print_json
+from harness.cli.options import Benchmarks
+from harness.cli.output import Heading, Part, Rows, print_page, say
+from harness.declare import discovery
+from harness.errors import ExitCode, UsageError
+from harness.report.charts import check
+from harness.report.figures import shipping as figures
+from harness.ship import cases, routes
+from harness.ship import symbolic as sizes
+
+HELP = "Which way should I ship this? The time to the first result, and the bytes, by every way."
+
+
+@options.command(HELP, no_args_is_help=True)
+def ship(
+    workload: Annotated[
+        str,
+        typer.Argument(metavar="WORKLOAD", help="The workload, or an expression only it matches."),
+    ],
+    case: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AXIS=VALUE", help="Which case; the first one of those that match."),
+    ] = None,
+    symbolic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS",
+            help="Instead: one jax.export for all sizes of this axis, and what each still costs.",
+        ),
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, help="Fresh processes per path.")] = 5,
+    target: Annotated[str, typer.Option(help="Where it runs: cpu, gpu, tpu.")] = "cpu",
+    seed: Annotated[int | None, typer.Option(help="Seed of the order of the paths.")] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the paths into a .svg, .png or .html file."),
+    ] = None,
+    as_json: AsJson = False,
+    benchmarks: Benchmarks = Path("benchmarks"),
+) -> None:
+    """Start one case by every way to ship it, or export it once for all sizes of an axis."""
+    if figure is not None:  # before minutes of measuring
+        if symbolic is not None:
+            raise UsageError("--figure draws the paths, and --symbolic takes none: leave one out.")
+        check(figure)
+        check_writable("--figure", figure)
+    chosen = discovery.one_workload(workload, benchmarks)
+    known = cases.cases_of(chosen, case or [], target)
+    if symbolic is not None:
+        export = sizes.compare(chosen, known, symbolic, processes, seed, say)
+        print_json(export, indent=2) if as_json else print_page(_export_page(export))
+        if export.reason or export.refused:
+            raise typer.Exit(ExitCode.NOTHING if export.reason else ExitCode.SOME_FAILED)
+        return
+    report = routes.compare(chosen, known[0], processes, seed, say)
+    print_json(report, indent=2) if as_json else print_page(_page(report))
+    if figure is not None:
+        figures.draw(report, figure)
+        say(f"{figure} drawn")
+    if any(row.status == "refused" for row in report.rows):
+        raise typer.Exit(ExitCode.SOME_FAILED)
+
+
+def _ms(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1e3:.1f}"
+
+
+def _heading(text: str, versions: dict[str, str]) -> Heading:
+    return Heading(f"{text} · jax {versions['jax']} · Python {versions['python']}")
+
+
+_COLUMNS = {
+    "process": ("process", "import", "backend"),
+    "program": ("program",),
+    "trace+lower": ("trace", "lower"),
+    "compile": ("compile",),
+    "run": ("run",),
+}
+
+
+def _page(report: routes.Report) -> Iterator[Part]:
+    plain_s = report.rows[0].median_s(*routes.STEPS)
+    rows = []
+    for row in report.rows:
+        middle_s = row.median_s(*routes.STEPS)
+        totals = [replicate.total_s for replicate in row.counted]
+        rows.append(
+            {
+                "path": row.path,
+                "first result ms": _ms(middle_s),
+                "min–max": f"{_ms(min(totals))}–{_ms(max(totals))}" if totals else "",
+                "of jit": f"{middle_s / plain_s:.2f}" if middle_s and plain_s else "",
+                **{name: _ms(row.median_s(*steps)) for name, steps in _COLUMNS.items()},
+                "bytes shipped": "" if row.shipped_bytes is None else f"{row.shipped_bytes:,}",
+                "note": f"{row.status}: {row.reason}" if row.reason else "",
+            }
+        )
+    yield _heading(f"{report.workload} {report.case}".rstrip(), report.versions)
+    yield Rows(pd.DataFrame(rows), left=("note",), wrapped=("note",))
+    yield (
+        f"Medians in ms over {report.processes} processes per path, one at a time, in random order "
+        f"(seed {report.seed}). process: interpreter, import jax, backend. Bytes: beside the "
+        "source, which only jit needs."
+    )
+
+
+def _export_page(report: sizes.Report) -> Iterator[Part]:
+    yield _heading(f"{report.workload}, every {report.axis}", report.versions)
+    if report.reason:
+        yield f"It cannot be exported for all sizes at once: {report.reason}"
+        return
+    rows = []
+    for row in sizes.medians(report):
+        known = bool(row.shipped)
+        rows.append(
+            {
+                report.axis: str(row.size),
+                "trace+lower": _ms(row.shipped["trace"] + row.shipped["lower"]) if known else "",
+                "compile": _ms(row.shipped["compile"]) if known else "",
+                "sum": _ms(sum(row.shipped.values())) if known else "",
+                "own program: sum": _ms(sum(row.direct.values())) if known else "",
+                "status": f"{row.status}: {row.reason}" if row.reason else row.status,
+            }
+        )
+    yield Rows(pd.DataFrame(rows), wrapped=("status",))
+    size = f"{report.bytes:,} bytes" if report.bytes is not None else report.bytes_reason
+    yield (
+        f"ms, medians over {report.processes} processes. One export of "
+        f"{', '.join(report.shapes)}: {_ms(statistics.median(report.export_s))} ms, {size}."
+    )

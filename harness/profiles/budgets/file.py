@@ -1,0 +1,262 @@
+"""Budgets in a file: `[total]`, `[default]`, `[functions."train.py:loss"]`, in TOML.
+
+In `pyproject.toml` the same tables stand under `[tool.harness.budget]`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.errors import StoreError, UsageError
+from harness.profiles.budgets.limits import NAMES, WHOLE_ONLY, Limits, limits_of, regex, unknown
+from harness.profiles.budgets.texts import each
+from harness.profiles.budgets.use import Use, judge
+from harness.profiles.functions import Counted, by_function
+from harness.profiles.recorded import Recorded
+
+HEAD = """\
+# How much may be built; `harness profile check FOLDER --budget {name}` fails where it is more.
+# Counts only: they are the same on every machine. max_compiles counts what was compiled and what
+# was loaded from the persistent cache.
+"""
+
+PROJECT = "pyproject.toml"
+TABLES = ("total", "default", "functions")
+ONE = tuple(name for name in NAMES if name not in WHOLE_ONLY)
+"""What can be limited of one function."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The limits of the functions that a name or regular expression means."""
+
+    text: str
+    expression: re.Pattern[str]
+    limits: Limits
+
+    @property
+    def shown(self) -> str:
+        """The head of the table, as it stands in the file."""
+        return f'[functions."{self.text}"]'
+
+
+@dataclass(frozen=True)
+class BudgetFile:
+    """What a budget file says."""
+
+    path: Path
+    total: Limits = field(default_factory=Limits)
+    """Of everything together."""
+    default: Limits = field(default_factory=Limits)
+    """Of each function that has no table of its own."""
+    functions: tuple[Table, ...] = ()
+
+    def table_of(self, names: tuple[str, ...]) -> Table | None:
+        """Return the table of a function: the first that names it, else the first that matches."""
+        for table in self.functions:
+            if table.text in names:
+                return table
+        for table in self.functions:
+            if any(table.expression.fullmatch(name) for name in names):
+                return table
+        return None
+
+
+def read(path: Path | str) -> BudgetFile:
+    """Read a budget file.
+
+    Raises:
+        UsageError: if it cannot be read, is not TOML, or says something that is not understood.
+    """
+    path = Path(path)
+    tables = _parsed(path)
+    if path.name == PROJECT:
+        for name in ("tool", "harness", "budget"):
+            found = tables.get(name)
+            if not isinstance(found, Mapping):
+                raise UsageError(
+                    f"{path} has no [tool.harness.budget.total], [tool.harness.budget.default] or "
+                    "[tool.harness.budget.functions.NAME] table. "
+                    "docs/budgets.md says what stands in them."
+                )
+            tables = found
+    for name, value in tables.items():
+        if name in NAMES:
+            raise UsageError(
+                f"{path}: {name} stands outside any table. Put it under [total], for everything "
+                "together, or [default], for each function."
+            )
+        if name not in TABLES:
+            raise UsageError(unknown(str(path), name, TABLES))
+        if not isinstance(value, Mapping):
+            raise UsageError(f"{path}: {name} is {value!r}; expected a table [{name}].")
+    functions = []
+    for text, limits in tables.get("functions", {}).items():
+        head = f'{path}: [functions."{text}"]'
+        if not isinstance(limits, Mapping):
+            if text in NAMES:
+                raise UsageError(
+                    f"{path}: {text} stands in [functions] itself. Put it under "
+                    '[functions."train.py:loss"], or under [default] for every function.'
+                )
+            raise UsageError(f"{head} is {limits!r}; expected a table of limits.")
+        functions.append(Table(text, regex(text, head), limits_of(limits, head, ONE)))
+    found = BudgetFile(
+        path,
+        limits_of(tables.get("total", {}), f"{path}: [total]"),
+        limits_of(tables.get("default", {}), f"{path}: [default]", ONE),
+        tuple(functions),
+    )
+    if not (found.total or found.default or any(table.limits for table in functions)):
+        raise UsageError(
+            f"{path} limits nothing. Write for example [default] and below it max_compiles = 3; "
+            "`harness profile check FOLDER --write FILE` writes a file from what was seen."
+        )
+    return found
+
+
+def _parsed(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(
+            f"There is no budget file {path}. "
+            f"`harness profile check FOLDER --write {path}` writes one from what was seen."
+        ) from None
+    except OSError as error:
+        raise UsageError(f"The budget file {path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"The budget file {path} is not TOML: {error}.") from None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a profile used of each limit in a file."""
+
+    file: BudgetFile
+    profile: Recorded
+    uses: tuple[Use, ...]
+    """The furthest over first, then those that come closest."""
+    stale: tuple[str, ...]
+    """Tables that mean no function that was built, in words."""
+
+    @property
+    def over(self) -> list[Use]:
+        """What was exceeded."""
+        return [use for use in self.uses if use.over]
+
+    def messages(self) -> list[str]:
+        """Return a text for each limit that was exceeded: functions, call sites, causes."""
+        text = each(self.over, self.profile.cause_of)
+        return [f"{self.file.path}: {one}" for one in text]
+
+
+def checked(profile: Recorded, path: Path | str) -> Checked:
+    """Hold a profile against a budget file.
+
+    Raises:
+        UsageError: if the file cannot be read or understood.
+    """
+    file = read(path)
+    functions = by_function(profile.builds)
+    uses = judge(file.total, functions, "[total]", profile.cause_of)
+    used: set[str] = set()
+    for counted in functions:
+        table = file.table_of(counted.names())
+        if table is not None:
+            used.add(table.text)
+        if counted.eager and table is None:
+            continue
+        where, limits = (table.shown, table.limits) if table else ("[default]", file.default)
+        uses += judge(limits, [counted], where, profile.cause_of, one=True)
+    return Checked(
+        file,
+        profile,
+        tuple(sorted(uses, key=_tightness)),
+        tuple(_stale(t, functions) for t in file.functions if t.text not in used),
+    )
+
+
+def _tightness(use: Use) -> tuple[bool, float]:
+    share = use.used / use.allowed if use.allowed else float(use.used > 0) + 1.0
+    return (not use.over, -share)
+
+
+def _stale(table: Table, functions: Sequence[Counted]) -> str:
+    labels = [counted.label for counted in functions if not counted.eager]
+    near = difflib.get_close_matches(table.text, labels, 1)
+    if not near:
+        near = [one for one in labels if one.split(":")[-1] == table.text.split(":")[-1]][:1]
+    mean = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{table.shown} means no function that was built.{mean}"
+
+
+def write(profile: Recorded, path: Path, force: bool = False) -> int:
+    """Write a budget file that a profile just keeps to; return how many functions it names.
+
+    Args:
+        profile: what was seen.
+        path: the file.
+        force: replace it, if it is there.
+
+    Raises:
+        UsageError: if the file is there already, or is a `pyproject.toml`.
+        StoreError: if it cannot be written.
+    """
+    if path.name == PROJECT:
+        raise UsageError(
+            f"{path} is not written to. Write a file of its own, and put its tables under "
+            "[tool.harness.budget] if you want them there."
+        )
+    if path.exists() and not force:
+        raise UsageError(f"{path} is there already. Give another name, or --force to replace it.")
+    text, count = _text_of(profile, path.name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
+    return count
+
+
+def _text_of(profile: Recorded, name: str) -> tuple[str, int]:
+    """Return the text of a budget file, and how many functions it names."""
+    functions = by_function(profile.builds)
+    eager = [counted for counted in functions if counted.eager]
+    own = [counted for counted in functions if not counted.eager]
+    most: dict[str, tuple[int, int]] = {}
+    for counted in own:  # of several with one name, such as lambdas, the one that was built most
+        compiles, traces = most.get(counted.label, (0, 0))
+        most[counted.label] = max(compiles, counted.requests), max(traces, counted.traces)
+    lines = [
+        HEAD.format(name=name),
+        "[total]",
+        f"max_compiles = {sum(counted.requests for counted in own)}",
+        f"max_eager = {sum(counted.requests for counted in eager)}",
+        "",
+        "[default] # functions that are not named below",
+        "max_compiles = 1",
+    ]
+    for label, (compiles, traces) in sorted(most.items()):
+        lines += [
+            "",
+            f"[functions.{_quoted(label)}]",
+            f"max_compiles = {compiles}",
+            f"max_traces = {traces}",
+        ]
+    return "\n".join(lines) + "\n", len(most)
+
+
+def _quoted(label: str) -> str:
+    try:
+        re.compile(label)
+    except re.error:
+        label = re.escape(label)
+    return json.dumps(label, ensure_ascii=False).replace("\x7f", "\\u007F")

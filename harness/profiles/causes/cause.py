@@ -1,0 +1,159 @@
+"""What a cause of a build is: how it is told from the others, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from harness.profiles.model import Built, Process
+from harness.watch.events import Cleared
+
+Place = Literal[
+    "function", "chosen", "tree", "given", "statics", "types", "placement", "context", "options"
+]
+"""Where builds differ, in the order in which differences are told:
+
+- `function`: the function object.
+- `chosen`: which arguments are static.
+- `tree`: the structures of the dynamic arguments; both as texts.
+- `given`: a static argument; None where it was none.
+- `statics`: the value of a static argument.
+- `types`: an array's type. `placement`: where it lies.
+- `context`: JAX's configuration, by (name, before, after).
+- `options`: what else `jax.jit` was given, by (name, before, after).
+"""
+
+PLACES: tuple[Place, ...] = Place.__args__  # type: ignore[attr-defined]
+
+UNTRACED = ("placement", "options")
+"""Places that JAX looks at only when it lowers or compiles what it has traced."""
+
+
+class Cause(NamedTuple):
+    """Why one build was done."""
+
+    kind: str
+    argument: str = ""
+    """Which argument or setting, in the user's words: `x`, `params['w']`, `steps`."""
+    before: str = ""
+    """Its value in the build that comes nearest."""
+    after: str = ""
+    sentence: str = ""
+    """The cause in a sentence, with the user's own names."""
+    remedy: str = ""
+    """What to do about it, in a sentence."""
+    nearest: int = 0
+    """The build that it was compared with; 0 where there is none."""
+
+
+class Change(NamedTuple):
+    """What one place says of two builds."""
+
+    argument: str
+    before: str
+    after: str
+    type: str = ""
+    """Of a static argument."""
+    file: str = ""
+    """Of a static argument that is a function, of the same line as before: where it is defined."""
+    line: int = 0
+
+
+class Difference(NamedTuple):
+    """One thing that is not as it was."""
+
+    kind: ChangeKind
+    change: Change
+    sets_off: str
+    """The first stages it can set off: letters of T(race), L(ower), C(ompile)."""
+
+
+class Pair(NamedTuple):
+    """Two builds of a function, the earlier one first."""
+
+    old: Built
+    new: Built
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A cause as such, told by what the profile decides; see also the classes below."""
+
+    name: str
+    blameless: bool = False
+    """Whether nothing can be said against a build that has it."""
+    several: str = ""
+    """What many such builds of a function are told by: `{what}` is the argument, `{n}` the number
+    of its values."""
+    again: str = ""
+    """The whole of what is told of them: `{name}` is the function, `{after}`, `{times}`."""
+    apart: bool = False
+    """Whether builds are told of for each argument, as each is mended in another place."""
+
+
+Look = Callable[[Pair, Any], Iterable[Change] | None]
+"""Gets two builds and what stands in a place; None where that is another cause's to tell."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeKind(Kind):
+    """A cause that is a difference from an earlier build.
+
+    Raises:
+        TypeError: if it lacks something without which it is never found, or nothing is said.
+    """
+
+    looks: Mapping[Place, Look]
+    """Where it can be seen, and what sees it."""
+    sets_off: str = ""
+    """The first stages that it sets off where it is seen in one of :data:`UNTRACED`."""
+    sentence: Callable[[Built, Change], str]
+    remedy: Callable[[Built, Change], str]
+    of_jax: Callable[[Built, Change, str], str] | None = None
+    """The sentence about JAX's own functions, whose name is given; derived of the usual one."""
+    instead: Callable[[Pair, list[Difference]], Cause | None] | None = None
+    """The cause that it makes of all differences together, where it can."""
+    each: bool = False
+    """Whether JAX's own functions are always built anew for it."""
+    foremost: bool = False
+    """Whether it is told before all others."""
+    placed: bool = False
+    """Whether it is about where an array lies, of which one thing is told."""
+    weight: int = 2
+    """How far it takes two builds apart."""
+
+    def __post_init__(self) -> None:
+        wrong = [place for place in self.looks if place not in PLACES]
+        if wrong or not self.looks:
+            raise TypeError(
+                f"The cause {self.name!r} looks at {wrong[0] if wrong else 'nothing'!r}; expected "
+                f"some of {', '.join(PLACES)}."
+            )
+        if any(place in UNTRACED for place in self.looks) and not self.sets_off:
+            raise TypeError(
+                f"The cause {self.name!r} lacks `sets_off`: the stages that it sets off first, "
+                "letters of L(ower), C(ompile)."
+            )
+
+
+class Lost(NamedTuple):
+    """A build of what JAX had, with nothing different."""
+
+    process: Process
+    built: Built
+    had: list[Built]
+    """The builds that did it before, the latest last."""
+    cleared: list[Cleared]
+    """Caches that were emptied since the latest."""
+    since: int
+    """How many others were built since, that fill the same cache."""
+    kept: int
+    """How many JAX keeps there; 0 where there is no limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossKind(Kind):
+    """A cause for which JAX no longer had what it had built."""
+
+    explains: Callable[[Lost], Cause | None]

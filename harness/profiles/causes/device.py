@@ -1,0 +1,36 @@
+"""An array lies on another device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.profiles.causes.arrays import moved
+from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.model import Built
+from harness.watch.events import Leaf
+
+
+def _placement(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
+    how = moved(*leaves)
+    if how is not None and how[0]:
+        yield Change(leaves[1].path, *how[1])
+
+
+def _sentence(built: Built, what: Change) -> str:
+    return f"`{what.argument}` is committed to {what.after}, before to {what.before}."
+
+
+def _remedy(built: Built, what: Change) -> str:
+    name = what.argument
+    return f"Keep `{name}` on one device; a program is built for each device it runs on."
+
+
+CAUSE = ChangeKind(
+    name="device",
+    looks={"placement": _placement},
+    sets_off="LC",
+    sentence=_sentence,
+    remedy=_remedy,
+    each=True,
+    placed=True,
+)

@@ -1,0 +1,49 @@
+"""`jax.jit` was given other options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.causes.values import NOT_GIVEN, setting_text
+from harness.profiles.causes.words import library_remedy
+from harness.profiles.model import Built
+from harness.profiles.names import package_of
+
+
+def _chosen(pair: Pair, chosen: tuple[dict[str, str], dict[str, str]]) -> Iterator[Change]:
+    names = any("static_argnames" in jit for jit in chosen)
+    name = "static_argnames" if names else "static_argnums"
+    before, after = (jit.get(name, "()") for jit in chosen)
+    yield Change(name, before, after)
+
+
+def _options(pair: Pair, option: tuple[str, str | None, str | None]) -> Iterable[Change]:
+    name, *values = option
+    before, after = map(setting_text, values)
+    return [Change(name, before, after)]
+
+
+def _sentence(built: Built, what: Change) -> str:
+    before, after = (
+        f"with {text}" if text != NOT_GIVEN else "without it" for text in (what.before, what.after)
+    )
+    return (
+        f"`{what.argument}` of jax.jit: `{built.function.name}` was jitted {before}, now {after}."
+    )
+
+
+def remedy(built: Built, what: Change) -> str:
+    """Return what to do about a function that is jitted in several ways."""
+    if built.function.origin == "library":
+        return library_remedy(built, package_of(built.function.file))
+    return f"Jit `{built.function.name}` once, with one set of options."
+
+
+CAUSE = ChangeKind(
+    name="jit options",
+    looks={"chosen": _chosen, "options": _options},
+    sets_off="LC",
+    sentence=_sentence,
+    remedy=remedy,
+)

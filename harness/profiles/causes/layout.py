@@ -1,0 +1,26 @@
+"""Another order of an array's elements in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.causes.words import was_now
+from harness.watch.events import Leaf
+
+
+def _placement(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
+    old, new = leaves
+    if old.layout != new.layout:
+        before, after = (leaf.layout or "the usual order" for leaf in leaves)
+        yield Change(new.path, before, after)
+
+
+CAUSE = ChangeKind(
+    name="layout",
+    looks={"placement": _placement},
+    sets_off="L",
+    sentence=lambda built, what: was_now(built, what, "layout"),
+    remedy=lambda built, what: f"Give `{what.argument}` one layout; JAX builds a program for each.",
+    each=True,
+)

@@ -1,0 +1,180 @@
+"""The structure of the arguments, or how one is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Difference, Pair
+from harness.profiles.causes.values import (
+    AN_ARRAY,
+    ANOTHER_OBJECT,
+    LONGEST,
+    NOT_GIVEN,
+    another_object,
+    around,
+    is_array,
+    static_text,
+)
+from harness.profiles.causes.words import names_text, place_text
+from harness.profiles.model import Built
+from harness.profiles.names import package_of
+from harness.watch.events import Static
+
+_WAYS = ("by position", "by keyword")
+
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+
+
+def tree_differences(old: str, new: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (argument, before, after) for each argument whose structure or way in differs.
+
+    Args:
+        old: as it stands in `events.Arguments.tree`: `x, params: PyTreeDef({'w': *}), scale=`.
+        new: the same of the later build.
+    """
+    one, other = arguments_of(old), arguments_of(new)
+    told = False
+    for name in [*other, *(name for name in one if name not in other)]:
+        before, after = one.get(name), other.get(name)
+        if before is None or after is None or before == after:
+            if before == after:
+                continue
+            if before is None and _twin(name) in one:
+                told = True
+                ways = _WAYS if name.endswith("=") else _WAYS[::-1]
+                yield name.rstrip("="), *ways
+            elif after is None and _twin(name) in other:
+                continue
+            else:
+                told = True
+                yield name.rstrip("="), _given(before), _given(after)
+        else:
+            told = True
+            yield name.rstrip("="), *_both(before, after)
+    if not told:  # the order of keywords and the like
+        yield "arguments", *around(old, new)
+
+
+def arguments_of(tree: str) -> dict[str, str]:
+    """Return the structure of each argument by its name; a single array is `*`."""
+    found: dict[str, str] = {}
+    for part in split(tree):
+        name, colon, structure = part.partition(": ")
+        if structure.startswith("PyTreeDef("):
+            structure = structure.removeprefix("PyTreeDef(").removesuffix(")")
+        found[name] = structure if colon else "*"
+    return found
+
+
+def split(text: str) -> list[str]:
+    """Split at the commas that are in no bracket and no quotes."""
+    parts, depth, quote, start = [], 0, "", 0
+    for position, character in enumerate(text):
+        if quote:
+            if character == quote and text[position - 1] != "\\":
+                quote = ""
+        elif character in "'\"":
+            quote = character
+        elif character in _BRACKETS:
+            depth += 1
+        elif character in _BRACKETS.values():
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
+
+
+def _twin(name: str) -> str:
+    return name.removesuffix("=") if name.endswith("=") else name + "="
+
+
+def _given(structure: str | None) -> str:
+    if structure is None:
+        return NOT_GIVEN
+    return "given" if structure == "*" else _shortened(structure)
+
+
+def _both(before: str, after: str) -> tuple[str, str]:
+    """Return two structures, shortened to where they differ."""
+    if "*" in (before, after):
+        return _shortened(before), _shortened(after)
+    name = another_object(before, after)
+    return (name, ANOTHER_OBJECT) if name else around(before, after)
+
+
+def _shortened(structure: str) -> str:
+    if structure == "*":
+        return AN_ARRAY
+    structure = " ".join(structure.split())
+    return structure if len(structure) <= LONGEST else structure[:LONGEST] + "…"
+
+
+def _trees(pair: Pair, trees: tuple[str, str]) -> Iterable[Change]:
+    return (Change(*difference) for difference in tree_differences(*trees))
+
+
+def _given_otherwise(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Change]:
+    before, after = statics
+    if before is not None and after is not None:
+        if before.keyword != after.keyword:
+            yield Change(after.name, _WAYS[before.keyword], _WAYS[after.keyword])
+    elif after is not None and not is_array(after.name, pair.old.arguments):
+        yield Change(after.name, NOT_GIVEN, static_text(after))
+    elif before is not None and not is_array(before.name, pair.new.arguments):
+        yield Change(before.name, static_text(before), NOT_GIVEN)
+
+
+def _sentence(built: Built, what: Change) -> str:
+    name, before, after = f"`{what.argument}`", what.before, what.after
+    if after == ANOTHER_OBJECT:
+        return (
+            f"The structure of {name} holds `{before}`, whose text is the same as before, but "
+            "which is another object."
+        )
+    return f"The structure of the arguments changed at {name}: {before} before, {after} now."
+
+
+def _remedy(built: Built, what: Change) -> str:
+    if what.before in _WAYS:
+        return f"Pass `{what.argument}` always {what.before}."
+    if what.after == ANOTHER_OBJECT:
+        return (
+            f"Make what `{what.argument}` holds (an optimizer, a model) once, outside the loop or "
+            "function that makes it, and use it again."
+        )
+    return (
+        f"Give `{what.argument}` the same structure in every call: keys, types of containers, "
+        "None, fixed fields of classes."
+    )
+
+
+def _another_use(pair: Pair, found: list[Difference]) -> Cause | None:
+    """Return that a library's function was called elsewhere with another kind of problem."""
+    old, built = pair
+    apart = built.call_site != old.call_site and built.call_site.origin == "program"
+    trees = [one.change for one in found if one.kind is CAUSE]
+    other = any(change.after != ANOTHER_OBJECT for change in trees)
+    if built.function.origin != "library" or not apart or not other or len(found) < 2:
+        return None
+    library = package_of(built.function.file) or "a library"
+    named = trees[0]
+    names = list(dict.fromkeys([named.argument, *(one.change.argument for one in found)]))
+    sentence = (
+        f"Another use of {library}'s `{built.function.name}`, at {place_text(built.call_site)}: "
+        f"what it is given there differs in {names_text(names)} from what it was given at "
+        f"{place_text(old.call_site)}."
+    )
+    return Cause("pytree", *named[:3], sentence, nearest=old.line.id)
+
+
+CAUSE = ChangeKind(
+    name="pytree",
+    several="{n} structures of {what}",
+    apart=True,
+    looks={"tree": _trees, "given": _given_otherwise},
+    sentence=_sentence,
+    remedy=_remedy,
+    instead=_another_use,
+)

@@ -1,0 +1,113 @@
+"""Another value of a static argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.causes.values import AN_ARRAY, defined_at, is_array, static_text
+from harness.profiles.causes.words import FILTER_JIT, library_remedy
+from harness.profiles.model import Built
+from harness.profiles.names import package_of
+from harness.watch.events import Static
+
+
+def _value(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Change]:
+    before, after = statics
+    texts = static_text(before, after), static_text(after, before)
+    if pair.new.eager:
+        return [Change(after.name, *texts)]
+    place = defined_at(after.value)
+    same = place if defined_at(before.value) == place else ("", 0)
+    return [Change(after.name, *texts, after.type, *same)]
+
+
+def _or_array(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Change]:
+    before, after = statics
+    if before is None and after is not None and is_array(after.name, pair.old.arguments):
+        yield Change(after.name, AN_ARRAY, static_text(after))
+    if after is None and before is not None and is_array(before.name, pair.new.arguments):
+        yield Change(before.name, static_text(before), AN_ARRAY)
+
+
+def _sentence(built: Built, what: Change) -> str:
+    name, texts = f"`{what.argument}`", (what.before, what.after)
+    if AN_ARRAY in texts:
+        before, after = (text if text == AN_ARRAY else f"the static {text}" for text in texts)
+        return f"{name} was {before}, now it is {after}."
+    if what.file:
+        return f"{name} is static, and is {_made_anew(what)}."
+    return f"{name} is static and was {what.before}, now {what.after}: every value is built anew."
+
+
+def _made_anew(what: Change) -> str:
+    """Return what a static function is that differs from the earlier one only as an object."""
+    library = package_of(what.file)
+    place = f"{PurePath(what.file).name}:{what.line}{f' of {library}' if library else ''}"
+    known = what.after.partition(" (")[0]
+    if what.type.endswith("PjitFunction"):
+        return f"a jitted function made anew each time: `{known}` at {place}"
+    if what.type == "function":
+        return f"a function made anew each time: `{known}` at {place}"
+    return f"another object each time: a {what.type} of `{known}` at {place}"
+
+
+def _remedy(built: Built, what: Change) -> str:
+    name = f"`{what.argument}`"
+    if AN_ARRAY in (what.before, what.after):
+        return f"Pass {name} always as an array, or never."
+    if what.file:
+        if library := package_of(what.file):
+            return library_remedy(built, library)
+        if what.type == "function":
+            return (
+                "Define the function once, outside the loop or function that makes it, and pass "
+                "what changes in it as an argument."
+            )
+        return f"Make {name} once, outside the loop or function that makes it."
+    if " (object " in what.after:
+        return (
+            f"Pass the same object as {name}, or give its type, and those of what it holds, "
+            "__eq__ and __hash__ by content (a frozen dataclass)."
+        )
+    if built.function.through == FILTER_JIT:
+        return _of_filtered(what)
+    if built.function.origin == "library":
+        return f"Let {name} take few values."
+    if _is_number(what):
+        loops = " (with jax.lax.fori_loop, while_loop or scan where it counts steps)"
+        loops = loops if "int" in what.type else ""
+        return f"Make {name} a dynamic argument{loops}, or let it take few values."
+    if what.type == "bool":
+        return (
+            f"Make {name} a dynamic argument (with jnp.where or jax.lax.cond), or let it take few "
+            "values."
+        )
+    return f"Let {name} take few values."  # strings, functions, shapes: no array can stand for them
+
+
+def _of_filtered(what: Change) -> str:
+    name = f"`{what.argument}`"
+    if not _is_number(what):
+        return f"Let {name} take few values: eqx.filter_jit takes all that is no array as static."
+    advice = f"Make {name} an array, e.g. `jnp.asarray({what.after})`"
+    if "." not in what.after and "e" not in what.after:
+        advice += ", if it is only computed with (no size, no count that Python needs)"
+    return f"{advice}: eqx.filter_jit takes all that is no array as static."
+
+
+def _is_number(what: Change) -> bool:
+    return re.match(r"(np\.\w+\()?-?\d", what.after) is not None
+
+
+CAUSE = ChangeKind(
+    name="static value",
+    several="{what} is static and took {n} values",
+    apart=True,
+    looks={"statics": _value, "given": _or_array},
+    sentence=_sentence,
+    remedy=_remedy,
+    each=True,
+)

@@ -1,0 +1,52 @@
+"""A Python number or weakly typed array stands where an array of a fixed type stood, or reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.profiles.causes.arrays import array_type
+from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.causes.words import of_operations
+from harness.profiles.model import Built
+from harness.watch.events import Leaf
+
+
+def with_article(noun: str) -> str:
+    """Return a type's name with its article: an int32, a uint32."""
+    return f"an {noun}" if noun[:1] in "aeio" else f"a {noun}"
+
+
+def _weak(leaf: Leaf) -> str:
+    dtype = leaf.aval.lstrip("~").partition("[")[0]
+    if leaf.kind in ("int", "float", "complex", "bool"):
+        return f"a Python {leaf.kind}"
+    return f"a weakly typed {dtype}" if leaf.weak else with_article(dtype)
+
+
+def _types(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
+    old, new = leaves
+    if array_type(old.aval) and array_type(new.aval) and old.weak != new.weak:
+        yield Change(new.path, _weak(old), _weak(new))
+
+
+def _sentence(built: Built, what: Change) -> str:
+    return f"`{what.argument}` was {what.before}, now {what.after}: JAX tells the two types apart."
+
+
+def _remedy(built: Built, what: Change) -> str:
+    scalar = next((t for t in (what.before, what.after) if t.startswith("a Python")), "")
+    if not scalar:
+        return f"Give `{what.argument}` an explicit dtype where it is made."
+    array = next((t for t in (what.before, what.after) if t != scalar), "")
+    dtype = array.rpartition(" ")[2] or "float32"
+    return f"Pass `{what.argument}` always as an array, e.g. jnp.{dtype}(...), or never."
+
+
+CAUSE = ChangeKind(
+    name="weak type",
+    looks={"types": _types, "statics": of_operations("weak_type")},
+    sentence=_sentence,
+    remedy=_remedy,
+    each=True,
+    weight=1,  # the same array is near
+)

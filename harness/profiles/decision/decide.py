@@ -1,0 +1,193 @@
+"""Say why each build of a profile was done, from its lines alone.
+
+A build is compared with the earlier builds of its function in the same process: with those that
+share its trace, where JAX did not trace, and with the nearest, where it did. Only a difference
+that could have set off the first stage that JAX did is named. What no difference, clearing,
+failure or full cache accounts for is unexplained.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from harness.profiles.causes import failed_before, first, raised, unexplained
+from harness.profiles.causes.cause import Cause, Difference, Lost
+from harness.profiles.causes.registry import LOSSES
+from harness.profiles.decision.aspects import Aspects, Interning
+from harness.profiles.decision.differences import able, cause, differences, least_weight, weight
+from harness.profiles.decision.history import Entry, History, entry_of, stages_done
+from harness.profiles.model import Built, Process
+from harness.watch import events
+
+KEPT = {"L": 2048, "C": 2048}
+"""Entries that JAX 0.10 to 0.12 keeps of lowerings and of executables (`weakref_lru_cache`); it
+keeps every trace for as long as the function object lives."""
+
+KEPT_OPERATIONS = 4096
+"""Eager operations that JAX keeps (`util.cache`), each with its trace and executables."""
+
+
+def decide(builds: Iterable[Built]) -> dict[tuple[str, int], Cause]:
+    """Return the cause of every build, by :attr:`Built.key`."""
+    by_process: dict[Process, list[Built]] = {}
+    for built in builds:
+        by_process.setdefault(built.process, []).append(built)
+    return {
+        (process.log.name, number): why
+        for process, several in by_process.items()
+        for number, why in _Deciding(process).all(several)
+    }
+
+
+@dataclass
+class _Derivations:
+    """How many programs JAX derived from each trace of a function."""
+
+    source: Built | None = None
+    before: int = 0
+    """The most that it derived from one of the earlier traces."""
+    now: int = 0
+
+    def traced(self, built: Built) -> None:
+        """Begin to count for a new trace."""
+        self.source, self.before, self.now = built, max(self.before, self.now), 0
+
+    def repeated(self) -> Built | None:
+        """Count one; return the trace, if as many had been derived from one before it."""
+        self.now += 1
+        return self.source if self.now <= self.before else None
+
+
+@dataclass
+class _Deciding:
+    """One process, from its first build to its last."""
+
+    process: Process
+    _interning: Interning = field(default_factory=Interning)
+    _histories: dict[tuple[str, ...], History] = field(default_factory=dict)
+    _causes: dict[int, Cause] = field(default_factory=dict)
+    _cleared: list[events.Cleared] = field(default_factory=list)
+    _at: dict[str, list[int]] = field(default_factory=lambda: {letter: [] for letter in "TLC"})
+    """When each stage was done, of any function: what fills a cache of JAX's."""
+    _derivations: dict[tuple[str, ...], _Derivations] = field(default_factory=dict)
+    """By name and place."""
+    _operations: list[int] = field(default_factory=list)
+
+    def all(self, builds: Sequence[Built]) -> list[tuple[int, Cause]]:
+        self._cleared = sorted(self.process.of(events.Cleared), key=lambda line: line.at_ns)
+        for built in sorted(builds, key=lambda built: built.line.begin_ns):
+            key = _function_key(built)
+            history = self._histories.setdefault(key, History())
+            aspects = self._interning.of(built)
+            self._causes[built.line.id] = self._cause(built, aspects, history)
+            history.add(entry_of(built, aspects))
+            for letter in stages_done(built):
+                self._at[letter].append(built.line.begin_ns)
+            if built.times("trace"):
+                self._derivations.setdefault(_function_key(built)[:-1], _Derivations()).traced(
+                    built
+                )
+            if built.eager and built.times("trace"):
+                self._operations.append(built.line.begin_ns)
+        return list(self._causes.items())
+
+    def _cause(self, built: Built, aspects: Aspects, history: History) -> Cause:
+        done = stages_done(built)
+        again = history.failed(aspects)
+        if not done and built.line.error:
+            return raised.of(built)
+        top = done[:1]
+        if built.derived and not history.has_object(aspects):
+            return self._derived(built, history, aspects)
+        if not history.known:
+            again = again or history.last_failed
+            return failed_before.of(built, again.built) if again else first.of(built)
+        sharing = history.same_trace(aspects)
+        kept = [entry for entry in sharing if top in entry.done]
+        exact = [entry for entry in sharing if entry.aspects == aspects]
+        begun = sharing if not kept else exact if not any(top in e.done for e in exact) else []
+        if top != "T" and begun:
+            # Traced or lowered before, and only now taken further: one build in two parts,
+            # if it was not taken further as another program.
+            if all(entry.built.line.derived and entry.built.times("trace") for entry in begun):
+                return first.as_it_is(built, begun[-1].built)
+            return self._causes[begun[-1].built.line.id]
+        if kept or top != "T":
+            found = [(entry, differences(entry.built, built)) for entry in kept]
+            had = [e for e, differs in found if not (able(differs, top) if top == "T" else differs)]
+            if had:
+                return self._lost(built, had, top)
+            named = [(entry, able(differs, top)) for entry, differs in found]
+            if any(differs for _, differs in named):
+                return _fewest(built, named)
+            if kept:
+                return unexplained.of(built, kept[-1].built)
+        if again is not None:
+            return failed_before.of(built, again.built)
+        return self._nearest(built, aspects, history, top)
+
+    def _derived(self, built: Built, history: History, aspects: Aspects) -> Cause:
+        """Return the cause of a new program that JAX made of what it had traced.
+
+        Differentiating or batching a jitted function gives programs of the same name, which JAX
+        finds again as long as it finds the trace that it made them of.
+        """
+        derivations = self._derivations.get(_function_key(built)[:-1])
+        if derivations is not None and (source := derivations.repeated()):
+            return self._causes[source.line.id]
+        twin = history.twin(built, aspects)
+        return unexplained.of(built, twin) if twin else first.of(built)
+
+    def _nearest(self, built: Built, aspects: Aspects, history: History, top: str) -> Cause:
+        """Return what differs from the build that shares most; each has another trace."""
+        # What was traced inside another function comes here to be lowered for the first time.
+        stage = "T" if top == "L" else top
+        found: list[tuple[Entry, list[Difference]]] = []
+        best = 0
+        for entry in history.neighbours(aspects):  # the latest first, which is named if two equal
+            if best and least_weight(entry.built, built) >= best:
+                continue
+            differs = able(differences(entry.built, built), stage)
+            found.append((entry, differs))
+            if differs:
+                best = min(best or weight(differs), weight(differs))
+        return _fewest(built, found) if any(d for _, d in found) else unexplained.of(built)
+
+    def _lost(self, built: Built, had: list[Entry], top: str) -> Cause:
+        """Return why JAX no longer had what it had built with nothing different."""
+        latest = had[-1].built
+        kept, times = KEPT.get(top, 0), self._at[top]
+        if built.eager:
+            kept, times = KEPT_OPERATIONS, self._operations
+        since = len(times) - bisect_left(times, latest.line.end_ns)
+        cleared = self._cleared_between(latest, built)
+        lost = Lost(self.process, built, [entry.built for entry in had], cleared, since, kept)
+        for kind in LOSSES:
+            if why := kind.explains(lost):
+                return why
+        return unexplained.of(built, latest)
+
+    def _cleared_between(self, old: Built, new: Built) -> list[events.Cleared]:
+        first = bisect_left(self._cleared, old.line.begin_ns, key=lambda line: line.at_ns)
+        last = bisect_left(self._cleared, new.line.begin_ns, key=lambda line: line.at_ns)
+        return [line for line in self._cleared[first:last] if line.at_ns >= old.line.end_ns]
+
+
+def _function_key(built: Built) -> tuple[str, ...]:
+    """Return what a function is known by within a process.
+
+    Its name and place, then what stands around it; a program that JAX derived of it, by
+    differentiation or batching, is another one.
+    """
+    function = built.function
+    around = f"{function.through}, {function.column}" if not built.derived else "derived"
+    return function.name, function.file, str(function.line), around
+
+
+def _fewest(built: Built, found: Sequence[tuple[Entry, list[Difference]]]) -> Cause:
+    """Return the cause by the latest of the builds with the fewest differences."""
+    some = [(entry, differs) for entry, differs in found if differs]
+    entry, differs = min(some, key=lambda pair: (weight(pair[1]), -pair[0].built.line.begin_ns))
+    return cause(entry.built, built, differs)

@@ -1,0 +1,135 @@
+"""What had been built of a function before, and which of it comes nearest."""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from harness.profiles.decision.aspects import TRACED, Aspects
+from harness.profiles.model import Built
+
+RECENT = 8
+"""Different earlier builds, the latest, that a build is always compared with."""
+
+IN_STEP = 3
+"""And of those that differ in one aspect only, from however long ago."""
+
+STAGES = {"T": "trace", "L": "lower", "C": "compile"}
+
+
+@dataclass
+class Entry:
+    """A build that was done before."""
+
+    built: Built
+    aspects: Aspects
+    done: str
+    """The stages that it got through: letters of T, L, C."""
+    failed: bool
+
+
+def stages_done(built: Built) -> str:
+    """Return the stages that JAX really did, as letters."""
+    done = {span.stage for span in built.line.spans if span.times}
+    return "".join(letter for letter, stage in STAGES.items() if stage in done)
+
+
+def entry_of(built: Built, aspects: Aspects) -> Entry:
+    """Return a build as it is remembered: what it raised in is not done."""
+    if built.line.derived and built.times("trace") and not built.line.error:
+        # What was lowered and compiled is another program, made of the trace.
+        return Entry(built, aspects, "T", failed=False)
+    if not built.line.error:
+        through = "TLC" if built.line.kind == "call" else stages_done(built)
+        return Entry(built, aspects, through, failed=False)
+    last = max(built.line.spans, key=lambda span: (span.begin_ns, -span.end_ns), default=None)
+    done = stages_done(built)
+    requests = built.line.requests
+    if last is None or not done:  # nothing was tried
+        return Entry(built, aspects, "", failed=False)
+    if last.stage != "compile" or not requests or requests[-1].outcome == "failed":
+        letter = next(key for key, stage in STAGES.items() if stage == last.stage)
+        return Entry(built, aspects, done.replace(letter, ""), failed=True)
+    return Entry(built, aspects, "TLC", failed=False)  # it raised when it ran
+
+
+@dataclass
+class History:
+    """The earlier builds of one function, ready to be asked."""
+
+    _traced: dict[tuple[int, ...], dict[Aspects, list[Entry]]] = field(default_factory=dict)
+    _recent: deque[Entry] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _in_step: dict[tuple[int, ...], deque[Entry]] = field(default_factory=dict)
+    _failed: dict[Aspects, Entry] = field(default_factory=dict)
+    known: bool = False
+    """Whether anything was built of the function."""
+    last_failed: Entry | None = None
+    """The latest build that raised."""
+    _objects: set[int] = field(default_factory=set)
+    _by_types: dict[int, list[Built]] = field(default_factory=dict)
+
+    def add(self, entry: Entry) -> None:
+        """Remember a build."""
+        if entry.failed:
+            self.last_failed = entry
+            self._failed[entry.aspects] = entry
+        if not entry.done:
+            return
+        self.known = True
+        self._objects.add(entry.aspects.function_object)
+        if entry.built.line.derived:
+            self._by_types.setdefault(entry.aspects.types, []).append(entry.built)
+        same = self._traced.setdefault(entry.aspects.traced, {})
+        if entry.aspects not in same:
+            self._recent.append(entry)
+            for key in _without_one(entry.aspects):
+                self._in_step.setdefault(key, deque(maxlen=IN_STEP)).append(entry)
+        entries = same.setdefault(entry.aspects, [])
+        # One that got further stands for those before it, but clearing asks for the latest.
+        entries[:] = [old for old in entries if not set(old.done) <= set(entry.done)][-3:]
+        entries.append(entry)
+
+    def failed(self, aspects: Aspects) -> Entry | None:
+        """Return the build with the same aspects that raised."""
+        return self._failed.get(aspects)
+
+    def has_object(self, aspects: Aspects) -> bool:
+        """Return whether anything was built of the same function object."""
+        return aspects.function_object in self._objects
+
+    def twin(self, built: Built, aspects: Aspects) -> Built | None:
+        """Return a derived program of the same types that may be the same, by what it takes."""
+        earlier = reversed(self._by_types.get(aspects.types, []))
+        return next((old for old in earlier if old.line.program == built.line.program), None)
+
+    def same_trace(self, aspects: Aspects) -> list[Entry]:
+        """Return the builds that share the trace, the latest last; at most some."""
+        found = self._traced.get(aspects.traced, {})
+        exact = found.get(aspects, [])
+        others = [entries[-1] for key, entries in list(found.items())[-RECENT:] if key != aspects]
+        return [*others, *exact]
+
+    def neighbours(self, aspects: Aspects) -> Iterable[Entry]:
+        """Return the builds that come nearest, by the number of aspects that differ."""
+        found = {id(entry): entry for entry in self._recent}
+        for key in _without_one(aspects):
+            for entry in self._in_step.get(key, ()):
+                found[id(entry)] = entry
+        return _nearest(aspects, found.values())
+
+
+def _without_one(aspects: Aspects) -> Iterator[tuple[int, ...]]:
+    for left_out in range(TRACED):
+        yield (left_out, *aspects[:left_out], *aspects[left_out + 1 : TRACED])
+
+
+def _nearest(aspects: Aspects, entries: Iterable[Entry]) -> list[Entry]:
+    def distance(entry: Entry) -> int:
+        return sum(map(operator.ne, aspects, entry.aspects))
+
+    counted = [(distance(entry), entry) for entry in entries]
+    least = min((count for count, _ in counted), default=0)
+    found = [entry for count, entry in counted if count == least]
+    return sorted(found, key=lambda entry: entry.built.line.begin_ns, reverse=True)[:IN_STEP]

@@ -1,0 +1,211 @@
+"""What each moment of a build went into: its span cut into pieces that do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from harness.watch.events import Build, Request, Running, Span
+
+STAGES = ("trace", "lower", "compile", "load", "write")
+"""What building is made of. `load` is what `compile` becomes where the persistent cache answers:
+hashing, reading, deserialising; `write` is writing an entry."""
+
+OTHER = "other"
+"""The rest of a call that built: arguments, dispatch, the first run until it returned."""
+
+UNFINISHED = "unfinished"
+"""The error of a build that was going on when the log ended."""
+
+SILENT_NS = 5_000_000_000
+"""A build of which nothing was heard for so long, while the log went on, is over."""
+
+Interval = tuple[int, int]
+
+
+class Piece(NamedTuple):
+    """A part of a build, on its thread."""
+
+    stage: str
+    """One of :data:`STAGES`, or :data:`OTHER`."""
+    begin_ns: int
+    end_ns: int
+
+
+def _outermost(spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield the spans that lie in no other, in order."""
+    end = None
+    for span in sorted(spans, key=lambda span: (span.begin_ns, -span.end_ns)):
+        if end is None or span.begin_ns >= end:
+            end = span.end_ns
+            yield span
+
+
+def pieces_of(line: Build, holes: Sequence[Interval] = ()) -> tuple[Piece, ...]:
+    """Cut a build into pieces.
+
+    Within what a build spent on compiling, the order is taken to be compile, load, write: the log
+    has the seconds of each, and one request after the other.
+
+    Args:
+        line: the build.
+        holes: what counts elsewhere (builds inside this one, the start of the backend), in order.
+    """
+    found: list[Piece] = []
+    at = line.begin_ns
+    for span in _outermost(line.spans):
+        begin, end = span.begin_ns, span.end_ns
+        if begin > at:
+            found.append(Piece(OTHER, at, begin))
+        if end > max(begin, at):
+            found.append(Piece(span.stage, max(begin, at), end))
+        at = max(at, begin, end)
+    if line.end_ns > at:
+        found.append(Piece(OTHER, at, line.end_ns))
+    if holes:
+        found = [part for piece in found for part in _without(piece, holes)]
+    if line.requests:
+        found = _requests_told_apart(found, line)
+    return tuple(found)
+
+
+def _without(piece: Piece, holes: Sequence[Interval]) -> list[Piece]:
+    found = []
+    at = piece.begin_ns
+    for begin, end in holes:
+        if begin >= piece.end_ns:
+            break
+        if begin > at:
+            found.append(Piece(piece.stage, at, begin))
+        at = max(at, end)
+    if at < piece.end_ns:
+        found.append(Piece(piece.stage, at, piece.end_ns))
+    return found
+
+
+def _requests_told_apart(pieces: Sequence[Piece], line: Build) -> list[Piece]:
+    """Divide the pieces of the stage `compile` by what the persistent cache did in them."""
+    left = sum(piece.end_ns - piece.begin_ns for piece in pieces if piece.stage == "compile")
+    if all(request.outcome == "hit" for request in line.requests):
+        load = left
+    else:
+        load = sum(request.request_ns for request in line.requests if request.outcome == "hit")
+    write = min(left, sum(map(written_ns, line.requests)))
+    load = min(load, left - write)
+    due = {"compile": left - load - write, "load": load, "write": write}
+    found = []
+    for piece in pieces:
+        if piece.stage != "compile":
+            found.append(piece)
+            continue
+        at = piece.begin_ns
+        for stage in due:
+            length = min(due[stage], piece.end_ns - at)
+            if length > 0:
+                found.append(Piece(stage, at, at + length))
+                due[stage] -= length
+                at += length
+    return found
+
+
+def written_ns(request: Request) -> int:
+    """Return what writing an entry took; nothing where there is no cache, and JAX only looked."""
+    return request.write_ns if request.directory or request.outcome != "unwritten" else 0
+
+
+_Numbered = tuple[int, int, int | None]
+"""An interval, and the number of the build that it is of."""
+
+
+def holes_of(
+    lines: Iterable[Build], others: Mapping[int, Sequence[Interval]]
+) -> dict[int, list[Interval]]:
+    """Return what lies inside each build of a process and counts for itself, by the build's number.
+
+    On one thread, a build that lies inside another was asked for by it: an operation that ran while
+    a function was traced, say. Only what lies directly inside is named.
+
+    Args:
+        lines: the builds of one process.
+        others: what else counts for itself (`import jax`, the start of the backend), by thread.
+    """
+    threads: dict[int, list[_Numbered]] = {}
+    for line in lines:
+        threads.setdefault(line.thread, []).append((line.begin_ns, line.end_ns, line.id))
+    for thread, intervals in others.items():
+        if thread in threads:
+            threads[thread].extend((begin, end, None) for begin, end in intervals)
+    found: dict[int, list[Interval]] = {}
+    for numbered in threads.values():
+        around: list[_Numbered] = []
+        for begin, end, number in sorted(numbered, key=_outer_first):
+            while around and around[-1][1] <= begin:
+                around.pop()
+            if around and (outer := around[-1][2]) is not None:
+                found.setdefault(outer, []).append((begin, min(end, around[-1][1])))
+            around.append((begin, end, number))
+    return found
+
+
+def _outer_first(interval: _Numbered) -> tuple[int, int, bool]:
+    begin, end, number = interval
+    return begin, -end, number is None
+
+
+def unfinished_of(lines: Iterable[Running], done: Iterable[Build], end_ns: int) -> list[Build]:
+    """Return the builds that were going on when a log was cut off, as far as they came.
+
+    Each has a negative number, :data:`UNFINISHED` as its error, and a span for each stage that it
+    was seen in. A line says so about once a second; one that stopped to is over: a call that built
+    nothing has no other line.
+
+    Args:
+        lines: what was written while builds were going on.
+        done: the builds that ended.
+        end_ns: when the log ended.
+    """
+    ended = set()
+    latest: dict[int, int] = {}
+    for line in done:
+        ended.add((line.thread, line.begin_ns))
+        latest[line.thread] = max(line.begin_ns, latest.get(line.thread, 0))
+    going_on: dict[tuple[int, int], list[Running]] = {}
+    for seen_at in lines:
+        key = (seen_at.thread, seen_at.begin_ns)
+        if key not in ended:
+            going_on.setdefault(key, []).append(seen_at)
+    going_on = {
+        (thread, begin_ns): seen
+        for (thread, begin_ns), seen in going_on.items()
+        if seen[-1].at_ns >= max(latest.get(thread, 0), end_ns - SILENT_NS)
+    }
+    found = []
+    for number, ((thread, begin_ns), seen) in enumerate(going_on.items(), 1):
+        last = seen[-1]
+        found.append(
+            Build(
+                id=-number,
+                kind="call",
+                function=last.function,
+                object=0,
+                wrapper=0,
+                stack=last.stack,
+                thread=thread,
+                begin_ns=begin_ns,
+                end_ns=max(end_ns, begin_ns),
+                spans=tuple(_stages_seen(seen, max(end_ns, begin_ns))),
+                error=UNFINISHED,
+            )
+        )
+    return found
+
+
+def _stages_seen(seen: Sequence[Running], end_ns: int) -> Iterator[Span]:
+    at = seen[0].begin_ns
+    for line, after in zip(seen, [*seen[1:], None], strict=True):
+        if after is not None and after.stage == line.stage:
+            continue
+        end = after.at_ns if after is not None else end_ns
+        if line.stage in ("trace", "lower", "compile") and end > at:
+            yield Span(line.stage, at, end, 0)  # type: ignore[arg-type]
+        at = max(at, end)

@@ -1,0 +1,172 @@
+"""What was recorded of a program: its processes, every build, and why each was done."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from harness.errors import ProfileError
+from harness.profiles.causes.cause import Cause
+from harness.profiles.decision.decide import decide
+from harness.profiles.log_reader import Log, read_file, read_folder
+from harness.profiles.model import Built, Process
+from harness.watch.events import RUN, Run, Started
+from harness.watch.writer import Writer
+
+_Made = TypeVar("_Made")
+
+
+class _Now:
+    """What follows from some processes."""
+
+    def __init__(self, processes: tuple[Process, ...]) -> None:
+        self.processes = processes
+        self.made: dict[str, Any] = {}
+
+    @functools.cached_property
+    def builds(self) -> tuple[Built, ...]:
+        return _in_order(built for process in self.processes for built in process.builds)
+
+    @functools.cached_property
+    def unfinished(self) -> tuple[Built, ...]:
+        return _in_order(built for process in self.processes for built in process.unfinished)
+
+    @functools.cached_property
+    def causes(self) -> dict[tuple[str, int], Cause]:
+        return decide(self.builds)
+
+
+class Recorded:
+    """What was recorded of a program; while that goes on, whatever is asked is answered as of now.
+
+    Attributes:
+        folder: where its logs are; None where they are in memory.
+        run: the command; None where a part of a program was recorded.
+    """
+
+    def __init__(
+        self,
+        processes: tuple[Process, ...] = (),
+        folder: Path | None = None,
+        run: Run | None = None,
+        writer: Writer | None = None,
+    ) -> None:
+        self.folder = folder
+        self.run = run
+        self._now = _Now(processes)
+        self._writer = writer
+        """Where lines are still written."""
+        self._position = -1
+        """How much of them was read: bytes of a file, or lines in memory."""
+
+    def _caught_up(self) -> _Now:
+        """Return what is known now; lines that were written since are read."""
+        if self._writer is None:
+            return self._now
+        file = self._writer.file
+        path = Path(file.path) if file is not None else None
+        try:
+            size = path.stat().st_size if path is not None else len(self._writer.kept)
+            if size == self._position:
+                return self._now
+            log = read_file(path) if path is not None else _in_memory(self._writer)
+        except (OSError, ProfileError):  # somebody took the file away: what was read of it stays
+            return self._now
+        self._position = size
+        self._now = _Now((Process(log),) if isinstance(log, Log) else ())
+        return self._now
+
+    def close(self) -> None:
+        """Read what was written last; nothing more is."""
+        self._caught_up()
+        self._writer = None
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The processes that recorded, in the order in which they began."""
+        return self._caught_up().processes
+
+    @property
+    def builds(self) -> tuple[Built, ...]:
+        """All builds of all processes that ended, in the order in which they began."""
+        return self._caught_up().builds
+
+    @property
+    def unfinished(self) -> tuple[Built, ...]:
+        """Builds that were going on when a log ended."""
+        return self._caught_up().unfinished
+
+    @property
+    def causes(self) -> dict[tuple[str, int], Cause]:
+        """Why each build was done, by :attr:`Built.key`; found when it is first asked for."""
+        return self._caught_up().causes
+
+    def cause_of(self, built: Built) -> Cause:
+        """Return why a build was done."""
+        return self.causes.get(built.key, Cause("unexplained"))
+
+    def once(self, name: str, make: Callable[[], _Made]) -> _Made:
+        """Return what was made under a name, as long as nothing new is recorded."""
+        made = self._caught_up().made
+        if name not in made:
+            made[name] = make()
+        return made[name]  # type: ignore[no-any-return]
+
+    @property
+    def broken_lines(self) -> int:
+        """Lines that could not be read, in all files."""
+        return sum(process.log.broken_lines for process in self.processes)
+
+    @property
+    def begin_ns(self) -> int:
+        """When the program was started, by the logs' clock."""
+        if self.run is not None:
+            return self.run.begin_ns
+        return min((process.begin_ns for process in self.processes), default=0)
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What was run: the command, or the arguments of the first process."""
+        if self.run is not None:
+            return self.run.command
+        return self.processes[0].started.argv if self.processes else ()
+
+
+def _in_order(builds: Any) -> tuple[Built, ...]:
+    return tuple(sorted(builds, key=lambda built: built.line.begin_ns))
+
+
+def _in_memory(output: Writer) -> Log | None:
+    lines = tuple(output.kept)
+    if not lines or not isinstance(lines[0], Started):
+        return None
+    return Log("memory", lines[0], lines)  # type: ignore[arg-type]
+
+
+def read(folder: Path | str) -> Recorded:
+    """Read a profile from its folder; one that is still being written is read as far as it is.
+
+    Args:
+        folder: what `harness profile -o FOLDER` or `harness.profile(folder)` wrote.
+
+    Raises:
+        ProfileError: if there is none.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ProfileError(
+            f"{folder} is no folder. A profile is the folder that `harness profile -o FOLDER -- "
+            "python program.py` wrote."
+        )
+    run = None
+    try:
+        run = msgspec.json.decode((folder / RUN).read_bytes(), type=Run)
+    except (msgspec.DecodeError, UnicodeDecodeError, FileNotFoundError):
+        pass
+    except OSError as error:
+        raise ProfileError(f"{folder / RUN} cannot be read: {error.strerror}.") from None
+    return Recorded(tuple(Process(log) for log in read_folder(folder)), folder, run)

@@ -1,1 +1,0 @@
-"""Where the wall time went: pieces that do not overlap, and what they add up to."""

@@ -1,1 +1,0 @@
-"""A profile as a trace that Perfetto and chrome://tracing open."""

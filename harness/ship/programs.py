@@ -1,0 +1,115 @@
+"""What can be shipped: how a build machine makes it, and how a fresh process gets it back."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from harness.declare import transforms
+from harness.declare.workload import static_arguments
+from harness.ship import cases
+from harness.stages.build import Build
+from harness.stages.prepared import Prepared, wrap
+
+NO_FLATBUFFERS = (
+    "the package 'flatbuffers' is not installed, and jax.export needs it to serialise: "
+    "pip install flatbuffers"
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """One form of a program.
+
+    Attributes:
+        make: Returns what is shipped, from the prepared case and its inputs; None for the source.
+        load: Returns what is called, and its static arguments, from the job and what was shipped.
+            JAX's own modules that this takes are imported inside: a user pays for them too.
+        ahead: Whether it is compiled already, so that nothing is traced, lowered or compiled.
+    """
+
+    make: Callable[[Prepared, tuple[Any, ...]], bytes] | None
+    load: Callable[[dict[str, Any], Path], tuple[Any, dict[str, Any]]]
+    ahead: bool = False
+
+
+def _from_source(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
+    workload, (case,) = cases.read(job)
+    prepared = Prepared(workload, case, (), (), None, {})
+    return wrap(prepared), static_arguments(workload, case)
+
+
+def _make_export(prepared: Prepared, data: tuple[Any, ...]) -> bytes:
+    from jax import export
+
+    return bytes(export.export(jitted(prepared))(*prepared.abstract).serialize())
+
+
+def _load_export(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
+    from jax import export
+
+    return jax.jit(export.deserialize(bytearray(path.read_bytes())).call), {}
+
+
+def _make_executable(prepared: Prepared, data: tuple[Any, ...]) -> bytes:
+    from jax.experimental import serialize_executable
+
+    compiled = jitted(prepared).lower(*data).compile()
+    return pickle.dumps(serialize_executable.serialize(compiled))
+
+
+def _load_executable(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
+    from jax.experimental import serialize_executable
+
+    payload, in_tree, out_tree = pickle.loads(path.read_bytes())
+    return serialize_executable.deserialize_and_load(
+        payload, in_tree, out_tree, execution_devices=jax.devices()[:1]
+    ), {}
+
+
+PROGRAMS = {
+    "jit": Program(None, _from_source),
+    "export": Program(_make_export, _load_export),
+    "executable": Program(_make_executable, _load_executable, ahead=True),
+}
+
+
+def jitted(prepared: Prepared) -> Any:
+    """Return the jitted function with its static arguments bound, under its own name."""
+    function = transforms.transformed(prepared.workload, prepared.case)
+    fixed = functools.wraps(function)(functools.partial(function, **prepared.static))
+    return jax.jit(fixed, donate_argnums=prepared.donated_positions)
+
+
+def build(
+    function: Any, arguments: tuple[Any, ...], static: dict[str, Any]
+) -> tuple[Any, dict[str, float]]:
+    """Trace, lower and compile a jitted function; return the program, and seconds by step."""
+    making = Build(function, arguments, static)
+    steps_s = {}
+    for name, step in making.steps():
+        begin = time.monotonic()
+        step()
+        steps_s[name] = time.monotonic() - begin
+    return making.compiled, steps_s
+
+
+def plain(leaf: Any) -> Any:
+    """Return a leaf as NumPy array, a PRNG key as its data and the name of its implementation."""
+    if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return np.asarray(jax.random.key_data(leaf)), str(jax.random.key_impl(leaf))
+    return np.asarray(leaf)
+
+
+def first_line(error: Exception) -> str:
+    """Return an error's kind and the first line of what it says, if it says anything."""
+    said = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import msgspec
+import pytest
+
+import harness.program
+from harness.program.fact import Fact
+from harness.program.facts import FACTS, TOTALS, Facts, facts_of
+
+
+def stages(function, *shapes):
+    traced = jax.jit(function).trace(*(jax.ShapeDtypeStruct(s, "float32") for s in shapes))
+    lowered = traced.lower()
+    return traced, lowered, lowered.compile()
+
+
+def program():
+    return stages(lambda x: jnp.sin(jax.nn.softmax(x @ x)), (64, 64))
+
+
+def test_every_total_of_a_cpu_program_is_known():
+    facts = facts_of(*program())
+    assert [name for name in TOTALS if getattr(facts, name) is None] == []
+    assert facts.fusions == sum(facts.fusion_kinds.values()) > 0
+    assert facts.stablehlo_operations == sum(facts.stablehlo_kinds.values()) > 0
+    assert 0 < facts.launches < facts.hlo_instructions
+
+
+@pytest.mark.parametrize(
+    ("missing", "unknown"),
+    [
+        (0, {"jaxpr_equations"}),
+        (1, {"stablehlo_operations", "stablehlo_bytes"}),
+        (2, set(TOTALS) - {"jaxpr_equations", "stablehlo_operations", "stablehlo_bytes"}),
+    ],
+)
+def test_a_stage_that_is_missing_leaves_its_facts_unknown(missing, unknown):
+    given = list(program())
+    given[missing] = None
+    facts = facts_of(*given)
+    assert {name for name in TOTALS if getattr(facts, name) is None} == unknown
+
+
+def test_without_any_stage_nothing_is_known():
+    assert facts_of(None, None, None) == Facts()
+
+
+SCRIPT = """
+import msgspec, sys
+from harness.program.facts import facts_of
+from tests.program.test_facts import program
+sys.stdout.buffer.write(msgspec.json.encode(facts_of(*program())))
+"""
+
+
+def test_facts_are_the_same_bytes_in_every_process():
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", "\n" * seed + SCRIPT],
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+            stdout=subprocess.PIPE,
+        )
+        for seed in (1, 2)
+    ]
+    said = {process.communicate()[0] for process in started}
+    assert len(said) == 1
+    assert msgspec.json.decode(said.pop(), type=Facts).launches > 0
+
+
+def test_pmap_has_no_jaxpr_and_all_else():
+    if not hasattr(jax, "pmap"):
+        pytest.skip("this jax has no pmap")
+    lowered = jax.pmap(lambda x: x + 1).lower(jax.ShapeDtypeStruct((1, 8), "float32"))
+    facts = facts_of(None, lowered, lowered.compile())
+    assert facts.jaxpr_equations is None
+    assert facts.launches == 1
+
+
+def test_a_program_sharded_over_devices_has_its_collectives(on_cpu, on_tpu):
+    for built in (on_cpu, on_tpu):
+        assert built["sharded_matmul"]["facts"]["collective_kinds"] == {"all-gather": 1}
+        assert built["sharded_matmul"]["facts"]["collectives"] == 1
+
+
+def test_a_fact_that_lacks_something_is_refused_with_what_it_lacks():
+    whole = {field.name: getattr(FACTS["fusions"], field.name) for field in fields(Fact)}
+    for lacking in ("name", "meaning", "noun", "unit", "source", "better"):
+        with pytest.raises(TypeError, match=f"lacks a valid `{lacking}`; it has ''"):
+            Fact(**whole | {lacking: ""})
+        with pytest.raises(TypeError, match=lacking):
+            Fact(**{name: value for name, value in whole.items() if name != lacking})
+    with pytest.raises(TypeError, match="the fact 'fusions' lacks a valid `read`; it has None"):
+        Fact(**whole | {"read": None})
+
+
+NEW = """
+from harness.program.fact import Fact
+
+SELECTS = Fact(
+    name="selects",
+    source="stablehlo",
+    unit="count",
+    better="less",
+    meaning="choices between two arrays",
+    noun="select",
+    read=lambda lowered: lowered.as_text().count("stablehlo.select"),
+    rank=9,
+    column=True,
+)
+"""
+
+WORKLOAD = """
+import jax.numpy as jnp
+from harness import Workload, spec
+
+
+class Chosen(Workload):
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        return jnp.where(x > 0, x, 0.0)
+"""
+
+SHOWN = """
+import harness
+(value,) = set(harness.load("results")["selects"].dropna())
+print(value, harness.asv.metrics.UNITS["selects"])
+"""
+
+
+def test_a_new_fact_is_one_file_and_one_line_and_shown_everywhere(tmp_path):
+    home = Path(harness.program.__file__).parents[2]
+    shutil.copytree(home / "harness", tmp_path / "harness")
+    folder = tmp_path / "harness" / "program"
+    (folder / "selects.py").write_text(NEW)
+    registry = (folder / "facts.py").read_text()
+    line = "        stablehlo.BYTES,\n"
+    assert line in registry
+    registry = registry.replace(line, f"{line}        selects.SELECTS,\n")
+    imports = "from harness.program import selects\nfrom harness.program.fact import"
+    (folder / "facts.py").write_text(registry.replace("from harness.program.fact import", imports))
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "chosen.py").write_text(WORKLOAD)
+
+    def python(*words):
+        done = subprocess.run(
+            [sys.executable, *words],
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    python("-m", "harness", "run", "Chosen", "--effort", "quick", "-r", "results")
+    record = next((tmp_path / "results").rglob("*.jsonl")).read_text()
+    assert '"selects":1' in record
+    assert python("-c", "import harness.asv.metrics\n" + SHOWN).split() == ["1.0", "count"]
+    assert "selects" in python("-m", "harness", "show", "--facts", "-r", "results")
+    (row,) = [
+        line
+        for line in python("-m", "harness", "ir", "Chosen", "--facts").splitlines()
+        if line.split()[:1] == ["selects"]
+    ]
+    assert row.split() == ["selects", "1", "choices", "between", "two", "arrays"]

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli import app
+from harness.declare import discovery
+from harness.errors import UsageError
+from harness.ship import cases, symbolic
+from harness.ship.symbolic_child import NotSymbolic, symbolic_shapes
+
+SMALL = Path(__file__).parents[1] / "suites" / "troubled"
+COMMAND = ["cache", "ship", "Scale", "--benchmarks", str(SMALL), "--symbolic", "size"]
+
+
+def scale():
+    workload = discovery.one_workload("Scale", SMALL)
+    return workload, cases.cases_of(workload)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return symbolic.compare(*scale(), "size", processes=1, seed=1)
+
+
+def test_one_export_serves_every_size(report):
+    assert (report.shapes, report.reason, report.refused) == (["(b,)"], "", False)
+    rows = symbolic.medians(report)
+    assert [(row.size, row.status) for row in rows] == [(8, "ok"), (16, "ok")]
+    for row in rows:
+        assert list(row.direct) == list(row.shipped) == ["trace", "lower", "compile"]
+        assert min(*row.direct.values(), *row.shipped.values()) > 0
+
+
+def test_the_command_prints_a_row_per_size(report, monkeypatch):
+    monkeypatch.setattr(symbolic, "compare", lambda *arguments: report)
+    done = CliRunner().invoke(app, COMMAND)
+    assert done.exit_code == 0
+    assert "One export of (b,)" in done.stdout
+
+
+def test_a_size_that_is_no_multiple_of_the_symbol_is_named():
+    def specs(*shapes):
+        return [(jax.ShapeDtypeStruct(shape, "float32"),) for shape in shapes]
+
+    assert symbolic_shapes(specs((4, 8, 3), (5, 10, 3)), [4, 5]) == ("(b, 2*b, 3)",)
+    with pytest.raises(NotSymbolic, match=r"input 0 has the lengths \[3, 9\] for the sizes"):
+        symbolic_shapes(specs((3,), (9,)), [4, 5])
+
+
+def test_axes_that_are_no_sizes_are_refused():
+    workload, known = scale()
+    with pytest.raises(UsageError, match=r"has no axis 'batch'; it has size"):
+        symbolic.cases_along(workload, known, "batch")
+    with pytest.raises(UsageError, match=r"at least two different sizes"):
+        symbolic.cases_along(workload, known[:1], "size")
+    with pytest.raises(UsageError, match=r"processes is 0; expected"):
+        symbolic.compare(workload, known, "size", processes=0)
+
+
+def test_a_size_that_no_process_proved_makes_the_exit_code_3(monkeypatch):
+    steps = {"trace": 0.1, "lower": 0.1, "compile": 0.1}
+    sizes = [symbolic.Size(8, steps, steps), symbolic.Size(16, steps, steps, "another result")]
+    found = symbolic.Report(
+        "Scale", "size", 1, {"jax": "1", "python": "3"}, ["(b,)"], [0.1], 9, sizes=[sizes]
+    )
+    monkeypatch.setattr(symbolic, "compare", lambda *arguments: found)
+    done = CliRunner().invoke(app, COMMAND)
+    assert done.exit_code == 3
+    assert "refused: another result" in done.output
