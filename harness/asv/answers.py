@@ -2,102 +2,105 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.asv.metrics import FACT_METRICS
+from harness.asv.metrics import FACT_METRICS, METRICS
 from harness.declare.workload import Workload, name_of
 from harness.records.schema import Record, StageSamples, case_of
-from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, values_ns
+from harness.stages.registry import values_ns
 
 Answer = dict[str, Any]
 
+_ByScenario = Mapping[str, list[Record]]
+
 
 def answers(workload: type[Workload], records: list[Record]) -> Answer:
-    """Turn records into what the readers look up: by case and stage, one value per process."""
+    """Turn records into what the readers look up: by case and metric, one value per process."""
     cases: dict[str, dict[str, list[Record]]] = {}
-    process: list[Record] = []
+    process: dict[str, list[Record]] = {}
     for record in records:
         if record.comparison is not None:
             continue  # another protocol: `harness baselines` shows it
         if record.workload == name_of(workload):
             scenarios = cases.setdefault(case_of(record).id, {})
             scenarios.setdefault(record.scenario, []).append(record)
-        elif record.workload == "process" and record.scenario == "off":
-            process.append(record)
+        elif record.workload == "process":
+            process.setdefault(record.scenario, []).append(record)
     return {
-        "cases": {
-            case: {
-                **_by_stage(found.get("off", []), CASE_STAGES),
-                **_by_fact(found.get("off") or found.get("cold", [])),
-                **_cache_answers(found.get("cold", []), found.get("warm", [])),
-            }
-            for case, found in cases.items()
+        "cases": {case: _case(of_case) for case, of_case in cases.items()},
+        "process": {
+            name: _stage(process.get(one.scenario, []), one.stage)
+            for name, one in METRICS.items()
+            if one.once
         },
-        "process": _by_stage(process, PROCESS_STAGES),
     }
 
 
-def _cache_answers(cold: list[Record], warm: list[Record]) -> dict[str, Answer]:
-    if not cold or not warm:
-        return {}
-    without = _by_stage(cold, ("first_call", "start"))
-    with_cache = _by_stage(warm, ("load", "first_call", "start"))
-    found = {
-        "load": with_cache["load"],
-        "first_call_cold": without["first_call"],
-        "first_call_warm": with_cache["first_call"],
-        "start_cold": without["start"],
-        "start_warm": with_cache["start"],
-        "entry_bytes": _samples([float(r.entry_bytes) for r in cold if r.entry_bytes]),
+def _case(records: _ByScenario) -> dict[str, Answer]:
+    with_cache = bool(records.get("cold") and records.get("warm"))
+    return {
+        name: _SPECIAL[name](records)
+        if name in _SPECIAL
+        else _stage(records.get(one.scenario, []), one.stage)
+        for name, one in METRICS.items()
+        if not one.once and (with_cache or not one.cached)
     }
-    process = {r.replicate.rpartition("#")[2]: values_ns(r.stages).get("first_call") for r in cold}
-    pairs = [
-        (values_ns(r.stages).get("first_call"), process.get(r.replicate.rpartition("#")[2]))
-        for r in warm
-    ]
-    found["relative_warm"] = _samples([w / c for w, c in pairs if w and c])
-    return found
 
 
-def _samples(values: list[float]) -> Answer:
-    return {"samples": values, "number": 1} if values else {"skip": "nothing was measured"}
-
-
-def _by_stage(records: list[Record], stages: tuple[str, ...]) -> dict[str, Answer]:
-    found: dict[str, Answer] = {}
+def _stage(records: list[Record], stage: str) -> Answer:
     good = _measured(records)
     if not good:
-        return dict.fromkeys(stages, _why_nothing(records))
-    for stage in stages:
-        samples = [values_ns(record.stages)[stage] / 1e9 for record in good if _has(record, stage)]
-        if samples:
-            found[stage] = {"samples": samples, "number": 1}
-            continue
-        empty = [record.stages.get(stage, StageSamples()) for record in good]
-        refused = sorted({reason for one in empty for reason in one.refused})
-        if refused:
-            found[stage] = {"fail": "every sample was refused: " + "; ".join(refused)}
-        else:
-            found[stage] = {"skip": "; ".join(sorted({one.reason for one in empty}))}
-    return found
+        return _why_nothing(records)
+    taken = [record.stages.get(stage, StageSamples()) for record in good]
+    samples = [values_ns({stage: one})[stage] / 1e9 for one in taken if one.samples_ns]
+    if samples:
+        return _samples(samples)
+    refused = sorted({reason for one in taken for reason in one.refused})
+    if refused:
+        return {"fail": "every sample was refused: " + "; ".join(refused)}
+    return {"skip": "; ".join(sorted({one.reason for one in taken}))}
 
 
-def _by_fact(records: list[Record]) -> dict[str, Answer]:
-    """Return the facts of a program: one value each, for processes do not disagree on them."""
-    good = _measured(records)
+def _fact(records: _ByScenario, fact: str) -> Answer:
+    """Return a fact of the program: one value, for processes do not disagree on it."""
+    of_case = records.get("off") or records.get("cold", [])
+    good = _measured(of_case)
     if not good:
-        return dict.fromkeys(FACT_METRICS, _why_nothing(records))
-    found: dict[str, Answer] = {}
-    for fact in FACT_METRICS:
-        values = sorted({getattr(r.facts, fact) for r in good if r.facts} - {None})
-        if len(values) > 1:
-            text = ", ".join(f"{value:g}" for value in values)
-            found[fact] = {"fail": f"processes built different programs: {fact} is {text}"}
-        elif values:
-            found[fact] = _samples([float(values[0])])
-        else:
-            found[fact] = {"skip": "neither JAX nor the back end says"}
-    return found
+        return _why_nothing(of_case)
+    values = sorted({getattr(r.facts, fact) for r in good if r.facts} - {None})
+    if len(values) > 1:
+        text = ", ".join(f"{value:g}" for value in values)
+        return {"fail": f"processes built different programs: {fact} is {text}"}
+    return _samples([float(value) for value in values], "neither JAX nor the back end says")
+
+
+def _entry_bytes(records: _ByScenario) -> Answer:
+    return _samples([float(r.entry_bytes) for r in records["cold"] if r.entry_bytes])
+
+
+def _relative_warm(records: _ByScenario) -> Answer:
+    """Return the first call's time, warm / cold, of the processes of one number."""
+
+    def first_calls(of_scenario: list[Record]) -> dict[str, float]:
+        values = {r.replicate.rpartition("#")[2]: values_ns(r.stages) for r in of_scenario}
+        return {number: one["first_call"] for number, one in values.items() if "first_call" in one}
+
+    cold, warm = first_calls(records["cold"]), first_calls(records["warm"])
+    return _samples([warm[number] / cold[number] for number in warm if cold.get(number)])
+
+
+_SPECIAL: dict[str, Callable[[_ByScenario], Answer]] = {
+    **{fact: functools.partial(_fact, fact=fact) for fact in FACT_METRICS},
+    "entry_bytes": _entry_bytes,
+    "relative_warm": _relative_warm,
+}
+"""What is no stage's time."""
+
+
+def _samples(values: list[float], without: str = "nothing was measured") -> Answer:
+    return {"samples": values, "number": 1} if values else {"skip": without}
 
 
 def _measured(records: list[Record]) -> list[Record]:
@@ -108,7 +111,3 @@ def _why_nothing(records: list[Record]) -> Answer:
     reasons = sorted({record.reason for record in records})
     kind = "skip" if all(record.status == "skipped" for record in records) else "fail"
     return {kind: "; ".join(reasons)}
-
-
-def _has(record: Record, stage: str) -> bool:
-    return stage in record.stages and bool(record.stages[stage].samples_ns)

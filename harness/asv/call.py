@@ -11,25 +11,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from harness.asv.metrics import CACHE_METRICS, FACT_METRICS
+import psutil
+
+from harness.asv.metrics import case_metrics, process_metrics
 from harness.declare.workload import Case, Workload, name_of
-from harness.stages.registry import CASE_STAGES, PROCESS_STAGES
-
-if TYPE_CHECKING:
-    import psutil
-
-
-def case_metrics(workload: type[Workload]) -> tuple[str, ...]:
-    """Return what asv shows of every case of a workload."""
-    cached = {"cold", "warm"} <= set(workload.scenarios)
-    return (*CASE_STAGES, *FACT_METRICS, *(CACHE_METRICS if cached else ()))
-
-
-def process_metrics(workload: type[Workload]) -> tuple[str, ...]:
-    """Return what asv shows of the processes that measured a workload."""
-    return PROCESS_STAGES if workload.process_stages else ()
 
 
 @dataclass(frozen=True)
@@ -77,8 +63,6 @@ class AsvCall:
 
 def asv_call() -> tuple[AsvCall, psutil.Process | None]:
     """Find the `asv` that started this process among its ancestors, and read its arguments."""
-    import psutil
-
     try:
         ancestors = psutil.Process().parents()
     except psutil.Error:
@@ -96,7 +80,6 @@ def asv_call() -> tuple[AsvCall, psutil.Process | None]:
 
 def end_with(asv: psutil.Process) -> None:
     """End this process when `asv` is gone: killed, it leaves its children to measure on."""
-    import psutil
 
     def watch() -> None:
         with contextlib.suppress(psutil.Error):

@@ -20,8 +20,8 @@ from typing import Any
 from harness import targets
 from harness.asv.answers import Answer
 from harness.asv.answers import answers as answers
-from harness.asv.call import AsvCall, Project, asv_call, case_metrics, end_with, process_metrics
-from harness.asv.metrics import UNITS
+from harness.asv.call import AsvCall, Project, asv_call, end_with
+from harness.asv.metrics import METRICS, case_metrics, process_metrics
 from harness.declare.check import check
 from harness.declare.source import NO_SOURCE, source_of, version_of
 from harness.declare.workload import (
@@ -34,7 +34,6 @@ from harness.declare.workload import (
 from harness.records import environment
 from harness.records.environment import Commit, commit_of, env_name, machine_name
 from harness.stages import sampling
-from harness.stages.registry import PROCESS_STAGES
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
@@ -62,26 +61,23 @@ def attach(workload: type[Workload]) -> None:
     setup_cache = _setup_cache(workload)
     # Once for all readers: finding a class in its file takes milliseconds.
     version, source = version_of(workload), source_of(workload)
-    for stage in case_metrics(workload) + process_metrics(workload):
-        reader = _reader(stage)
-        parametrised = stage not in PROCESS_STAGES
-        axes: dict[str, Any] = {}
-        if parametrised:
-            axes = coordinate_axes(workload)
+    for name in case_metrics(workload) + process_metrics(workload):
+        reader, metric = _reader(name), METRICS[name]
+        axes = {} if metric.once else coordinate_axes(workload)
         reader.__dict__.update(
-            unit=UNITS.get(stage, "seconds"),
-            type="track" if stage in UNITS else "time",
+            unit=metric.unit,
+            type="time" if metric.unit == "seconds" else "track",
             # asv's own name, said outright: imported into another module, it is the same benchmark.
-            benchmark_name=f"{name_of(workload)}.track_{stage}",
+            benchmark_name=f"{name_of(workload)}.track_{name}",
             version=version,
             params=[list(values) for values in axes.values()],
             param_names=list(axes),
             pretty_source=source,
             setup_cache=setup_cache,
         )
-        reader.__qualname__ = f"{workload.__qualname__}.track_{stage}"
+        reader.__qualname__ = f"{workload.__qualname__}.track_{name}"
         reader.__module__ = workload.__module__
-        setattr(workload, f"track_{stage}", reader)
+        setattr(workload, f"track_{name}", reader)
 
 
 def coordinate_axes(workload: type[Workload]) -> dict[str, Any]:

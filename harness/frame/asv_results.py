@@ -23,7 +23,7 @@ from harness.frame.frame import COLUMNS, Rows, objects, stage_order, to_moment
 from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records.schema import Problems
-from harness.stages.registry import STAGES, asv_metrics
+from harness.stages.registry import DERIVED_METRICS, STAGES, asv_metrics
 
 FORMAT = 2
 """Version of asv's result files and of its benchmarks.json."""
@@ -36,10 +36,6 @@ MAX_CASES = 1_000_000
 
 MAX_LITERAL = 10_000
 """Characters of the longest parameter that is looked at as a Python literal."""
-
-DERIVED = {"entry_bytes": ("cold", "bytes"), "relative_warm": ("warm", "ratio")}
-"""Scenario and unit of what asv shows of the persistent cache besides stages. `relative_warm` is
-the first call's time, warm / cold."""
 
 Origin = tuple[str, str, str, str]
 """Machine, commit, workload and environment, for which there are records."""
@@ -170,8 +166,8 @@ def _identify(name: str, about: Mapping[str, Any]) -> tuple[str, str, str, str]:
             return workload, "off", metric, "seconds"
         if metric in TOTALS:
             return workload, "off", metric, facts.FACTS[metric].unit
-        if metric in DERIVED:
-            scenario, unit = DERIVED[metric]
+        if metric in DERIVED_METRICS:
+            scenario, unit = DERIVED_METRICS[metric]
             return workload, scenario, metric, unit
     kind = _text(about.get("type")) or function.partition("_")[0]
     return name, "", kind, "seconds" if kind == "time" else ""

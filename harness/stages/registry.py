@@ -107,6 +107,10 @@ def asv_metrics() -> Mapping[str, tuple[str, str]]:
     }
 
 
+DERIVED_METRICS = {"entry_bytes": ("cold", "bytes"), "relative_warm": ("warm", "ratio")}
+"""Scenario and unit of what asv shows of the persistent cache besides stages. `relative_warm` is
+the first call's time, warm / cold."""
+
 CASE_STAGES = names(*CASE)
 """The stages of a case without a persistent cache, in order."""
 

@@ -36,7 +36,10 @@ class Copy(Project):
         copied = folder / "project"
         copied.mkdir()
         for file in REPOSITORY.iterdir():
-            if file.is_file() and file.name != "asv.conf.json":
+            if file.is_file() and file.name not in (
+                "asv.conf.json",
+                ".git",
+            ):  # a file in a worktree
                 shutil.copy(file, copied)
         for name in ("harness", "benchmarks"):
             shutil.copytree(

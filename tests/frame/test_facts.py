@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.asv.metrics import FACT_METRICS, UNITS
+from harness.asv.metrics import FACT_METRICS, METRICS
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
@@ -213,5 +213,5 @@ def test_asv_is_shown_every_fact_that_is_better_when_lower_and_its_unit():
     assert set(TOTALS) - set(FACT_METRICS) == {"aliased_bytes"}
     units = {name: fact.unit for name, fact in facts.FACTS.items()}
     assert {fact for fact, unit in units.items() if unit == "flops"} == {"flops"}
-    assert units["bytes_accessed"] == units["peak_bytes"] == UNITS["code_bytes"] == "bytes"
+    assert units["bytes_accessed"] == units["peak_bytes"] == METRICS["code_bytes"].unit == "bytes"
     assert units["launches"] == units["transcendentals"] == "count"

@@ -1,0 +1,25 @@
+# The names of the package, each once: `harness/__init__.py` resolves them on first use.
+
+from harness.declare.workload import Spec as Spec
+from harness.declare.workload import Workload as Workload
+from harness.declare.workload import WorkloadError as WorkloadError
+from harness.declare.workload import spec as spec
+from harness.frame.against import against_baseline as against_baseline
+from harness.frame.effectiveness import cache_effectiveness as cache_effectiveness
+from harness.frame.load import load as load
+from harness.frame.notebook import sweep as sweep
+from harness.frame.phases import phases as phases
+from harness.frame.program_facts import program_facts as program_facts
+from harness.frame.recompile_map import recompile_map as recompile_map
+from harness.frame.scaling import scaling as scaling
+from harness.frame.static_costs import static_costs as static_costs
+from harness.profiles.budgets.budget import BudgetExceeded as BudgetExceeded
+from harness.profiles.budgets.budget import budget as budget
+from harness.report.profile.face import load_profile as load_profile
+from harness.report.profile.face import profile as profile
+from harness.verdicts.compare import compare as compare
+from harness.verdicts.history import history as history
+from harness.verdicts.releases import releases as releases
+
+__version__: str
+__all__: list[str]
