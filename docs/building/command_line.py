@@ -29,7 +29,7 @@ def _sections(name: str, command: Any, parent: Any, level: int) -> Iterator[str]
     path = context.command_path
     help_ = command.get_help(context).rstrip()
     yield f"\n{'#' * level} {path} {{ #{path.replace(' ', '-')} }}\n\n```text\n{help_}\n```\n"
-    nested = getattr(command, "commands", {})
-    for child in command.list_commands(context) if nested else []:
-        if not nested[child].hidden:
-            yield from _sections(child, nested[child], context, min(level + 1, 3))
+    for name in command.list_commands(context) if hasattr(command, "list_commands") else []:
+        child = command.get_command(context, name)
+        if not child.hidden:
+            yield from _sections(name, child, context, min(level + 1, 3))

@@ -47,9 +47,14 @@ def group(commands: Mapping[str, Lazy], base: type[TyperGroup] = TyperGroup) -> 
             for name, one in here.items():
                 self.commands.setdefault(name, TyperCommand(name, help=one.help))
 
-        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-            name, command, rest = super().resolve_command(ctx, args)
-            return name, load(here[name]) if name in here else command, rest
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            return load(here[cmd_name]) if cmd_name in here else super().get_command(ctx, cmd_name)
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            limit = formatter.width - 6 - max(map(len, self.commands))
+            rows = [(name, one.get_short_help_str(limit)) for name, one in self.commands.items()]
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
 
     return Group
 

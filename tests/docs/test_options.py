@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import typer.main
 
-from harness.cli import COMMANDS, app, lazy
+from harness.cli import app
 from tests.docs import pages
 
 IN_A_BLOCK = re.compile(r"(?:^|&& |\$ )(?:[A-Z_]+=\S+ )*(harness [^\n]*)", re.MULTILINE)
@@ -36,7 +36,7 @@ def options_of(command):
 def unknown(line: str) -> str:
     """Return the word or option of a line of `harness` that no command knows, or nothing."""
     words = shlex.split(line, comments=True)[1:]
-    top = command = typer.main.get_command(app)
+    command = typer.main.get_command(app)
     # What follows -- is another program's.
     dashes = "--" in words
     words = words[: words.index("--")] if dashes else words
@@ -53,7 +53,7 @@ def unknown(line: str) -> str:
         elif nested:
             if word not in nested and not ("run" in nested and dashes):
                 return word
-            command = lazy.load(COMMANDS[word]) if command is top else nested.get(word, command)
+            command = command.get_command(None, word) if word in nested else command
     return ""
 
 

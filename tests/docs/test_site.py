@@ -21,6 +21,7 @@ import typer.main
 import harness
 import harness.errors
 from harness.cli import app
+from harness.errors import ExitCode
 from tests.report.conftest import start_browser, wait_until
 
 ROOT = Path(__file__).parents[2]
