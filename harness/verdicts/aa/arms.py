@@ -10,7 +10,7 @@ import random
 import re
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.declare.workload import Case, Workload
@@ -33,18 +33,18 @@ Effects = dict[str, float]
 Records = list[Record]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Arms:
     """The records of a run's arms, and what measuring them was like."""
 
-    pairs: list[tuple[Records, Records]] = field(default_factory=list)
+    pairs: list[tuple[Records, Records]]
     """Identical arms, the second measured right after the first."""
-    injected: list[tuple[Effects, Records]] = field(default_factory=list)
+    injected: list[tuple[Effects, Records]]
     """Arms with slow-downs, measured right after the second arm of the last pair."""
-    measured: int = 0
+    measured: int
     """Records that were measured now."""
-    reused: int = 0
-    failed: int = 0
+    reused: int
+    failed: int
     """Records of cases that failed or were refused."""
 
 
@@ -128,31 +128,52 @@ def measure(
     machine's folder, where :func:`harness.load` does not look. The arms differ in nothing but the
     time at which they are measured.
     """
-    arms = Arms()
     place = folder_of(context.results, context.machine) / "records" / run
-    progress = _Progress(2 * pairs + len(injections), on_progress)
+    arms = 2 * pairs + len(injections)
+    outcomes: list[Outcome] = []
+    steps = [0]  # of each arm that is done, and of the one at hand
 
     def arm(label: str, injected: Injected | None = None) -> Records:
         seed = options.seed
         if seed is not None:
             seed = random.Random(f"{seed}/{label}").getrandbits(31)
+        before, left = sum(steps), arms - len(outcomes)
+
+        def tell(message: Progress) -> None:
+            """Tell the progress over all arms, each as long as the one at hand."""
+            steps[-1] = message.done
+            on_progress(
+                dataclasses.replace(
+                    message,
+                    workload=f"{label}: {message.workload}",
+                    done=before + message.done,
+                    total=before + message.total * left,
+                )
+            )
+
         outcome = sweep(
             workloads,
             dataclasses.replace(context, results=place / label.replace(" ", "-")),
             dataclasses.replace(options, scenarios=(SCENARIO,), injected=injected, seed=seed),
-            progress.of(label),
+            tell,
         )
-        progress.arm_is_done()
-        _count(arms, outcome)
+        outcomes.append(outcome)
+        steps.append(0)
         return outcome.records
 
-    for number in range(1, pairs + 1):
-        arms.pairs.append((arm(f"pair {number} a"), arm(f"pair {number} b")))
+    identical = [(arm(f"pair {n} a"), arm(f"pair {n} b")) for n in range(1, pairs + 1)]
+    injected = []
+    medians = medians_ns(identical[-1][1]) if injections else {}
     for effects in injections:
         label = "injected " + " ".join(f"{stage}-{size:g}" for stage, size in effects.items())
-        control = arms.pairs[-1][1]
-        arms.injected.append((effects, arm(label, Injected(effects, medians_ns(control)))))
-    return arms
+        injected.append((effects, arm(label, Injected(effects, medians))))
+    return Arms(
+        identical,
+        injected,
+        measured=sum(outcome.measured for outcome in outcomes),
+        reused=sum(outcome.reused for outcome in outcomes),
+        failed=sum(len(outcome.failed) for outcome in outcomes),
+    )
 
 
 def medians_ns(records: Sequence[Record]) -> dict[str, dict[str, float]]:
@@ -169,41 +190,3 @@ def medians_ns(records: Sequence[Record]) -> dict[str, dict[str, float]]:
         case: {stage: statistics.median(all_ns) for stage, all_ns in stages.items()}
         for case, stages in values.items()
     }
-
-
-def _count(arms: Arms, outcome: Outcome) -> None:
-    arms.measured += outcome.measured
-    arms.reused += outcome.reused
-    arms.failed += len(outcome.failed)
-
-
-class _Progress:
-    """Progress over all arms, each of which is expected to be as long as the one at hand."""
-
-    def __init__(self, arms: int, tell: Callable[[Progress], None]) -> None:
-        self.left = arms
-        self.tell = tell
-        self.before = 0
-        self.done = 0
-
-    def of(self, label: str) -> Callable[[Progress], None]:
-        """Return what the sweep of an arm tells its progress to."""
-
-        def on_progress(message: Progress) -> None:
-            self.done = message.done
-            self.tell(
-                dataclasses.replace(
-                    message,
-                    workload=f"{label}: {message.workload}",
-                    done=self.before + message.done,
-                    total=self.before + message.total * self.left,
-                )
-            )
-
-        return on_progress
-
-    def arm_is_done(self) -> None:
-        """Go on to the next arm."""
-        self.before += self.done
-        self.done = 0
-        self.left -= 1

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary
+from harness.frame.cases import keys
+from harness.frame.frame import ORIGIN, axis_columns
 from harness.frame.machines import numbers
 from harness.stages.sampling import median_interval_ranks
 from harness.verdicts.history.order import in_order, lanes
+from harness.verdicts.pairs import comparable_rows
 
 Codes = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -68,47 +70,37 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
         raise UsageError(
             f"The frame has no column {missing[0]!r}: a history needs all columns of harness.load."
         )
-    frame = ordinary(frame)
-    keep = (frame["unit"] == "seconds") & ~frame["workload"].isin(INSTRUMENTS)
-    found = frame[keep].reset_index(drop=True)
-    number, rank, lane = _origins(found)
-    codes = pd.DataFrame({name: pd.factorize(found[name])[0] for name in CASE})
-    codes["axes"], codes["lane"] = _axes(found), lane
-    piece = pd.DataFrame({name: pd.factorize(found[name])[0] for name in ("version", "effort")})
-    piece["hardware"] = _hardware(found)
-    found = found.assign(
-        series=codes.groupby(list(codes), sort=False).ngroup().to_numpy(),
-        origin=number,
-        rank=rank,
-        protocol=piece.groupby(list(piece), sort=False).ngroup().to_numpy(),
-    )
+    found = comparable_rows(frame).reset_index(drop=True)
+    found = found.assign(origin=_number(found, ORIGIN))
+    found["rank"], found["lane"] = _order(found)
+    found["hardware"] = _hardware(found)
+    found["series"] = _number(found, [*CASE, *axis_columns(frame), "lane"])
+    found["protocol"] = _number(found, ["version", "effort", "hardware"])
     # One point per origin: of two versions of a workload that one origin holds, both.
     found = found.sort_values(["series", "rank", "started_at"], kind="stable", na_position="first")
     found = found.drop_duplicates(["series", "origin", "protocol"], keep="last", ignore_index=True)
     found["position"] = found.groupby("series").cumcount()
-    found["piece"] = _pieces(found)
+    starts = found.groupby(["series", "protocol"])["position"].transform("min")
+    found["piece"] = starts.groupby(found["series"]).rank("dense").astype(np.int64) - 1
     return _judged(found)
 
 
-def _origins(found: pd.DataFrame) -> tuple[Codes, Codes, Codes]:
-    """Return the number, the rank in time, and the environment's lane of each row's origin."""
-    codes = pd.DataFrame({name: pd.factorize(found[name])[0] for name in ORIGIN})
-    number: Codes = codes.groupby(ORIGIN, sort=False).ngroup().to_numpy().astype(np.int64)
-    about = found[[*ORIGIN, "jax"]].assign(
-        commit_date=_milliseconds(found["commit_date"]),
-        started_at=_milliseconds(found["started_at"]),
-        number=number,
+def _number(found: pd.DataFrame, columns: list[str]) -> pd.Series[int]:
+    """Return a number per row, equal for rows that are equal in `columns`, in type and value."""
+    return keys(found[columns], columns)
+
+
+def _order(found: pd.DataFrame) -> tuple[Codes, Codes]:
+    """Return the rank in time of each row's origin, and the lane of its environment."""
+    dates, moments = (
+        pd.DatetimeIndex(found[name]).as_unit("ms").asi8 for name in ("commit_date", "started_at")
     )
     # Older than any date is no date, so the largest is one wherever a row has one.
-    first = about.groupby("number").agg(
-        {name: "first" for name in (*ORIGIN, "jax")} | {"commit_date": "max", "started_at": "max"}
-    )
-    rank = np.zeros(len(first), np.int64)
-    lane = np.zeros(len(first), np.int64)
-    for _, part in first.groupby("machine", sort=False):
-        order = in_order(
-            part["night"].tolist(), part["commit_date"].tolist(), part["started_at"].tolist()
-        )
+    told = {name: "first" for name in (*ORIGIN, "jax")} | {"date": "max", "moment": "max"}
+    origins = found.assign(date=dates, moment=moments).groupby("origin").agg(told)
+    rank, lane = (np.zeros(len(origins), np.int64) for _ in range(2))
+    for _, part in origins.groupby("machine", sort=False):
+        order = in_order(part["night"].tolist(), part["date"].tolist(), part["moment"].tolist())
         ids = part.index.to_numpy()[order]
         rank[ids] = np.arange(len(ids))
         rounds: dict[tuple[str, ...], list[str]] = {}
@@ -117,7 +109,7 @@ def _origins(found: pd.DataFrame) -> tuple[Codes, Codes, Codes]:
             rounds.setdefault((night,) if night else ("", commit, dirty), []).append(env)
         jax = dict(zip(part["env"], part["jax"], strict=True))
         lane[ids] = part["env"].map(lanes(rounds.values(), jax)).to_numpy()[order]
-    return number, rank[number], lane[number]
+    return rank[found["origin"]], lane[found["origin"]]
 
 
 def _hardware(found: pd.DataFrame) -> Codes:
@@ -127,31 +119,6 @@ def _hardware(found: pd.DataFrame) -> Codes:
         codes, texts = pd.factorize(found["environment"].iloc[rows].fillna(""))
         result[rows] = np.array(numbers(texts), np.int64)[codes]
     return result
-
-
-def _milliseconds(moments: pd.Series[Any]) -> Codes:
-    return pd.DatetimeIndex(moments).as_unit("ms").asi8
-
-
-def _axes(found: pd.DataFrame) -> Codes:
-    """Return a number per row that is equal where all axes are, in type and in value."""
-    codes = np.zeros(len(found), np.int64)
-    for name in axis_columns(found):
-        column = found[name].to_numpy(object)
-        has = np.flatnonzero(~pd.isna(column))
-        if not len(has):
-            continue
-        own = np.zeros(len(found), np.int64)
-        # The text: True and 1 and 1.0 are equal in Python, and lists have no hash.
-        own[has] = pd.factorize(np.array([repr(value) for value in column[has]], object))[0] + 1
-        codes = pd.factorize(codes * (own.max() + 1) + own)[0]
-    return codes
-
-
-def _pieces(found: pd.DataFrame) -> pd.Series[Any]:
-    """Return the number of each point's piece: 0, 1, … as they come up in the series."""
-    starts = found.groupby(["series", "protocol"])["position"].transform("min")
-    return starts.groupby(found["series"]).rank("dense").astype(np.int64) - 1
 
 
 def _judged(found: pd.DataFrame) -> pd.DataFrame:
