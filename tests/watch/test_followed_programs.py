@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from harness.cli.profile import running
+from harness.cli.profile import run as running
 from harness.errors import UsageError
 from harness.report.profile.face import load_profile as read
 from harness.watch import programs
@@ -294,7 +294,7 @@ def test_a_profile_that_cannot_be_judged_does_not_hide_the_programs_code(tmp_pat
     code, _ = followed("raise SystemExit(5)", programs.new_folder(tmp_path / "p"))
     (broken,) = (tmp_path / "p").glob("*.jsonl")
     broken.write_text("what is this\n")
-    assert running._tell(programs.Ran(tmp_path / "p", code, 1, False), None, None) == 5
+    assert running.tell(programs.Ran(tmp_path / "p", code, 1, False), None, None) == 5
     told = capfd.readouterr().err
     assert "holds no profile" in told
     assert "How the program ended could not be written" in told

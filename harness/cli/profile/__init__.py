@@ -5,6 +5,9 @@ from __future__ import annotations
 import typer
 from typer.core import TyperGroup
 
+from harness.cli import lazy
+from harness.cli.lazy import Lazy
+
 HELP = """Why does a program compile so much, and what would it save?
 
 \b
@@ -20,6 +23,15 @@ The program runs unchanged, with its own input, output, exit code and signals; t
 it starts are followed.
 """
 
+COMMANDS = {
+    "run": Lazy("harness.cli.profile.run:run", "Run a program and say where its time went."),
+    "show": Lazy("harness.cli.profile.show:show", "Show what a profile found, or a table."),
+    "report": Lazy("harness.cli.profile.files:report", "Write one HTML file of a profile."),
+    "trace": Lazy("harness.cli.profile.files:trace", "Write a profile as a trace, for Perfetto."),
+    "diff": Lazy("harness.cli.profile.diff:diff", "Say what changed from profile A to profile B."),
+    "check": Lazy("harness.cli.profile.check:check", "Fail where more is built than allowed."),
+}
+
 
 class _RunByDefault(TyperGroup):
     """Whatever is not one of the commands is a program to run."""
@@ -31,17 +43,10 @@ class _RunByDefault(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_RunByDefault,
-    help=HELP,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=lazy.group(COMMANDS, _RunByDefault), help=HELP, no_args_is_help=True, **lazy.SETTINGS
 )
 
-# Each registers its command on `app`.
-from harness.cli.profile import checking as checking  # noqa: E402
-from harness.cli.profile import differing as differing  # noqa: E402
-from harness.cli.profile import reporting as reporting  # noqa: E402
-from harness.cli.profile import running as running  # noqa: E402
-from harness.cli.profile import showing as showing  # noqa: E402
-from harness.cli.profile import tracing as tracing  # noqa: E402
+
+@app.callback()
+def _commands() -> None:
+    pass

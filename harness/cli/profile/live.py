@@ -8,10 +8,13 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-if TYPE_CHECKING:
-    from harness.profiles.live import Now, State
+from rich.console import Console
+from rich.text import Text
+
+from harness.profiles.live import Following, Now, State
+from harness.records.units import counted, seconds_text
 
 LOOK_EVERY_S = 0.25
 PLAIN_EVERY_S = 10.0
@@ -47,18 +50,9 @@ class Live:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="harness-live", daemon=True)
 
-    def start(self) -> None:
-        """Begin to show."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Show no more, and leave a clean line."""
-        self._over.set()
-        self._thread.join(timeout=5)
-
     def __enter__(self) -> Live:
         """Begin to show."""
-        self.start()
+        self._thread.start()
         return self
 
     def __exit__(
@@ -67,12 +61,11 @@ class Live:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Show no more."""
-        self.stop()
+        """Show no more, and leave a clean line."""
+        self._over.set()
+        self._thread.join(timeout=5)
 
     def _run(self) -> None:
-        from harness.profiles.live import Following
-
         try:
             following = Following(self._folder)
             begin_ns = time.perf_counter_ns()
@@ -97,8 +90,6 @@ class OnTerminal:
     """One line at the bottom of the terminal, there while something is being built."""
 
     def __init__(self, stream: TextIO) -> None:
-        from rich.console import Console
-
         self._stream = stream
         self._console = Console(file=stream, force_terminal=True, highlight=False)
         self._height = 0
@@ -123,8 +114,6 @@ class OnTerminal:
             self._height = 0
 
     def _draw(self, line: str) -> None:
-        from rich.text import Text
-
         width, height = self._console.size
         if height != self._height:
             self.end()
@@ -188,13 +177,13 @@ def line_of(state: State, now_ns: int, elapsed_s: float) -> str:
     if state.running:
         others = len(state.running) - 1
         parts.append(doing(state.running[0], now_ns) + (f", and {others} more" if others else ""))
-    builds = f"{state.builds} build{'' if state.builds == 1 else 's'}"
-    parts.append(f"{builds}, {duration(state.seconds)} of {duration(elapsed_s)}")
+    builds = counted(state.builds, "build")
+    parts.append(f"{builds}, {seconds_text(state.seconds)} of {seconds_text(elapsed_s)}")
     if not state.running and state.last is not None:
         last, most = state.last, state.costliest
-        parts.append(f"last {named(last.function, last.place)}, {duration(last.seconds)}")
+        parts.append(f"last {named(last.function, last.place)}, {seconds_text(last.seconds)}")
         if most is not None and most.builds > 1:
-            parts.append(f"most `{printable(most.function)}`, {duration(most.seconds)}")
+            parts.append(f"most `{printable(most.function)}`, {seconds_text(most.seconds)}")
     return " · ".join(parts)
 
 
@@ -203,7 +192,7 @@ def doing(now: Now, now_ns: int) -> str:
 
     The first time is not called so.
     """
-    took = duration(max(0, now_ns - now.begin_ns) / 1e9)
+    took = seconds_text(max(0, now_ns - now.begin_ns) / 1e9)
     text = f"{DOING.get(now.stage, 'building')} {named(now.function, now.place)} for {took}"
     return f"{text}, {ordinal(now.before + 1)} time" if now.before else text
 
@@ -216,18 +205,6 @@ def named(function: str, place: str) -> str:
 def printable(text: str) -> str:
     """Return text with what cannot be seen replaced."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in words: 0.4 s, 12 s, 1 min 10 s, 2 h 5 min."""
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def ordinal(number: int) -> str:

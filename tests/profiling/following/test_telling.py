@@ -8,7 +8,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from harness.cli.profile import answering, app, running
+from harness.cli.profile import answer as answering
+from harness.cli.profile import app
+from harness.cli.profile import run as running
 from harness.errors import UsageError
 from harness.profiles.causes.cause import Cause
 from harness.report import writing
@@ -74,7 +76,7 @@ def test_a_report_that_cannot_be_made_is_refused_before_the_program_runs(tmp_pat
 )
 def test_the_budget_is_judged_and_said(tmp_path, capfd, budget, times, code, expected, said):
     folder = built(tmp_path / "p", times)
-    assert running._tell(Ran(folder, code, 1, True), budget, None) == expected
+    assert running.tell(Ran(folder, code, 1, True), budget, None) == expected
     told = capfd.readouterr().err
     assert said in told
     assert '[functions."train.py:gone"] means no function that was built' in told
@@ -83,16 +85,16 @@ def test_the_budget_is_judged_and_said(tmp_path, capfd, budget, times, code, exp
 
 
 def test_a_budget_without_a_profile_is_not_kept_to(tmp_path, capfd, budget):
-    assert running._tell(Ran(tmp_path, 0, 0, True), budget, None) == 4
+    assert running.tell(Ran(tmp_path, 0, 0, True), budget, None) == 4
     assert "cannot be checked without a profile" in capfd.readouterr().err
-    assert running._tell(Ran(tmp_path, 0, 0, True), None, tmp_path / "r.html") == 4
-    assert running._tell(Ran(tmp_path, 3, 0, True), budget, None) == 3
-    assert running._tell(Ran(tmp_path, 0, 0, True), None, None) == 0
+    assert running.tell(Ran(tmp_path, 0, 0, True), None, tmp_path / "r.html") == 4
+    assert running.tell(Ran(tmp_path, 3, 0, True), budget, None) == 3
+    assert running.tell(Ran(tmp_path, 0, 0, True), None, None) == 0
 
 
 def test_nothing_in_a_name_moves_the_cursor_or_becomes_a_picture(tmp_path, capfd):
     made = Made().build("a\x1b[2J:smile:", cause=Cause("first"))
-    running._tell(Ran(made.write(tmp_path / "p"), 0, 1, True), None, None)
+    running.tell(Ran(made.write(tmp_path / "p"), 0, 1, True), None, None)
     assert "a\\x1b[2J:smile:" in capfd.readouterr().err
 
 

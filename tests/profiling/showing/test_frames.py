@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 import harness
 from harness.cli.output import print_page
-from harness.cli.profile import app, showing
+from harness.cli.profile import app
+from harness.cli.profile import show as showing
 from harness.errors import UsageError
 from harness.profiles.tables import builds as build_rows
 from harness.profiles.tables.frames import TABLES

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import pandas as pd
 import typer
 
 from harness.cli import options
 from harness.cli.output import Format, Heading, Output, Part, Rows
-from harness.cli.profile import app
-
-if TYPE_CHECKING:
-    from harness.profiles.diff.difference import Difference
+from harness.profiles.diff import formats
+from harness.profiles.diff.compare import compare
+from harness.profiles.diff.difference import Difference
+from harness.profiles.recorded import read
 
 MOST_ROWS = 30
 
@@ -38,8 +38,7 @@ It is no verdict: the exit code is 0 (2 for wrong usage, 4 for a folder without 
 """
 
 
-@app.command("diff", help=HELP, no_args_is_help=True)
-@options.spread
+@options.command(HELP, no_args_is_help=True)
 def diff(
     *,
     a: Annotated[Path, typer.Argument(metavar="A", help="The profile to compare with.")],
@@ -49,11 +48,7 @@ def diff(
     ] = False,
     output: Output,
 ) -> None:
-    """Compare two profiles; :data:`HELP` is what the command says of itself."""
-    from harness.profiles.diff import formats
-    from harness.profiles.diff.compare import compare
-    from harness.profiles.recorded import read
-
+    """Compare two profiles."""
     difference = compare(read(a), read(b))
     if output.format is Format.markdown:
         output.text(formats.to_markdown(difference, every))
@@ -66,8 +61,6 @@ def diff(
 
 
 def _page(difference: Difference, every: bool) -> Iterator[Part]:
-    from harness.profiles.diff import formats
-
     first, *rest = difference.answer
     yield Heading(first)
     yield from rest

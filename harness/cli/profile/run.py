@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from harness.cli.profile import app
-from harness.errors import HarnessError
-
-if TYPE_CHECKING:
-    from harness.profiles.recorded import Recorded
-    from harness.watch.programs import Ran
-
-OVER_BUDGET = 1
-NO_PROFILE = 4
+from harness.cli import options
+from harness.cli.cache.options import check_writable
+from harness.cli.lazy import SETTINGS
+from harness.cli.output import notes, printable
+from harness.cli.profile.answer import answer, judged, verdict
+from harness.cli.profile.live import Live
+from harness.errors import ExitCode, HarnessError
+from harness.profiles.budgets import file
+from harness.profiles.recorded import Recorded, read
+from harness.report import writing
+from harness.watch import programs
+from harness.watch.programs import Ran
 
 HELP = """Run a program and say where its time went, and why it compiled what it compiled.
 
@@ -35,11 +37,10 @@ PYTHONPATH and read it: not `python -I`, `-E` or `-S`, nor where the environment
 """
 
 
-@app.command(
-    "run",
-    help=HELP,
+@options.command(
+    HELP,
     no_args_is_help=True,
-    context_settings={"allow_interspersed_args": False},
+    context_settings={**SETTINGS["context_settings"], "allow_interspersed_args": False},
 )
 def run(
     words: Annotated[
@@ -76,49 +77,22 @@ def run(
         ),
     ] = 25.0,
 ) -> None:
-    """Run a program and profile it; the text that users see is HELP."""
-    from harness.cli.cache.options import check_writable
-    from harness.watch import programs
-
+    """Run a program and profile it."""
     # What is wrong with an option is said before the program runs, which may take hours.
     command = programs.command_of(words, programs.PROFILE_EXAMPLE)
     if budget is not None:
-        from harness.profiles.budgets import file
-
         file.read(budget)
     if report is not None:
-        from harness.report import writing
-
         writing.check()
         check_writable("--report", report)
     folder = programs.new_folder(output)
-    with _live(folder, live):
+    with Live(folder) if live else contextlib.nullcontext():
         ran = programs.run_profiled(command, folder, sample)
-    raise typer.Exit(_tell(ran, budget, report))
+    raise typer.Exit(tell(ran, budget, report))
 
 
-@contextlib.contextmanager
-def _live(folder: Path, wanted: bool) -> Iterator[None]:
-    if not wanted:
-        yield
-        return
-    from harness.cli.profile.live import Live
-
-    line = Live(folder)
-    line.start()
-    try:
-        yield
-    finally:
-        line.stop()
-
-
-def _tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
+def tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
     """Say what the profile says, on standard error; return the exit code."""
-    from harness.cli.output import notes
-    from harness.cli.profile.answering import answer
-    from harness.profiles.recorded import read
-    from harness.watch import programs
-
     if name := programs.signal_of(ran.code):
         _say(f"The program was ended by {name}.")
     if not ran.processes:
@@ -132,7 +106,7 @@ def _tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
         profile = read(ran.folder)
         _say(*answer(profile, notes, below=2))
         if report is not None:
-            from harness.report.profile.assembling import write
+            from harness.report.profile.assembling import write  # pandas and altair
 
             write(profile, report)
             _say(f"Report: {report}")
@@ -154,25 +128,19 @@ def _missed(budget: Path | None, report: Path | None) -> int:
         _say(f"harness: {budget} cannot be checked without a profile.")
     if report is not None:
         _say(f"harness: {report} cannot be written without a profile.")
-    return NO_PROFILE if budget is not None or report is not None else 0
+    return ExitCode.NOTHING if budget is not None or report is not None else 0
 
 
 def _judge(profile: Recorded, budget: Path) -> int:
     """Say how a profile keeps to a budget; return the exit code."""
-    from harness.cli.profile.answering import judged, verdict
-    from harness.profiles.budgets.file import checked
-
-    found = checked(profile, budget)
-    _say(*judged(found), *(f"{budget}: {text}" for text in found.stale), verdict(found))
-    return OVER_BUDGET if found.over else 0
+    result = file.checked(profile, budget)
+    _say(*judged(result), *(f"{budget}: {text}" for text in result.stale), verdict(result))
+    return ExitCode.WORSE if result.over else 0
 
 
 def _say(*lines: str) -> None:
-    from harness.cli.output import notes
-    from harness.cli.output import printable as shown
-
     try:
         for line in lines:
-            notes.print(shown(line), markup=False, emoji=False, soft_wrap=True)
+            notes.print(printable(line), markup=False, emoji=False, soft_wrap=True)
     except (OSError, SystemExit):  # nobody reads it any more, for which rich ends the process
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -6,19 +6,18 @@ import enum
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import pandas as pd
 import typer
 
+from harness.cli import options
 from harness.cli.output import WIDTH, Format, Output, Part, Rows, console
-from harness.cli.profile import app
+from harness.cli.profile.answer import answer
 from harness.errors import UsageError
+from harness.profiles.recorded import read
 from harness.profiles.tables.frames import frame
 from harness.profiles.tables.listing import LONG, is_number, listed
-
-if TYPE_CHECKING:
-    from harness.profiles.recorded import Recorded
 
 ROWS = 40
 """Rows of a table that are printed; files have them all."""
@@ -70,7 +69,7 @@ class TableFormat(enum.StrEnum):
     json = "json"
 
 
-@app.command("show", help=HELP, no_args_is_help=True)
+@options.command(HELP, no_args_is_help=True)
 def show(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="A profile: the folder that was written.")
@@ -83,9 +82,7 @@ def show(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write into a file.")
     ] = None,
 ) -> None:
-    """Show a profile; :data:`HELP` is what the command says of itself."""
-    from harness.profiles.recorded import read
-
+    """Show a profile."""
     if table is None and format_ is not TableFormat.table:
         raise UsageError(
             f"--format {format_} writes a table: name one with --table, for example "
@@ -94,19 +91,13 @@ def show(
     profile = read(folder)
     out = Output(Format(format_), output)
     if table is None:
-        _answer(profile, out)
+        out.page(answer(profile, console) if output is None else answer(profile))
     elif format_ is not TableFormat.table:
         _data(frame(profile, table), table, out)
     else:
         most = ROWS if output is None else None
         rows, note = listed(frame(profile, table), table, most, WIDTH if output else console.width)
         out.page(_rows(rows, table, note))
-
-
-def _answer(profile: Recorded, out: Output) -> None:
-    from harness.cli.profile.answering import answer
-
-    out.page(answer(profile, console) if out.path is None else answer(profile))
 
 
 def _rows(rows: pd.DataFrame, table: Table, note: str) -> Iterator[Part]:

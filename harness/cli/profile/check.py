@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from harness.cli.profile import app
-from harness.errors import UsageError
+from harness.cli import options
+from harness.cli.output import Output, Part, say
+from harness.cli.profile.answer import judged, verdict
+from harness.errors import ExitCode, UsageError
+from harness.profiles.budgets.file import Checked, checked
+from harness.profiles.budgets.file import write as write_budget
+from harness.profiles.budgets.texts import number
+from harness.profiles.recorded import Recorded, read
+from harness.records.units import counted
 
-if TYPE_CHECKING:
-    from harness.profiles.budgets.file import Checked
-    from harness.profiles.recorded import Recorded
-
-OVER = 1
 MOST_ROWS = 15
 
 HELP = """Fail where a program builds more than a budget file allows.
@@ -43,7 +48,7 @@ Exit codes: 0 within the budget; 1 over it; 2 wrong usage, or a file that is not
 """
 
 
-@app.command("check", help=HELP, no_args_is_help=True)
+@options.command(HELP, no_args_is_help=True)
 def check(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A profile.")],
     budget: Annotated[
@@ -57,30 +62,26 @@ def check(
         bool, typer.Option("--force", help="With --write: replace a file that is there.")
     ] = False,
 ) -> None:
-    """Check a profile against budgets; :data:`HELP` is what the command says of itself."""
+    """Check a profile against budgets."""
     if (budget is None) == (write is None):
         raise UsageError("Give --budget FILE to check, or --write FILE to make a budget.")
     if force and write is None:
         raise UsageError("--force belongs to --write FILE.")
-    from harness.cli.output import say
-    from harness.profiles.budgets.file import checked
-    from harness.profiles.budgets.file import write as write_budget
-    from harness.profiles.recorded import read
-    from harness.records.units import counted
-
     profile = read(folder)
     for text in _incomplete(profile):
         say(f"{folder}: {text}")
     if write is not None:
-        count = write_budget(profile, write, force)
-        functions = counted(count, "function")
+        functions = counted(write_budget(profile, write, force), "function")
         say(f"wrote {write}: a budget of {functions}, which this profile just keeps to.")
         return
     assert budget is not None
-    found = checked(profile, budget)
-    _print(found)
-    if found.over:
-        raise typer.Exit(OVER)
+    result = checked(profile, budget)
+    Output().page([*judged(result), *_table(result)])
+    for text in result.stale:
+        say(f"{budget}: {text}")
+    Output().page([verdict(result)])
+    if result.over:
+        raise typer.Exit(ExitCode.WORSE)
 
 
 def _incomplete(profile: Recorded) -> list[str]:
@@ -96,36 +97,20 @@ def _incomplete(profile: Recorded) -> list[str]:
     return texts
 
 
-def _print(found: Checked) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from harness.cli.output import console, print_page, say
-    from harness.cli.profile.answering import judged, verdict
-    from harness.profiles.budgets.texts import number
-
-    print_page(list(judged(found)))
-    if found.uses:
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        for heading, justify in (
-            ("budget", "left"),
-            ("function", "left"),
-            ("limit", "left"),
-            ("used", "right"),
-            ("allowed", "right"),
-            ("", "left"),
-        ):
-            table.add_column(heading, justify=justify, no_wrap=heading == "limit")  # type: ignore[arg-type]
-        rows = max(MOST_ROWS, len(found.over))
-        for use in found.uses[:rows]:
-            function = use.functions[0].label if use.one and use.functions else "all"
-            used = number(use.used) if use.name != "max_compile_seconds" else f"{use.used:.3g}"
-            mark = "over" if use.over else ""
-            cells = (use.where, function, use.name, used, number(use.allowed), mark)
-            table.add_row(*map(Text, cells))
-        console.print(table)
-        if len(found.uses) > rows:
-            console.print(f"… and {len(found.uses) - rows} more that are further from their limit.")
-    for text in found.stale:
-        say(f"{found.file.path}: {text}")
-    print_page([verdict(found)])
+def _table(result: Checked) -> Iterator[Part]:
+    if not result.uses:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("budget", "function", "limit", "used", "allowed", ""):
+        right = heading in ("used", "allowed")
+        table.add_column(heading, justify="right" if right else "left", no_wrap=heading == "limit")
+    rows = max(MOST_ROWS, len(result.over))
+    for use in result.uses[:rows]:
+        function = use.functions[0].label if use.one and use.functions else "all"
+        used = number(use.used) if use.name != "max_compile_seconds" else f"{use.used:.3g}"
+        mark = "over" if use.over else ""
+        cells = (use.where, function, use.name, used, number(use.allowed), mark)
+        table.add_row(*map(Text, cells))
+    yield table
+    if len(result.uses) > rows:
+        yield f"… and {len(result.uses) - rows} more that are further from their limit."

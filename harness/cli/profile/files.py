@@ -1,0 +1,80 @@
+"""`harness profile report` and `trace`: a profile as one file for others to open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cli import options
+from harness.cli.output import say
+from harness.errors import UsageError
+from harness.profiles.recorded import read
+from harness.profiles.trace import write as write_trace
+from harness.report import images, writing
+from harness.report.profile.assembling import assemble
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")
+]
+
+REPORT = """Write one HTML file of a profile: timeline, causes, tree of call sites, tables.
+
+\b
+  harness profile report FOLDER                       FOLDER/profile.html
+  harness profile report FOLDER -o out/profile.html
+  harness profile report FOLDER --figures DIR --png   each figure as SVG, and as PNG, too
+
+\b
+The file works offline and loads nothing. It contains paths, names of arguments and values of
+static arguments: look through it before you give it away.
+Needs the extra `figures`: pip install 'jax-harness[figures]'.
+"""
+
+TRACE = """Write a profile as a trace, for Perfetto (ui.perfetto.dev) and chrome://tracing.
+
+\b
+  harness profile trace FOLDER                    FOLDER/trace.json.gz
+  harness profile trace FOLDER -o trace.json
+
+\b
+In it: processes and threads, builds with their stages inside, what each was called with, where and
+why; what the persistent cache answered; emptied caches; bytes of executables. The file is packed
+with gzip if its name ends in .gz. It contains paths and values of static arguments.
+"""
+
+
+@options.command(REPORT, no_args_is_help=True)
+def report(
+    folder: Folder,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file. [default: FOLDER/profile.html]")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write each figure as SVG into this folder.")
+    ] = None,
+    png: Annotated[bool, typer.Option("--png", help="With --figures: as PNG, too.")] = False,
+) -> None:
+    """Write the report."""
+    writing.check()
+    if png and figures is None:
+        raise UsageError("--png needs --figures DIR, the folder to write into.")
+    made = assemble(read(folder))
+    output = output or folder / "profile.html"
+    say(f"{output}: {writing.write(made, output) / 1e6:.1f} MB")
+    if figures is not None:
+        say(f"{len(images.write(made, figures, png))} figures in {figures}")
+
+
+@options.command(TRACE, no_args_is_help=True)
+def trace(
+    folder: Folder,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"),
+    ] = None,
+) -> None:
+    """Write the trace."""
+    output = output or folder / "trace.json.gz"
+    say(f"{output}: {write_trace(read(folder), output)} events")
