@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import dataclass
 
 ELIDED = "__elided__"
 
+
+@dataclass(frozen=True)
+class Rule:
+    """A cause, and what it leaves in the text: its matches are all that it may explain."""
+
+    cause: str
+    pattern: re.Pattern[str]
+    bearer: str = ""
+    """The operation that bears it: named only where both texts have as many of those."""
+
+    def explains(self, a: str, b: str) -> bool:
+        """Whether two texts differ in it."""
+        comparable = not self.bearer or a.count(self.bearer) == b.count(self.bearer)
+        return comparable and self.pattern.findall(a) != self.pattern.findall(b)
+
+
 _NAME = re.compile(r"(?<=^module @)\S+", re.MULTILINE)
 
-_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("the function was renamed", _NAME),
-    (
+RULES = (
+    Rule("the function was renamed", _NAME),
+    Rule(
         "the output pytree has other keys or another structure (jax.result_info)",
         re.compile(r'jax\.result_info = "(?:[^"\\]|\\.)*"'),
     ),
-    (
+    Rule(
         "donation of an argument",
         re.compile(r"(?:tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = (?:true|false))"),
     ),
-    (
+    Rule(
         "the sharding of an argument or result (committed or not, another device or mesh)",
         re.compile(
             r'mhlo\.sharding = "(?:[^"\\]|\\.)*"|sdy\.sharding = #sdy\.sharding<[^>]*>+'
@@ -27,14 +44,18 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
             re.MULTILINE,
         ),
     ),
-    ("matmul precision", re.compile(r"precision = \[[^\]]*\]|algorithm = <[^>]*>")),
-    ("a constant's value", re.compile(r'dense<(?:"[^"]*"|[^>]*)>')),
-    ("layouts of arguments or results", re.compile(r'mhlo\.layout_mode = "[^"]*"')),
+    Rule(
+        "matmul precision",
+        re.compile(r"precision = \[[^\]]*\]|algorithm = <[^>]*>"),
+        bearer="stablehlo.dot_general",
+    ),
+    Rule(
+        "a constant's value",
+        re.compile(r'dense<(?:"[^"]*"|[^>]*)>'),
+        bearer="stablehlo.constant",
+    ),
+    Rule("layouts of arguments or results", re.compile(r'mhlo\.layout_mode = "[^"]*"')),
 )
-"""Causes, each with what it leaves in the text; a rule's own matches are what it may explain."""
-
-_BEARERS = {"matmul precision": "stablehlo.dot_general", "a constant's value": "stablehlo.constant"}
-"""A cause that operations bear is named only where both texts have as many of them."""
 
 _SIGNATURE = re.compile(r"func\.func public @main\((.*)$", re.MULTILINE)
 _TYPE = re.compile(r"%arg\d+: (tensor<[^>]*>)")
@@ -51,24 +72,19 @@ def without_name(text: str) -> str:
     return _NAME.sub("_", text, count=1)
 
 
-def of_texts(a: str, b: str) -> tuple[str, ...]:
+def causes(a: str, b: str) -> tuple[str, ...]:
     """Return the causes that the difference of two texts shows, and whether others remain."""
-    found = []
-    bare_a, bare_b = a, b
-    for cause, rule in _RULES:
-        bearers = _BEARERS.get(cause)
-        comparable = bearers is None or a.count(bearers) == b.count(bearers)
-        if comparable and rule.findall(a) != rule.findall(b):
-            found.append(cause)
-        bare_a, bare_b = rule.sub("", bare_a), rule.sub("", bare_b)
     types_a, types_b = _argument_types(a), _argument_types(b)
     if types_a != types_b:
         # Every line follows from the shapes; what else differs says nothing of its own.
         return (f"shapes or dtypes of the arguments, {types_a} became {types_b}",)
+    shown = tuple(rule.cause for rule in RULES if rule.explains(a, b))
+    for rule in RULES:
+        a, b = rule.pattern.sub("", a), rule.pattern.sub("", b)
     # Taking an attribute away leaves the punctuation around it.
-    if found and _punctuation(bare_a) == _punctuation(bare_b):
-        return tuple(found)
-    return (*found, "the operations of the program")
+    if shown and _punctuation(a) == _punctuation(b):
+        return shown
+    return (*shown, "the operations of the program")
 
 
 def _punctuation(text: str) -> str:
