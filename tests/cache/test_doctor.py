@@ -1,3 +1,5 @@
+"""Each ailment is planted in a cache that JAX filled, and found alone; a healthy one is quiet."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -13,45 +15,102 @@ import zlib
 import pytest
 
 from harness.cache import directory_ailments, doctor, entry, put_cost
+from harness.cache.ailment import Ailment
 from harness.cache.directory import open_directory
+from harness.cache.doctor import AILMENTS
 from harness.cache.survey import survey
 from harness.errors import HarnessError
-from tests.cache.filled import (
-    CAP,
-    diagnose,
-    entry_of,
-    kinds,
-    run_harness,
-    spoil,
-    the,
-)
+from tests.cache.filled import CAP, diagnose, entry_of, kinds, run_harness, spoil, the
+
+HEADER = b"\x0d\x08\x03\x12\x09pjrt_ifrt"
+
+
+def link_to_nowhere(directory, monkeypatch):
+    (directory / "jit_gone-cache").symlink_to("nowhere")
+
+
+def unpacks_to_much(directory, monkeypatch):
+    monkeypatch.setattr(entry, "MOST_BYTES", 1 << 20)
+    path = entry_of(directory, "jit_first")
+    path.write_bytes(zlib.compress(bytes(4) + HEADER + bytes(5 << 20)))
+
+
+def same_executable(directory, monkeypatch):
+    path = entry_of(directory, "jit_first")
+    # Packed otherwise, and with another compile time: the executable counts.
+    same = b"\0\0\0\x09" + zlib.decompress(path.read_bytes())[4:]
+    path.with_name(f"jit_first-{'0' * 64}-cache").write_bytes(zlib.compress(same, 1))
+
+
+def other_format(directory, monkeypatch):
+    other = b"\0\0\0\1\x0d\x08\x02\x12\x09pjrt_ifrt rest"
+    (directory / f"jit_c-{'c' * 64}-cache").write_bytes(zlib.compress(other))
+
+
+def used_tomorrow(directory, monkeypatch):
+    path = entry_of(directory, "jit_first")
+    used = path.with_name(path.name.removesuffix("-cache") + "-atime")
+    used.write_bytes(int((time.time() + 3600) * 1e9).to_bytes(8, "little"))
+
+
+def without_filelock(directory, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+
+def spoiled(kind):
+    return lambda directory, monkeypatch: spoil(directory, kind)
+
+
+PLANTED = {
+    "empty": (CAP, spoiled("empty"), "ailing"),
+    "torn": (CAP, spoiled("torn"), "ailing"),
+    "garbage": (CAP, spoiled("garbage"), "ailing"),
+    "orphaned": (CAP, spoiled("orphaned"), "ailing"),
+    "unreadable": (-1, link_to_nowhere, "ailing"),
+    "unchecked": (-1, unpacks_to_much, "healthy"),
+    "duplicate": (-1, same_executable, "healthy"),
+    "never-read": (CAP, lambda directory, monkeypatch: None, "healthy"),
+    "foreign-version": (-1, other_format, "healthy"),
+    "future": (CAP, used_tomorrow, "ailing"),
+    "others-can-write": (-1, lambda directory, monkeypatch: directory.chmod(0o777), "unusable"),
+    "no-filelock": (CAP, without_filelock, "ailing"),
+    "slow-put": (CAP, lambda directory, monkeypatch: None, "ailing"),
+}
+"""By ailment: the cap of the cache, what is done to it, and the state that it is then in."""
+
+SLOW = put_cost.PutCost(20_000, 20_000, 0.5, 0.001, "/scratch")
+
+
+@pytest.mark.parametrize("kind", AILMENTS)
+def test_an_ailment_that_is_planted_is_found_alone(fill, kind, monkeypatch):
+    cap, plant, state = PLANTED[kind]
+    directory = fill(cap)
+    plant(directory, monkeypatch)
+    diagnosis = diagnose(directory, put_cost=SLOW if kind == "slow-put" else None)
+    assert kinds(diagnosis) | {"never-read"} == {kind, "never-read"}
+    assert diagnosis.state == state
+    assert the(diagnosis, kind).remedy
+    moved = doctor.to_quarantine(survey(open_directory(str(directory))), diagnosis)
+    assert bool(moved) == (kind in ("empty", "torn", "garbage", "orphaned"))
 
 
 @pytest.mark.parametrize("cap", [-1, CAP])
 def test_a_cache_that_jax_filled_is_healthy(fill, cap):
-    diagnosis = diagnose(fill(cap))
-    assert (diagnosis.state, kinds(diagnosis)) == ("healthy", set())
+    diagnosis = diagnose(fill(cap), put_cost=put_cost.PutCost(3, 3, 0.001, 0.001, "/scratch"))
+    assert (diagnosis.state, diagnosis.exit_code, kinds(diagnosis)) == ("healthy", 0, set())
 
 
-@pytest.mark.parametrize("kind", ["empty", "torn", "garbage", "orphaned"])
-def test_a_bad_entry_makes_the_cache_ail(fill, kind):
-    directory = fill(CAP)
-    name = spoil(directory, kind)
-    diagnosis = diagnose(directory)
-    assert (diagnosis.state, diagnosis.exit_code, kinds(diagnosis)) == ("ailing", 1, {kind})
-    assert the(diagnosis, kind).entries == (name,)
-    assert "--quarantine" in the(diagnosis, kind).remedy
-
-
-def test_an_entry_without_a_time_of_use_is_no_orphan_where_there_is_no_cap(fill):
-    assert kinds(diagnose(fill(-1))) == set()
+def test_an_ailment_that_lacks_something_says_what():
+    with pytest.raises(TypeError, match=r"The ailment 'rust' lacks remedy\."):
+        Ailment("rust", "note", "", lambda examined: iter(()))
 
 
 @pytest.mark.parametrize("kind", ["empty", "torn", "orphaned"])
 def test_a_young_bad_entry_is_noted_and_left_to_its_writer(fill, kind):
     directory = fill(CAP)
     os.utime(directory / f"{spoil(directory, kind)}-cache")
-    seen = survey(open_directory(str(directory)))
+    # However long reading the rest takes: an entry is as old as when it was read.
+    seen = survey(open_directory(str(directory)), now=time.time() + 30)
     diagnosis = doctor.diagnose(seen)
     assert (diagnosis.state, the(diagnosis, kind).settled) == ("healthy", False)
     assert re.search("may still be on its way: look again", the(diagnosis, kind).evidence)
@@ -59,34 +118,25 @@ def test_a_young_bad_entry_is_noted_and_left_to_its_writer(fill, kind):
     assert doctor.to_quarantine(seen, doctor.diagnose(seen, settle_s=0)) != []
 
 
-def test_the_same_executable_under_two_keys_is_a_duplicate(fill):
+def test_a_duplicate_names_both_keys_and_other_contents_are_none(fill):
     directory = fill()
-    path = entry_of(directory, "jit_first")
-    # Packed otherwise, and with another compile time: the executable counts.
-    same = b"\0\0\0\x09" + zlib.decompress(path.read_bytes())[4:]
-    path.with_name("jit_first-" + "0" * 64 + "-cache").write_bytes(zlib.compress(same, 1))
-    diagnosis = diagnose(directory)
-    found = the(diagnosis, "duplicate")
-    assert {name.partition("-")[0] for name in found.entries} == {"jit_first"}
-    assert len(found.entries) == 2
-    assert re.search("2 keys hold the same executable", found.evidence)
-    assert diagnosis.state == "healthy"
-
-
-def test_other_contents_of_the_same_module_are_no_duplicate(fill):
-    directory = fill()
-    path = entry_of(directory, "jit_first")
-    other = zlib.decompress(path.read_bytes()) + b"more"
-    path.with_name("jit_first-" + "0" * 64 + "-cache").write_bytes(zlib.compress(other))
+    same_executable(directory, None)
+    sign = the(diagnose(directory), "duplicate")
+    assert [name.partition("-")[0] for name in sign.entries] == ["jit_first"] * 2
+    assert "2 keys hold the same executable" in sign.evidence
+    path = directory / f"jit_first-{'0' * 64}-cache"
+    path.write_bytes(zlib.compress(zlib.decompress(path.read_bytes()) + b"more"))
     assert kinds(diagnose(directory)) == set()
 
 
-def test_what_was_never_read_is_noted_once_with_its_source(fill):
-    found = the(diagnose(fill(CAP)), "never-read")
-    assert (found.severity, "of 3 entries" in found.evidence) == (
-        "note",
-        True,
-    )
+def test_what_was_never_read_is_noted_once_and_what_was_read_is_not(fill):
+    directory = fill(CAP)
+    sign = the(diagnose(directory), "never-read")
+    assert "3 of 3 entries" in sign.evidence
+    assert "JAX's own record" in sign.evidence
+    for path in directory.glob("*-atime"):
+        path.write_bytes(time.time_ns().to_bytes(8, "little"))
+    assert diagnose(directory).findings == ()
 
 
 def test_entries_of_another_compression_or_format_are_foreign(fill, monkeypatch):
@@ -94,43 +144,28 @@ def test_entries_of_another_compression_or_format_are_foreign(fill, monkeypatch)
     directory = fill()
     (directory / f"jit_a-{'a' * 64}-cache").write_bytes(entry.ZSTD_MAGIC + bytes(50))
     (directory / f"jit_b-{'b' * 64}-cache").write_bytes(zlib.compress(b"\0\0\0\1" + b"nothing"))
-    other = b"\0\0\0\1\x0d\x08\x02\x12\x09pjrt_ifrt rest"
-    (directory / f"jit_c-{'c' * 64}-cache").write_bytes(zlib.compress(other))
+    other_format(directory, None)
+    signs = [f.evidence for f in diagnose(directory).findings if f.kind == "foreign-version"]
+    texts = ("zstd, which this Python .* cannot unpack", "no executable's header", "`pjrt_ifrt 2`")
+    assert all(re.search(text, sign) for text, sign in zip(texts, signs, strict=True)), signs
+
+
+def test_a_time_ahead_of_the_clock_misleads_only_where_jax_recorded_it(fill):
+    directory = fill(CAP)
+    os.utime(entry_of(directory, "jit_first"), (time.time() + 3600,) * 2)
     diagnosis = diagnose(directory)
-    evidence = [f.evidence for f in diagnosis.findings if f.kind == "foreign-version"]
-    assert [
-        bool(re.search(*pair))
-        for pair in zip(
-            ["zstd, which this Python .* cannot unpack", "no executable's header", "`pjrt_ifrt 2`"],
-            evidence,
-            strict=True,
-        )
-    ] == [True] * 3
-    assert diagnosis.state == "healthy"
-
-
-def test_a_time_ahead_of_the_clock_ails_under_a_cap_only(fill):
-    for cap, state in ((-1, "healthy"), (CAP, "ailing")):
-        directory = fill(cap)
-        path = entry_of(directory, "jit_first")
-        later = time.time() + 3600
-        os.utime(path, (later, later))
-        if cap != -1:
-            used = path.with_name(path.name.removesuffix("-cache") + "-atime")
-            used.write_bytes(int(later * 1e9).to_bytes(8, "little"))
-        diagnosis = diagnose(directory)
-        assert (kinds(diagnosis), diagnosis.state) == ({"future"}, state)
-        assert re.search(r"3\d{3} s ahead", the(diagnosis, "future").evidence)
+    assert (the(diagnosis, "future").severity, diagnosis.state) == ("note", "healthy")
+    assert re.search(r"3\d{3} s ahead", the(diagnosis, "future").evidence)
+    used_tomorrow(directory, None)
+    assert the(diagnose(directory), "future").severity == "ailing"
 
 
 def test_a_directory_that_everyone_can_write_is_unusable(fill):
     directory = fill()
-    directory.chmod(0o777)
+    directory.chmod(0o1777)  # sticky: nobody can replace an entry, but everyone can plant one
     done = run_harness("doctor", str(directory), "--no-put-cost")
     assert done.returncode == 5
     assert re.search(r"unusable: others-can-write\n.*everyone .* code that JAX runs", done.stdout)
-    directory.chmod(0o1777)  # sticky: nobody can replace an entry, but everyone can plant one
-    assert diagnose(directory).state == "unusable"
 
 
 def test_a_parent_that_everyone_can_write_is_found_unless_it_is_sticky(fill):
@@ -148,56 +183,45 @@ def test_a_parent_that_everyone_can_write_is_found_unless_it_is_sticky(fill):
 def test_an_entry_that_everyone_can_write_is_found(fill):
     directory = fill()
     entry_of(directory, "jit_first").chmod(0o666)
-    found = the(diagnose(directory), "others-can-write")
-    assert (found.severity, len(found.entries)) == ("unusable", 1)
+    sign = the(diagnose(directory), "others-can-write")
+    assert (sign.severity, len(sign.entries)) == ("unusable", 1)
 
 
 def test_a_group_or_an_owner_who_can_write_is_named(fill, monkeypatch):
     directory = fill()
     directory.chmod(0o775)
     monkeypatch.setattr(directory_ailments, "is_shared", lambda gid, uid: True)
-    found = the(diagnose(directory), "others-can-write")
-    assert (found.severity, "the group" in found.evidence) == ("ailing", True)
+    sign = the(diagnose(directory), "others-can-write")
+    assert (sign.severity, "the group" in sign.evidence) == ("ailing", True)
     directory.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(directory, 4321, 4321)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 4321)
-    found = next(f for f in diagnose(directory).findings if f.kind == "others-can-write")
-    assert (found.severity, "whose it is, can write" in found.evidence) == ("ailing", True)
+    sign = next(f for f in diagnose(directory).findings if f.kind == "others-can-write")
+    assert (sign.severity, "whose it is, can write" in sign.evidence) == ("ailing", True)
 
 
 def test_a_private_group_is_nobody_else():
     assert not directory_ailments.is_shared(0, 0)
-    assert directory_ailments.is_shared(
-        987654, 0
-    )  # a group without a name: nobody knows who is in it
+    assert directory_ailments.is_shared(987654, 0)  # without a name: nobody knows who is in it
 
 
-def test_a_missing_filelock_is_found_under_a_cap_only(fill, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert kinds(diagnose(fill(CAP))) == {"no-filelock"}
-    plain = fill(-1)
-    assert kinds(diagnose(plain)) == set()
-    assert kinds(diagnose(plain, capped=True)) == {"no-filelock"}
+def test_filelock_and_the_cost_of_a_write_matter_under_a_cap_only(fill, monkeypatch):
+    directory = fill()
+    without_filelock(directory, monkeypatch)
+    assert kinds(diagnose(directory)) == set()
+    assert kinds(diagnose(directory, capped=True)) == {"no-filelock"}
+    slow = diagnose(directory, put_cost=SLOW)
+    assert (slow.state, the(slow, "slow-put").severity) == ("healthy", "note")
+    assert "500 ms at 20000 entries, 1.0 ms at none" in the(slow, "slow-put").evidence
 
 
-def test_a_write_grows_with_the_entries_and_is_measured_elsewhere(fill, tmp_path):
-    directory = fill(CAP)
-    before = sorted(path.name for path in directory.iterdir())
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    cost = put_cost.measure(3000, scratch)
-    assert (cost.entries, cost.measured_entries, cost.where) == (3000, 3000, str(scratch))
+def test_a_write_grows_with_the_entries_and_is_measured_elsewhere(tmp_path):
+    cost = put_cost.measure(3000, tmp_path)
+    assert (cost.entries, cost.measured_entries, cost.where) == (3000, 3000, str(tmp_path))
     assert cost.capped_s > 5 * cost.first_s
-    assert list(scratch.iterdir()) == []
-    assert sorted(path.name for path in directory.iterdir()) == before
-    slow = doctor.diagnose(
-        survey(open_directory(str(directory))),
-        put_cost=put_cost.PutCost(20_000, 20_000, 0.5, 0.001, "/scratch"),
-    )
-    assert (slow.state, kinds(slow)) == ("ailing", {"slow-put"})
-    assert re.search(r"500 ms at 20000 entries, 1.0 ms at none", the(slow, "slow-put").evidence)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_write_that_cannot_be_measured_does_not_hide_the_findings(fill, tmp_path, monkeypatch):
@@ -251,27 +275,3 @@ def test_asking_for_help_loads_neither_jax_nor_pandas():
     loaded = {line.split("|")[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
     assert {"jax", "pandas"} & loaded == set()
     assert "Exit codes: 0 healthy" in done.stdout
-
-
-def test_an_entry_is_as_old_as_when_it_was_read_however_long_the_rest_takes(fill):
-    directory = fill()
-    name = spoil(directory, "torn")
-    os.utime(directory / f"{name}-cache")
-    seen = survey(open_directory(str(directory)), now=time.time() + 60)
-    assert not the(doctor.diagnose(seen), "torn").settled
-
-
-def test_a_use_within_the_clocks_differences_is_no_time_ahead(fill):
-    directory = fill(CAP)
-    path = entry_of(directory, "jit_first")
-    os.utime(path, (time.time() + 3600,) * 2)
-    used = path.with_name(path.name.removesuffix("-cache") + "-atime")
-    used.write_bytes(int((time.time() + 5) * 1e9).to_bytes(8, "little"))
-    diagnosis = diagnose(directory)
-    assert (the(diagnosis, "future").severity, diagnosis.state) == ("note", "healthy")
-
-
-def test_a_link_is_nothing_that_everyone_can_overwrite(fill):
-    directory = fill()
-    (directory / "jit_gone-cache").symlink_to("nowhere")
-    assert kinds(diagnose(directory)) == {"unreadable"}
