@@ -237,23 +237,6 @@ def test_a_write_that_cannot_be_measured_does_not_hide_the_findings(fill, tmp_pa
         put_cost.measure(1, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "text"),
-    [
-        (["doctor", "{tmp}/nowhere"], 5, "There is no directory"),
-        (["doctor", "{tmp}/file"], 5, "file is a file"),
-        (["inspect", "{tmp}/nowhere"], 5, "There is no directory"),
-        (["doctor"], 2, "DIR"),
-    ],
-)
-def test_a_place_that_is_no_cache_is_one_error_and_an_exit_code(tmp_path, arguments, code, text):
-    (tmp_path / "file").touch()
-    done = run_harness(*(part.format(tmp=tmp_path) for part in arguments))
-    assert (done.returncode, done.stdout) == (code, "")
-    assert text in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_doctor_prints_json(fill):
     directory = fill(CAP)
     name = spoil(directory, "torn")
