@@ -15,6 +15,9 @@ from harness.watch.jax_names import PMAP_FILE
 DEEPEST = 40
 """Frames that are kept of a stack: the innermost."""
 
+Stacked = tuple[tuple[CodeType, int], ...]
+"""The code and line of frames, the innermost first."""
+
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple(
     os.path.join(path, "")
@@ -35,7 +38,7 @@ def origin_of(file: str) -> Origin | None:
     return "program"
 
 
-def frames(frame: FrameType | None) -> tuple[tuple[CodeType, int], ...]:
+def frames(frame: FrameType | None) -> Stacked:
     """Return (code, line) of the frames outside JAX and this package, the innermost first."""
     found: list[tuple[CodeType, int]] = []
     while frame is not None and len(found) < DEEPEST:
@@ -54,7 +57,7 @@ class Places(NamedTuple):
     codes: tuple[CodeType, ...] = ()
     """What the addresses are of, the innermost first."""
 
-    def lines(self) -> tuple[tuple[CodeType, int], ...]:
+    def lines(self) -> Stacked:
         """Return (code, line) of each."""
         return tuple(
             (code, _line_of(code, instruction))
@@ -85,7 +88,7 @@ def _line_of(code: CodeType, instruction: int) -> int:
     return code.co_firstlineno
 
 
-def described(found: tuple[tuple[CodeType, int], ...]) -> tuple[Frame, ...]:
+def described(found: Stacked) -> tuple[Frame, ...]:
     """Return frames as they are written down, the outermost first."""
     return tuple(
         Frame(code.co_filename, line, code.co_qualname, origin_of(code.co_filename) or "library")

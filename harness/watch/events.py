@@ -11,13 +11,8 @@ ties it to the calendar.
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
+from typing import Literal, NamedTuple, TypeVar, dataclass_transform
 
 SCHEMA = 1
 
@@ -357,65 +352,3 @@ class Run:
     exit_code: int | None = None
     """The program's own; negative for a signal."""
     pid: int = 0
-
-
-# --- as JSON --------------------------------------------------------------------------------------
-
-
-def encoded(line: object) -> bytes:
-    """Return a line as it stands in a file, fields with their default value left out.
-
-    What JSON cannot say is said otherwise: half a surrogate pair (a file name that is not UTF-8)
-    becomes its escape, and an infinite or undefined number 0.
-    """
-    try:
-        return (_encoder.encode(_plain(line)) + "\n").encode()
-    except (UnicodeEncodeError, ValueError):
-        return (_encoder.encode(_sayable(_plain(line))) + "\n").encode()
-
-
-def _plain(line: object) -> dict[str, Any]:
-    shape = _shapes.get(type(line))
-    if shape is None:
-        shape = _shapes[type(line)] = _shape_of(type(line))
-    event, names, defaults, values_of = shape
-    given = zip(names, values_of(line), defaults, strict=True)
-    found = {name: value for name, value, default in given if value != default}
-    return {"event": event, **found} if event else found
-
-
-_Shape = tuple[str, tuple[str, ...], tuple[Any, ...], Callable[[Any], Any]]
-_shapes: dict[type, _Shape] = {}
-
-
-def _shape_of(kind: Any) -> _Shape:
-    own = dataclasses.fields(kind)
-    names = tuple(field.name for field in own)
-    event = kind.__name__.lower() if issubclass(kind, Line) else ""
-    return event, names, tuple(field.default for field in own), operator.attrgetter(*names)
-
-
-def plain(value: object) -> bytes:
-    """Return equal bytes for equal values, and others for others."""
-    return _encoder.encode(value).encode("utf-8", "surrogatepass")
-
-
-_encoder = json.JSONEncoder(
-    ensure_ascii=False,
-    check_circular=False,
-    allow_nan=False,
-    separators=(",", ":"),
-    default=_plain,
-)
-
-
-def _sayable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, float) and not math.isfinite(value):
-        return 0.0
-    if isinstance(value, dict):
-        return {_sayable(name): _sayable(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sayable(item) for item in value]
-    return value if isinstance(value, bool | int | float | None) else _sayable(_plain(value))

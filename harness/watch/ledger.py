@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import LedgerError
-from harness.watch.events import encoded
 from harness.watch.ledger_events import Event, Parts, Requests, parts_of
 from harness.watch.log_file import SharedFile
 from harness.watch.requests import requests
 from harness.watch.source import error_text
+from harness.watch.writer import encoded
 
 
 @dataclass(eq=False)

@@ -21,9 +21,10 @@ from pathlib import Path
 from types import FrameType
 
 from harness.errors import UsageError
-from harness.watch.events import RUN, Run, encoded
+from harness.watch.events import RUN, Run
 from harness.watch.ledger import open_file
 from harness.watch.log_file import SUFFIX
+from harness.watch.writer import encoded
 
 BOOTSTRAP = Path(__file__).resolve().parent / "bootstrap"
 

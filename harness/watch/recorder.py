@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Literal
 
-from harness.watch import call_sites, events, log_file
+from harness.watch import call_sites, events
+from harness.watch.backends import Backends
 from harness.watch.builds import Builds, builds
-from harness.watch.call_sites import Places
+from harness.watch.call_sites import Places, Stacked
 from harness.watch.description import Description, FunctionKey
 from harness.watch.events import Build, Ended, Function, Line, Origin, Span, Started
+from harness.watch.sampler import Sampler
 from harness.watch.source import error_text
 from harness.watch.visit import Visit
 from harness.watch.writer import Writer
 
 clock = time.perf_counter_ns
 
-How = Literal["command", "context", "fork", "pytest"]
+Why = Literal["exit", "context", "exec"]
+
+REFERRED_TO = (events.Function, events.Stack, events.Arguments, events.Settings)
 
 MOST_FAILURES = 20
-
-Stacked = tuple[tuple[CodeType, int], ...]
-"""What `call_sites.frames` returns."""
 
 EVERY_NS = 1_000_000_000
 """How often visits that built nothing are written."""
@@ -46,45 +45,38 @@ class _Count:
 
 
 class Recorder:
-    """Writes down what JAX builds, from `start` to `stop`."""
+    """Writes down what JAX builds, from `start` to `stop`, into every output that is open."""
 
-    def __init__(self, folder: Path | None, how: How):
-        self.writer = Writer(folder)
-        self.how: How = how
+    def __init__(self, sample_ms: float) -> None:
+        self.outputs: list[Writer] = []
         self.builds = Builds()
         """Those of the process, once it has started."""
+        self.sampler = Sampler(self, sample_ms)
+        self.backends = Backends(self.write, self.failed)
         self.failures: list[str] = []
-        self.failed_times = 0
         self.test = ""
         self.own_ns = 0
-        self._begin()
-
-    def _begin(self) -> None:
+        self.lock = threading.RLock()
+        self._referred_to: list[Line] = []
         self._tables: dict[str, dict[Any, int]] = {}
         self._places: dict[tuple[int, ...], tuple[int, Places]] = {}
         self._visits: dict[tuple[FunctionKey, tuple[int, ...], int], _Count] = {}
-        self._visits_written_ns = clock()
-        self.lock = threading.RLock()
-        self._since_ns = clock()
+        self._since_ns = self._visits_written_ns = clock()
 
     def start(self) -> None:
-        """Visit the log, say who is recording, and listen.
+        """Listen.
 
         Raises:
-            ProfileError: if the log cannot be written, or this JAX is not known.
-            LedgerError: if this JAX is not known to the ledger.
+            ProfileError, LedgerError: if this JAX is not known.
         """
-        self.writer.open()
-        self.writer.write(self.started())
         self._since_ns = clock()
-        try:
-            self.builds = builds.add(self)
-        except BaseException:
-            self.writer.close()
-            raise
+        self.builds = builds.add(self)
+        self.backends.install()
 
-    def stop(self, why: Literal["exit", "context", "exec"]) -> None:
-        """Listen no more, and end the log."""
+    def stop(self, why: Why) -> None:
+        """Listen no more, and end the outputs."""
+        self.sampler.stop()
+        self.backends.uninstall()
         builds.drop(self)
         with self.lock:
             try:
@@ -92,14 +84,32 @@ class Recorder:
                 self._write_running()
             except Exception as error:  # nothing of ours may reach the program
                 self.failed(error)
-            self.writer.write(
-                Ended(clock(), why, self.own_ns, self.writer.lost, tuple(self.failures))
-            )
-            self.writer.close()
+            for output in self.outputs:
+                self.end(output, why)
+            self.outputs = []
 
-    def started(self) -> Started:
-        """Return the first line of a log."""
-        return Started(**log_file.started(self.how))
+    def add(self, output: Writer, first: Started) -> None:
+        """Write to one more output: its own first line, and what later lines refer to."""
+        with self.lock:
+            output.write(first)
+            output.since_ns = first.clock_ns
+            for line in self._referred_to:
+                output.write(line)
+            self.outputs.append(output)
+
+    def end(self, output: Writer, why: Why) -> None:
+        """Write the last line of one output."""
+        own_ns = self.own_ns + self.sampler.own_ns
+        output.write(Ended(clock(), why, own_ns, output.lost, tuple(self.failures)))
+
+    def write(self, line: Line) -> None:
+        """Write a line to every output; a build to those that were open when it began."""
+        with self.lock:
+            if isinstance(line, REFERRED_TO):
+                self._referred_to.append(line)
+            for output in self.outputs:
+                if not isinstance(line, Build) or line.begin_ns >= output.since_ns:
+                    output.write(line)
 
     def running(self, build: Visit) -> None:
         """Write down that a build of another thread is still going on."""
@@ -112,7 +122,7 @@ class Recorder:
                 build.begin_ns,
                 clock(),
             )
-            self.writer.write(line)
+            self.write(line)
 
     def sampled(self, interval_ns: int, counts: Mapping[tuple[int, Stacked, Origin], int]) -> None:
         """Write down how often each thread was seen where, outside builds."""
@@ -121,13 +131,12 @@ class Recorder:
                 (thread, self._frames(call_sites.described(found)), whose, count)
                 for (thread, found, whose), count in counts.items()
             )
-            self.writer.write(events.Samples(interval_ns, clock(), numbered))
+            self.write(events.Samples(interval_ns, clock(), numbered))
 
     # --- what is heard of builds ------------------------------------------------------------------
 
     def failed(self, error: Exception) -> None:
         """Count a failure of the profile's own."""
-        self.failed_times += 1
         text = error_text(error)
         if text not in self.failures and len(self.failures) < MOST_FAILURES:
             self.failures.append(text)
@@ -163,7 +172,7 @@ class Recorder:
                 build.nested,
                 found.derived,
             )
-            self.writer.write(line)
+            self.write(line)
             self.own_ns += build.own_ns + clock() - begin
 
     def visited(self, visit: Visit) -> None:
@@ -187,14 +196,14 @@ class Recorder:
         """Write down that a cache of JAX's was emptied."""
         with self.lock:
             number = self._function(function) if function is not None else 0
-            self.writer.write(events.Cleared(what, number, self._stack(frame), clock()))
+            self.write(events.Cleared(what, number, self._stack(frame), clock()))
 
     def _write_visits(self) -> None:
         self._visits_written_ns = clock()
         counts, self._visits = self._visits, {}
         for (function, _, thread), count in counts.items():
             numbers = self._key(function), self._stack_of(count.stack), thread
-            self.writer.write(events.Visits(*numbers, count.times, count.took_ns / 1e9))
+            self.write(events.Visits(*numbers, count.times, count.took_ns / 1e9))
 
     def _write_running(self) -> None:
         """Write what other threads are still at, which will have no end."""
@@ -210,7 +219,7 @@ class Recorder:
         number = known.get(key)
         if number is None:
             number = known[key] = len(known) + 1
-            self.writer.write(make(number))
+            self.write(make(number))
         return number
 
     def _key(self, key: FunctionKey) -> int:
@@ -239,9 +248,8 @@ class Recorder:
         return self._number("stack", frames, lambda n: events.Stack(n, frames))
 
     def _arguments(self, what: tuple[Any, Any, Any]) -> int:
-        # By digest: a program may call with more arguments than it is wise to keep.
-        digest = hashlib.blake2b(events.plain(what), digest_size=16).digest()
-        return self._number("arguments", digest, lambda n: events.Arguments(n, *what))
+        # By hash, of 64 bits: a program may call with more arguments than it is wise to keep.
+        return self._number("arguments", hash(what), lambda n: events.Arguments(n, *what))
 
     def _settings(self, found: Description) -> int:
         key = (tuple(found.jit.items()), tuple(found.context.items()))

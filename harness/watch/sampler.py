@@ -10,12 +10,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from types import FrameType
 from typing import Protocol
 
 from harness.watch import call_sites
+from harness.watch.call_sites import Stacked
 from harness.watch.events import Origin
-from harness.watch.recorder import Recorder, Stacked
+from harness.watch.threads import Threads
 from harness.watch.visit import Visit
 
 INTERVAL_MS = 25.0
@@ -33,17 +35,28 @@ SLOWEST_NS = 1_000_000_000
 clock = time.perf_counter_ns
 
 
-class HasRecorder(Protocol):
-    """Whoever has the recorder of the moment: it changes in a fork."""
+class Recorder(Protocol):
+    """Who is told; and who knows what is being built."""
 
-    recorder: Recorder
+    @property
+    def builds(self) -> Threads:
+        """What is going on in each thread."""
+
+    def running(self, build: Visit) -> None:
+        """Take a build that is still going on."""
+
+    def sampled(self, interval_ns: int, counts: Mapping[tuple[int, Stacked, Origin], int]) -> None:
+        """Take how often each thread was seen where."""
+
+    def failed(self, error: Exception) -> None:
+        """Take a failure of the sampler's."""
 
 
 class Sampler:
     """Samples a recorder's threads from `start` to `stop`."""
 
-    def __init__(self, owner: HasRecorder, interval_ms: float = INTERVAL_MS) -> None:
-        self.owner = owner
+    def __init__(self, recorder: Recorder, interval_ms: float = INTERVAL_MS) -> None:
+        self.recorder = recorder
         self.interval_ns = round(interval_ms * 1e6)
         self.own_ns = 0
         """Time on a processor, in all."""
@@ -75,12 +88,6 @@ class Sampler:
                 thread.join(1.0)
             self._flush()
 
-    def forget(self) -> None:
-        """Leave the parent's thread and samples to the parent, in a child."""
-        self._thread, self.own_ns = None, 0
-        self._counts.clear()
-        self._told.clear()
-
     def _run(self, wake: threading.Event) -> None:
         flushed, spent = clock(), time.thread_time_ns()
         while not wake.wait(self.interval_ns / 1e9):
@@ -95,13 +102,13 @@ class Sampler:
                         self.interval_ns = min(2 * self.interval_ns, SLOWEST_NS)
             # The program knows nothing of this thread: no error of it may reach anyone.
             except Exception as error:
-                self.owner.recorder.failed(error)
+                self.recorder.failed(error)
                 return
         self.own_ns += time.thread_time_ns() - spent
 
     def _look(self) -> None:
         now = clock()
-        building = self.owner.recorder.builds.open
+        building = self.recorder.builds.open
         for thread, frame in sys._current_frames().items():
             build = building.get(thread)
             if build is not None:
@@ -114,12 +121,12 @@ class Sampler:
         last = max(build.begin_ns + LONG_NS - FLUSH_NS, self._told.get(build.thread, 0))
         if now - last >= FLUSH_NS:
             self._told[build.thread] = now
-            self.owner.recorder.running(build)
+            self.recorder.running(build)
 
     def _flush(self) -> None:
         counts, self._counts = self._counts, Counter()
         if counts:
-            self.owner.recorder.sampled(self.interval_ns, counts)
+            self.recorder.sampled(self.interval_ns, counts)
 
 
 def innermost(frame: FrameType | None) -> Origin:

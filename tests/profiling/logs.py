@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.report.profile.face import load_profile as read
 from harness.watch import events
-from harness.watch.events import RUN, Run, encoded
-from harness.watch.writer import Writer
+from harness.watch.events import RUN, Run
+from harness.watch.writer import Writer, encoded
 
 MAIN = 1
 FUNCTION = events.Function(1, "loss", "loss", "/project/train.py", 10, "program")

@@ -95,7 +95,7 @@ def test_an_exception_passes_and_jax_is_as_it_was():
     assert [built.line.error for built in profile.builds] == ["KeyError"]
     assert replaced() == before
     assert threading.active_count() == threads
-    assert session._shared is None
+    assert session._recorder is None
 
 
 def test_a_folder_may_hold_the_files_of_others(tmp_path):
@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_written_or_goes_away_is_told_or_borne(tmp_path)
         harness.profile(tmp_path / "file"),
     ):
         pass
-    assert session._shared is None
+    assert session._recorder is None
     with harness.profile(tmp_path / "p") as profile:
         build("seen")
         assert names(profile) == ["seen"]

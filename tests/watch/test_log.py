@@ -19,7 +19,7 @@ from hypothesis import strategies as some
 from harness.errors import ProfileError
 from harness.profiles.log_reader import read_file, read_folder
 from harness.watch import events, log_file
-from harness.watch.writer import Writer
+from harness.watch.writer import Writer, encoded
 
 STARTED = events.Started(1, 7, 1, "host", "context", ("p.py",), "/", "3.13", 1.0, 5, 4, 2, 1)
 
@@ -349,7 +349,7 @@ def test_lines_nested_without_end_are_broken_not_fatal(tmp_path):
 
 @pytest.mark.parametrize("more", [b"", b',"added":1'])
 def test_a_newer_release_s_log_is_one_clear_error(tmp_path, more):
-    line = events.encoded(STARTED).replace(b'"schema":1', b'"schema":2')
+    line = encoded(STARTED).replace(b'"schema":1', b'"schema":2')
     (tmp_path / "h-1-0.jsonl").write_bytes(line.replace(b',"cwd":"/"', more))
     with pytest.raises(ProfileError, match="written by a newer jax-harness: its format is 2"):
         list(read_folder(tmp_path))
@@ -365,7 +365,7 @@ def test_an_event_that_is_not_known_is_counted(tmp_path):
 def test_files_that_do_not_say_who_wrote_them_are_counted_with_the_others(tmp_path):
     whole(tmp_path)
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    (tmp_path / "torn.jsonl").write_bytes(events.encoded(STARTED)[:50] + b"\n" + b"\xff\xfe\n")
+    (tmp_path / "torn.jsonl").write_bytes(encoded(STARTED)[:50] + b"\n" + b"\xff\xfe\n")
     (tmp_path / "folder.jsonl").mkdir()
     os.mkfifo(tmp_path / "pipe.jsonl")
     assert only(tmp_path).broken_lines == 3

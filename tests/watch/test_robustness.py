@@ -16,11 +16,12 @@ import pytest
 
 import harness
 import harness.errors
-from harness.watch import call_sites, description, events, jax_names
+from harness.watch import call_sites, description, events, jax_names, session
 from harness.watch.builds import Builds
 from harness.watch.builds import builds as source
 from harness.watch.recorder import Recorder
 from harness.watch.visit import Visit
+from harness.watch.writer import Writer
 from tests.watch.recorded import builds, lines, named, profiled
 
 X = np.ones(3, np.float32)
@@ -142,15 +143,15 @@ def test_listeners_that_are_cleared_are_no_loss() -> None:
 
 
 def test_two_recorders_at_once_both_get_every_build(tmp_path: Path) -> None:
-    command = Recorder(tmp_path / "command", "command")
-    command.start()
+    command = Writer(tmp_path / "command")
+    session.start(command, "command")
     with harness.profile() as outer:
         fresh(7.0)(X)
         with harness.profile(tmp_path / "inner") as inner:
             fresh(8.0)(X)
         fresh(9.0)(X)
     fresh(10.0)(X)
-    command.stop("exit")
+    session.stop(command, "exit")
     all_of_it = harness.load_profile(tmp_path / "command")
     assert [len(one.builds) for one in (inner, outer, all_of_it)] == [1, 3, 4]
     assert all(len(built.line.requests) == 1 for built in all_of_it.builds)

@@ -34,8 +34,8 @@ class Recorder:
 
 
 def sampler(interval_ms=2.0):
-    owner = types.SimpleNamespace(recorder=Recorder())
-    return Sampler(owner, interval_ms), owner.recorder
+    recorder = Recorder()
+    return Sampler(recorder, interval_ms), recorder
 
 
 def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypatch):

@@ -8,7 +8,8 @@ from harness.profiles.log_reader import Log
 from harness.profiles.model import Process
 from harness.report.profile.face import Profile
 from harness.watch import events
-from harness.watch.events import Run, encoded
+from harness.watch.events import Run
+from harness.watch.writer import encoded
 
 MS = 1_000_000
 

@@ -14,6 +14,7 @@ import pytest
 from harness.profiles import live
 from harness.profiles.live import Following
 from harness.watch import events
+from harness.watch.writer import encoded
 
 S = 1_000_000_000
 HOST = socket.gethostname()
@@ -55,7 +56,7 @@ class Writing:
         self(started, LOSS, STEP, STACK)
 
     def __call__(self, *lines):
-        self.raw(b"".join(map(events.encoded, lines)))
+        self.raw(b"".join(map(encoded, lines)))
 
     def raw(self, text):
         with self.path.open("ab") as file:
@@ -108,7 +109,7 @@ def test_half_a_line_waits_for_its_rest_and_nothing_is_read_twice(tmp_path, monk
     following = Following(tmp_path)
     write = Writing(tmp_path)
     following.look(S)
-    whole = events.encoded(build(1, 1, 1, 3))
+    whole = encoded(build(1, 1, 1, 3))
     opened = []
     plain = Path.open
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from harness.cli.profile import live as line
 from harness.profiles.live import Now, State, Tally
 from harness.watch import events
+from harness.watch.writer import encoded
 
 S = 1_000_000_000
 NOW = Now("loss", "train.py:88", "compile", 58 * S, 3, 42)
@@ -162,7 +163,7 @@ with Live(folder):
     time.sleep(0.6)
     with (folder / "h-1-0.jsonl").open("ab") as file:
         now = time.perf_counter_ns()
-        file.write(events.encoded(events.Running(1, "compile", 1, 1, now - 10**9, now)))
+        file.write(encoded(events.Running(1, "compile", 1, 1, now - 10**9, now)))
     time.sleep(1.4)
 print("Ada")
 """
@@ -218,7 +219,7 @@ def test_a_stream_that_fails_or_a_folder_that_goes_away_does_not_reach_the_progr
         def write(self, text):
             raise BrokenPipeError
 
-    (tmp_path / "h-1-0.jsonl").write_bytes(events.encoded(events.Running(1, "compile", 1, 1, 0, 0)))
+    (tmp_path / "h-1-0.jsonl").write_bytes(encoded(events.Running(1, "compile", 1, 1, 0, 0)))
     for stream in (Gone(), io.StringIO()):
         shown = line.Live(tmp_path / "nowhere" if stream.isatty() else tmp_path, stream)
         shown.__enter__()
