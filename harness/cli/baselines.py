@@ -15,7 +15,7 @@ from harness.errors import ExitCode
 from harness.frame import against_tables as texts
 from harness.frame import choose
 from harness.frame.against import against_baseline
-from harness.report import charts
+from harness.report import files
 from harness.report.figures.against import chart
 
 HELP = """Is XLA faster than the baselines, by how much, and when does its compilation pay?
@@ -50,7 +50,7 @@ def baselines(
 ) -> None:
     """Print XLA beside the baselines."""
     if figure is not None:
-        charts.check(figure)
+        files.check_figure(figure)
     with warnings_said():
         frame = against_baseline(results.path)
     if frame.empty:
@@ -59,7 +59,7 @@ def baselines(
     frame = texts.without_empty_axes(choose.rows(frame, filters))
     output.show(_page(frame), frame, [_plain(row) for row in records(frame)])
     if figure is not None:
-        charts.save(chart(frame), figure)
+        files.save_figure(chart(frame), figure)
         say(f"{figure} drawn")
 
 

@@ -15,7 +15,7 @@ from harness.errors import ExitCode
 from harness.frame import choose
 from harness.frame.load import load
 from harness.records import environment
-from harness.report import charts
+from harness.report import files
 from harness.report.figures import history as drawing
 from harness.verdicts.history import history as change_points
 from harness.verdicts.history import series, texts
@@ -74,7 +74,7 @@ def history(
 ) -> None:
     """Print change points."""
     if figure is not None:
-        charts.check(figure)
+        files.check_figure(figure)
     since = environment.night(since)
     with warnings_said():
         frame = choose.rows(load(results.path), filters)
@@ -90,7 +90,7 @@ def history(
         say(f"{len(found)} change points written to {output.path}")
     if figure is not None:
         drawn, there_are = drawing.chart(points, found)
-        charts.save(drawn, figure)
+        files.save_figure(drawn, figure)
         more = f", the first {drawing.PANELS} of {there_are} series; choose with --select"
         say(f"{figure} drawn{more if there_are > drawing.PANELS else ''}")
 

@@ -14,7 +14,7 @@ from harness.cli.output import say, warnings_said
 from harness.errors import ExitCode, UsageError
 from harness.frame.against import against_baseline
 from harness.frame.load import load
-from harness.report import asv_page, images, writing
+from harness.report import asv_page, files, images
 
 HELP = """Write one HTML file with figures and tables of everything that was measured.
 
@@ -59,7 +59,7 @@ def report(
     png: Annotated[bool, typer.Option("--png", help="With --figures: as PNG, too.")] = False,
 ) -> None:
     """Write the report, and link it with asv's pages."""
-    writing.check()
+    files.check_report()
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")
     if into is not None:
@@ -68,11 +68,15 @@ def report(
         asv_page.check(into)
         output = into / asv_page.NAME
         asv = asv or "index.html"
-    links = writing.links(asv)
+    links = asv_page.links(asv)
     frame, comparisons = _load(results.path)
-    made = writing.assembled(results.path, frame, comparisons, links)
+    from harness.report import results as of_results
+    from harness.report.measured import Measured
+
+    rates = of_results.error_rates(results.path, frame)
+    made = of_results.report(Measured(frame, comparisons, rates), links)
     output = output or Path("report.html")
-    size = writing.write(made, output)
+    size = files.save_report(made, output)
     say(f"{output}: {size / 1e6:.1f} MB")
     if into is not None and asv_page.link(into):
         say(f"{into / 'index.html'} links to it. `asv publish` takes the link out again.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.parse
 from pathlib import Path
 
 from harness.errors import StoreError, UsageError
@@ -49,3 +50,16 @@ def linked(text: str) -> str:
     if not place:
         return text + _LINK
     return text.replace(place, _LINK + place, 1)
+
+
+def links(asv: str) -> list[tuple[str, str]]:
+    """Return the link to asv's pages, none for "".
+
+    Raises:
+        UsageError: `asv` is neither a path nor an address of the web.
+    """
+    if not asv:
+        return []
+    if urllib.parse.urlsplit(asv).scheme not in ("", "http", "https", "file"):
+        raise UsageError(f"--asv {asv}: expected a path, or an address with http: or https:.")
+    return [("asv’s pages", asv)]

@@ -1,34 +1,19 @@
-"""What all charts have in common: colours, axes, and how one becomes a file."""
+"""What all charts have in common: colours, axes, and rows of cases."""
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from harness.errors import StoreError, UsageError
+from harness.stages.registry import STAGES
 
 # Okabe and Ito's palette: told apart with any colour vision, and in print.
 GREY, SKY, ORANGE, VERMILLION, GREEN = "#999999", "#56B4E9", "#E69F00", "#D55E00", "#009E73"
 BLUE, PINK, OLIVE = "#0072B2", "#CC79A7", "#B8A100"
 
-FONT = "DejaVu Sans, Verdana, sans-serif"
-"""Of text in pictures. The room for it is measured when a picture is made, with the first of these;
-the others are as wide, so that nothing is cut off where it is looked at."""
-
 MOST_ROWS = 20
 """Rows of a figure that has one per case; the table beside it has the others."""
 
-STAGE_COLOURS = {
-    "trace": SKY,
-    "lower": ORANGE,
-    "compile": VERMILLION,
-    "load": GREEN,
-    "dispatch": PINK,
-    "execute": BLUE,
-    "first_call": GREY,
-    "start": OLIVE,
-}
+STAGE_COLOURS = {stage.name: stage.colour for stage in STAGES.values()}
 
 VERDICT_COLOURS = {
     "slower": VERMILLION,
@@ -117,16 +102,48 @@ def top(table: str, by: str) -> Any:
     )
 
 
-def by_case() -> Any:
-    """Return the vertical channel of a chart from :func:`top`: a row per case, first rank first."""
+def by_case(
+    sort: str = "rank",
+    op: Literal["min", "max"] = "min",
+    order: Literal["ascending", "descending"] = "ascending",
+) -> Any:
+    """Return the vertical channel of a chart with a row per case, sorted by a field."""
     import altair as alt
 
     return alt.Y(
         "row:N",
         title=None,
-        sort=alt.EncodingSortField("rank", op="min", order="ascending"),
+        sort=alt.EncodingSortField(sort, op=op, order=order),
         axis=alt.Axis(grid=False, ticks=False, domain=False, labelPadding=6),
     )
+
+
+def ratios(
+    cases: Any, y: Any, colour: Any, title: str, tooltip: list[Any], prefix: str = ""
+) -> Any:
+    """Return points of `ratio` with their intervals, on a logarithmic scale, a row per case.
+
+    `prefix` stands before the names of the interval's ends, `low` and `high`.
+    """
+    import altair as alt
+
+    low, high = f"{prefix}low", f"{prefix}high"
+    x = alt.X("ratio:Q", scale=log_scale(), axis=axis("~g"), title=title)
+    points = cases.mark_point(filled=True, size=60, opacity=1).encode(
+        x=x, y=y, color=colour, tooltip=tooltip
+    )
+    spans = (
+        cases.transform_filter(f"isValid(datum.{low})")
+        .mark_rule(strokeWidth=2)
+        .encode(x=alt.X(f"{low}:Q", scale=log_scale()), x2=f"{high}:Q", y=y, color=colour)
+    )
+    return (spans + points).properties(height=alt.Step(18))
+
+
+def most(cases: Any, place: str, sort: list[Any], count: int = 2 * MOST_ROWS) -> Any:
+    """Return a chart of the first rows by `sort`, whose place is the field `place`."""
+    ranked = cases.transform_window(**{place: "row_number()"}, sort=sort)
+    return ranked.transform_filter(f"datum.{place} <= {count}")
 
 
 def seconds(field: str, title: str, log: bool = False, channel: str = "x") -> Any:
@@ -193,36 +210,3 @@ def colours(field: str, palette: dict[str, str], shown: list[str]) -> Any:
         title=None,
         scale=alt.Scale(domain=shown, range=[palette.get(name, GREY) for name in shown]),
     )
-
-
-def check(output: Path) -> None:
-    """Raise :class:`UsageError` if no figure could be drawn into `output`."""
-    if output.suffix not in (".svg", ".png", ".html"):
-        raise UsageError(f"--figure {output}: expected a name that ends in .svg, .png or .html.")
-    for module, package in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
-        if importlib.util.find_spec(module) is None:
-            raise UsageError(
-                f"--figure needs {package}, which is not installed: pip install "
-                "'jax-harness[figures]'."
-            )
-
-
-def save(chart: Any, output: Path) -> None:
-    """Write an altair chart into a `.svg`, `.png` or `.html` file.
-
-    Raises:
-        StoreError: the file cannot be written.
-    """
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        chart = chart.copy(deep=False)
-        chart.config = {**(chart.to_dict().get("config") or {}), "font": FONT}
-        if output.suffix == ".html":
-            chart.save(str(output), inline=True)
-        else:
-            chart.save(str(output), scale_factor=2 if output.suffix == ".png" else 1)
-    except OSError as error:
-        raise StoreError(
-            f"{output} cannot be written: {error.strerror or error}. Choose another place with "
-            "--figure."
-        ) from error

@@ -34,6 +34,11 @@ class Column:
     """Significant digits of its numbers that are embedded."""
 
 
+def plain(*names: str, hidden: bool = False) -> tuple[Column, ...]:
+    """Return columns of text that are called as in the data."""
+    return tuple(Column(name, name, hidden=hidden) for name in names)
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows that figures draw and readers read; embedded once, however many figures use it."""

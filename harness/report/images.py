@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StoreError
-from harness.report.charts import CONFIG, FONT
+from harness.report.charts import CONFIG
 from harness.report.content import LIST, Figure, Report, Table
-from harness.report.encoding import rounded
-from harness.report.page import specification
+from harness.report.files import FONT
+from harness.report.page import rounded, specification
 
 INK = "#1a1a1a"
 """What stands for the page's colour of text in an image."""

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from harness.frame.against import against_baseline
-from harness.report.assembling import assemble
+from harness.report.measured import Measured
 from harness.report.page import render
+from harness.report.results import report
 from tests.report.synthetic import HOSTILE, cached, frame
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -25,13 +26,18 @@ QUIET = (
 """Chromium without a window, without a sandbox of its own, and asking nobody for anything."""
 
 
+def reported(frame: pd.DataFrame, comparisons: pd.DataFrame, **links: Any) -> Any:
+    """Return the report on a frame and comparisons."""
+    return report(Measured(frame, comparisons), **links)
+
+
 @pytest.fixture(scope="session")
 def hostile_report():
     """A report in which every section is filled, and names try to break out of the page."""
     measured = [frame([*HOSTILE, "good.Work"], nights=6), cached("good.Cached")]
     against = against_baseline(RESULTS).iloc[:20].assign(workload=HOSTILE[0])
     whole = pd.concat(measured, ignore_index=True)
-    return assemble(whole, against, links=[("asv’s pages", "index.html")])
+    return reported(whole, against, links=[("asv’s pages", "index.html")])
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from harness.frame.against import against_baseline
-from harness.report.assembling import assemble
 from harness.report.page import render
+from tests.report.conftest import reported
 from tests.report.synthetic import frame
 from tests.report.test_page import embedded, without_scripts
 
@@ -36,7 +36,7 @@ def measured(machine, name="", factor=1.0, behind="0h", workloads=("a.A", "b.B")
 def together(*parts):
     whole = pd.concat(parts, ignore_index=True)
     whole.attrs["problems"] = {}
-    return assemble(whole, NOTHING)
+    return reported(whole, NOTHING)
 
 
 @pytest.fixture(scope="module")

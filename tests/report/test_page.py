@@ -12,12 +12,11 @@ import pytest
 from harness.errors import UsageError
 from harness.frame.against import against_baseline
 from harness.frame.load import load
-from harness.report import asv_page, images, writing
-from harness.report.assembling import assemble, error_rates
+from harness.report import asv_page, images
 from harness.report.content import Column, Table
-from harness.report.encoding import encode, rounded, to_script
-from harness.report.page import render
-from tests.report.conftest import RESULTS
+from harness.report.page import encode, render, rounded, to_script
+from harness.report.results import error_rates
+from tests.report.conftest import RESULTS, reported
 from tests.report.synthetic import HOSTILE, cached, frame
 
 NOTHING = against_baseline([])
@@ -25,7 +24,7 @@ NOTHING = against_baseline([])
 
 @pytest.fixture(scope="module")
 def committed():
-    return assemble(load(RESULTS), against_baseline(RESULTS))
+    return reported(load(RESULTS), against_baseline(RESULTS))
 
 
 def without_scripts(page):
@@ -55,7 +54,7 @@ def test_committed_results_make_a_small_page(committed):
 
 def test_one_commit_has_neither_history_nor_verdicts_and_is_told_how_to_get_them():
     rows = load(RESULTS)
-    page = render(assemble(rows[rows["jax"] == "0.12.0.1"], against_baseline(RESULTS)))
+    page = render(reported(rows[rows["jax"] == "0.12.0.1"], against_baseline(RESULTS)))
     for name in ("history", "verdicts"):
         assert f'data-figure="{name}"' not in page
     assert "harness run --night NAME" in page
@@ -98,7 +97,7 @@ def test_a_table_keeps_four_digits_and_says_what_is_unknown():
 
 
 def test_a_changed_level_is_in_the_history_and_in_the_summary():
-    report = assemble(frame(["a.A", "b.B"], nights=8), NOTHING)
+    report = reported(frame(["a.A", "b.B"], nights=8), NOTHING)
     by_name = {section.name: section for section in report.sections}
     changes = next(t for t in by_name["history"].tables if t.name == "changes").data
     assert set(changes["workload"]) == {"a.A"}
@@ -107,7 +106,7 @@ def test_a_changed_level_is_in_the_history_and_in_the_summary():
 
 
 def test_a_slower_newest_night_is_named_at_the_top():
-    report = assemble(frame(["a.A", "b.B"], nights=2), NOTHING)
+    report = reported(frame(["a.A", "b.B"], nights=2), NOTHING)
     assert any("compile of a.A" in line for line in dict_of(report)["What changed"])
 
 
@@ -120,7 +119,7 @@ def test_what_is_not_ok_is_said_with_its_reason():
     broken.loc[0, ["status", "reason", "value"]] = ["refused", "2 compilations", np.nan]
     broken.loc[1, ["status", "reason", "value"]] = ["failed", "ValueError: no", np.nan]
     broken.attrs["problems"] = {"torn": 3}
-    report = assemble(broken, NOTHING)
+    report = reported(broken, NOTHING)
     doubts = " ".join(dict_of(report)["What cannot be trusted"])
     assert "refused: 1" in doubts
     assert "failed: 1" in doubts
@@ -131,14 +130,14 @@ def test_what_is_not_ok_is_said_with_its_reason():
 
 def test_what_the_instruments_skip_is_no_news():
     skipped = frame(["a.A", "reference"]).assign(status="skipped", reason="compiled for, not run")
-    report = assemble(skipped, NOTHING)
+    report = reported(skipped, NOTHING)
     (table,) = [t for section in report.sections for t in section.tables if t.name == "reasons"]
     assert set(table.data["workload"]) == {"a.A"}
 
 
 def test_what_takes_longest_is_not_named_twice():
     both = pd.concat([frame(["a.A"]), cached("a.A")], ignore_index=True)
-    lines = dict_of(assemble(both, NOTHING))["What takes longest"]
+    lines = dict_of(reported(both, NOTHING))["What takes longest"]
     assert not any("scenario=cold" in line for line in lines)
 
 
@@ -164,7 +163,7 @@ def test_the_rates_are_those_of_the_effort_that_was_measured():
     ids=["failed", "one", "no clock", "bare", "axis case", "cache", "empty", "instruments"],
 )
 def test_odd_frames_still_make_a_page(odd):
-    page = render(assemble(odd, NOTHING))
+    page = render(reported(odd, NOTHING))
     assert embedded(page)["figures"] is not None
 
 
@@ -201,6 +200,6 @@ def test_asvs_own_page_has_the_place_for_the_link():
 
 
 def test_an_address_that_runs_a_script_is_refused():
-    assert writing.links("../html") == [("asv’s pages", "../html")]
+    assert asv_page.links("../html") == [("asv’s pages", "../html")]
     with pytest.raises(UsageError, match="expected a path"):
-        writing.links("javascript:alert(1)")
+        asv_page.links("javascript:alert(1)")

@@ -16,8 +16,8 @@ from harness.cli.options import Benchmarks
 from harness.cli.output import Heading, Part, Rows, print_page, say
 from harness.declare import discovery
 from harness.errors import ExitCode, UsageError
-from harness.report.charts import check
 from harness.report.figures import shipping as figures
+from harness.report.files import check_figure as check
 from harness.ship import cases, routes
 from harness.ship import symbolic as sizes
 

@@ -12,7 +12,7 @@ from harness.cli.output import say
 from harness.errors import UsageError
 from harness.profiles.recorded import read
 from harness.profiles.trace import write as write_trace
-from harness.report import images, writing
+from harness.report import files, images
 from harness.report.profile.assembling import assemble
 
 Folder = Annotated[
@@ -57,12 +57,12 @@ def report(
     png: Annotated[bool, typer.Option("--png", help="With --figures: as PNG, too.")] = False,
 ) -> None:
     """Write the report."""
-    writing.check()
+    files.check_report()
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")
     made = assemble(read(folder))
     output = output or folder / "profile.html"
-    say(f"{output}: {writing.write(made, output) / 1e6:.1f} MB")
+    say(f"{output}: {files.save_report(made, output) / 1e6:.1f} MB")
     if figures is not None:
         say(f"{len(images.write(made, figures, png))} figures in {figures}")
 

@@ -18,7 +18,7 @@ from harness.cli.profile.live import Live
 from harness.errors import ExitCode, HarnessError
 from harness.profiles.budgets import file
 from harness.profiles.recorded import Recorded, read
-from harness.report import writing
+from harness.report import files
 from harness.watch import programs
 from harness.watch.programs import Ran
 
@@ -83,7 +83,7 @@ def run(
     if budget is not None:
         file.read(budget)
     if report is not None:
-        writing.check()
+        files.check_report()
         check_writable("--report", report)
     folder = programs.new_folder(output)
     with Live(folder) if live else contextlib.nullcontext():

@@ -13,7 +13,7 @@ from harness.sides.registry import SIDES
 if TYPE_CHECKING:
     import pandas as pd
 
-_COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
+VERDICT_COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
 
 
 def chart(frame: pd.DataFrame) -> Any:
@@ -24,7 +24,7 @@ def chart(frame: pd.DataFrame) -> Any:
     ceilings of the sweep.
 
     Raises:
-        ImportError: the extra `figures` is not installed; see :func:`harness.report.charts.check`.
+        ImportError: the extra `figures` is not installed.
     """
     import altair as alt
 
@@ -62,7 +62,7 @@ def _ratios(frame: pd.DataFrame) -> Any:
     colour = alt.Color(
         "verdict:N",
         title=None,
-        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
+        scale=alt.Scale(domain=list(VERDICT_COLOURS), range=list(VERDICT_COLOURS.values())),
     )
     y = alt.Y("row:N", sort=None, title=None, axis=alt.Axis(labelLimit=480))
     scale = alt.Scale(type="log")

@@ -33,7 +33,7 @@ def chart(points: pd.DataFrame, found: pd.DataFrame) -> tuple[Any, int]:
         found: of :func:`harness.history` of the same frame.
 
     Raises:
-        ImportError: the extra `figures` is not installed; see :func:`harness.report.charts.check`.
+        ImportError: the extra `figures` is not installed.
     """
     import altair as alt
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION, save
+from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION
+from harness.report.files import save_figure
 from harness.ship.routes import Report
 
 PHASES = {
@@ -56,4 +57,4 @@ def chart(report: Report) -> Any:
 
 def draw(report: Report, output: Path) -> None:
     """Write the figure into a `.svg`, `.png` or `.html` file."""
-    save(chart(report), output)
+    save_figure(chart(report), output)

@@ -116,10 +116,10 @@ def write(profile: Recorded, output: Path) -> int:
         UsageError: a package that reports need is not installed.
         StoreError: the file cannot be written.
     """
-    from harness.report import writing
+    from harness.report import files
 
-    writing.check()
-    return writing.write(assemble(profile), output)
+    files.check_report()
+    return files.save_report(assemble(profile), output)
 
 
 def _in_short(profile: Recorded) -> tuple[str, ...]:

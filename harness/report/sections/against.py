@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import altair as alt
+import pandas as pd
 
 from harness.frame.against_tables import axis_columns, row_text
 from harness.frame.frame import rows_of
 from harness.report import charts
-from harness.report.charts import GREEN, GREY, VERMILLION
+from harness.report.charts import GREY
 from harness.report.content import (
     COUNT,
     NUMBER,
@@ -16,15 +19,15 @@ from harness.report.content import (
     SECONDS,
     SHARE,
     Column,
+    Content,
     Figure,
-    Part,
+    Section,
     Table,
+    plain,
 )
-from harness.report.figures.against import corners
+from harness.report.figures.against import VERDICT_COLOURS, corners
+from harness.report.measured import Measured
 from harness.sides.registry import SIDES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOTES = (
     "ratio: time of the baseline / time of XLA, with its 95 % interval; above 1 XLA is faster.",
@@ -32,38 +35,20 @@ NOTES = (
     "do at best, by the bandwidth and the arithmetic measured in the same sweep.",
 )
 
-_VERDICTS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
 _SIDES = {name: side.colour for name, side in SIDES.items()}
 
 
-def section(comparisons: pd.DataFrame) -> Part:
-    """Return the section; `comparisons` is of :func:`harness.against_baseline`."""
-    about: dict[str, Any] = {
-        "name": "against",
-        "title": "XLA against NumPy and CuPy",
-        "intro": "The same computation by XLA and by a baseline, checked against float64 and "
-        "timed by one rule. Losses stand beside wins.",
-    }
-    if comparisons.empty:
-        return Part(
-            **about,
-            missing="Nothing was compared with a baseline.",
-            command="harness run --with-baselines",
-        )
-    data = _ratios(comparisons)
+def _content(measured: Measured) -> Content | None:
+    if measured.comparisons.empty:
+        return None
+    data = _ratios(measured.comparisons)
     points, roofs = _roofline(data)
     figures = [_ratio_figure(data)] if data["ratio"].notna().any() else []
     tables = [_table(data)]
     if not points.empty:
         figures.append(_roofline_figure(points))
         tables += _roofline_tables(points, roofs)
-    return Part(
-        **about,
-        figures=tuple(figures),
-        tables=tuple(tables),
-        shown=("against",),
-        notes=NOTES,
-    )
+    return Content(tuple(figures), tuple(tables), shown=("against",), notes=NOTES)
 
 
 def _ratios(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -81,48 +66,24 @@ def _ratios(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ratio_figure(data: pd.DataFrame) -> Figure:
-    import altair as alt
-
-    scale = charts.log_scale()
-    axis = charts.axis("~g")
-    cases = (
+    cases = charts.most(
         charts.rows("against")
         .transform_filter("isValid(datum.ratio)")
-        .transform_calculate(
-            row="datum.workload + ' ' + datum.case",
-            away="abs(log(datum.ratio))",
-        )
-        .transform_window(
-            rank="row_number()",
-            sort=[alt.SortField("away", order="descending")],
-        )
-        .transform_filter(f"datum.rank <= {2 * charts.MOST_ROWS}")
-    )
-    y = alt.Y(
-        "row:N",
-        title=None,
-        sort=alt.EncodingSortField("ratio", op="max", order="descending"),
-        axis=alt.Axis(grid=False, ticks=False, domain=False, labelPadding=6),
-    )
-    colour = charts.colours("verdict:N", _VERDICTS, list(_VERDICTS))
-    x = alt.X(
-        "ratio:Q",
-        scale=scale,
-        axis=axis,
-        title="time of the baseline / time of XLA: right of 1, XLA is faster",
+        .transform_calculate(row="datum.workload + ' ' + datum.case", away="abs(log(datum.ratio))"),
+        "rank",
+        [alt.SortField("away", order="descending")],
     )
     numbers = ("ratio", "ratio_low", "ratio_high")
-    shown = [alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers]
-    points = cases.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x,
-        y=y,
-        color=colour,
-        tooltip=["workload:N", "case:N", "baseline:N", "verdict:N", *shown],
-    )
-    spans = (
-        cases.transform_filter("isValid(datum.ratio_low)")
-        .mark_rule(strokeWidth=2)
-        .encode(x=alt.X("ratio_low:Q", scale=scale), x2="ratio_high:Q", y=y, color=colour)
+    drawn = charts.ratios(
+        cases,
+        charts.by_case("ratio", op="max", order="descending"),
+        charts.colours("verdict:N", VERDICT_COLOURS, list(VERDICT_COLOURS)),
+        "time of the baseline / time of XLA: right of 1, XLA is faster",
+        [
+            *("workload:N", "case:N", "baseline:N", "verdict:N"),
+            *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
+        ],
+        prefix="ratio_",
     )
     counts = data["verdict"].value_counts()
     won = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
@@ -130,15 +91,13 @@ def _ratio_figure(data: pd.DataFrame) -> Figure:
         "ratios",
         "Ratio of the times, with its 95 % interval",
         f"Of {len(data)} comparisons, {won}. Drawn are those farthest from 1.",
-        (charts.one("against") + spans + points).properties(height=alt.Step(18)),
+        charts.one("against") + drawn,
         ("against",),
         picks=(("baseline", "baseline", data["baseline"].iloc[0]),),
     )
 
 
 def _roofline(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    import pandas as pd
-
     points: list[dict[str, Any]] = []
     roofs: dict[tuple[float, float], list[float]] = {}
     for row in rows_of(data):
@@ -163,8 +122,6 @@ def _roofline(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _roofline_figure(points: pd.DataFrame) -> Figure:
-    import altair as alt
-
     log = charts.log_scale()
     x = alt.X("intensity:Q", scale=log, axis=charts.axis("~g"), title="flop / least byte")
     y = alt.Y("rate:Q", scale=log, axis=charts.axis("~s"), title="flop/s")
@@ -198,10 +155,9 @@ def _roofline_figure(points: pd.DataFrame) -> Figure:
 
 def _table(data: pd.DataFrame) -> Table:
     columns = (
-        *(Column(name, name) for name in ("workload", "case")),
-        *(Column(name, name, hidden=True) for name in ("target", "machine")),
-        Column("baseline", "baseline"),
-        Column("verdict", "verdict"),
+        *plain("workload", "case"),
+        *plain("target", "machine", hidden=True),
+        *plain("baseline", "verdict"),
         Column("ratio", "ratio", RATIO),
         Column("ratio_low", "low", RATIO),
         Column("ratio_high", "high", RATIO),
@@ -219,9 +175,9 @@ def _table(data: pd.DataFrame) -> Table:
 
 def _roofline_tables(points: pd.DataFrame, roofs: pd.DataFrame) -> list[Table]:
     columns = (
-        *(Column(name, name) for name in ("workload", "case")),
-        *(Column(name, name, hidden=True) for name in ("target", "machine")),
-        Column("by", "by"),
+        *plain("workload", "case"),
+        *plain("target", "machine", hidden=True),
+        *plain("by"),
         Column("intensity", "flop / byte", NUMBER),
         Column("rate", "flop/s", NUMBER),
         Column("fraction", "of the roofline", SHARE),
@@ -231,3 +187,14 @@ def _roofline_tables(points: pd.DataFrame, roofs: pd.DataFrame) -> list[Table]:
         Table("roofline", "Operations per byte and per second", columns, points),
         Table("roofs", "Ceilings", corner, roofs),
     ]
+
+
+SECTION = Section(
+    name="against",
+    title="XLA against NumPy and CuPy",
+    intro="The same computation by XLA and by a baseline, checked against float64 and timed by one "
+    "rule. Losses stand beside wins.",
+    content=_content,
+    missing="Nothing was compared with a baseline.",
+    command="harness run --with-baselines",
+)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import altair as alt
+import pandas as pd
 
 from harness.frame.effectiveness import cache_effectiveness
 from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.charts import GREEN, VERMILLION
-from harness.report.content import BYTES, RATIO, SECONDS, Column, Figure, Part, Table
-from harness.report.rows import axes_of, machine_picks
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.report.content import (
+    BYTES,
+    RATIO,
+    SECONDS,
+    Column,
+    Content,
+    Figure,
+    Section,
+    Table,
+    plain,
+)
+from harness.report.measured import Measured, axes_of, machine_picks
 
 _TIMES = {
     "first_call_cold_s": "first call, cold",
@@ -25,29 +33,17 @@ _TIMES = {
 }
 
 
-def section(newest: pd.DataFrame) -> Part:
-    """Return the section; `newest` is of :func:`harness.report.rows.newest`."""
-    about: dict[str, Any] = {
-        "name": "cache",
-        "title": "Cold against warm start",
-        "intro": "The first call of a program with an empty persistent cache, and with one that "
-        "another process has filled: tracing, lowering, compiling or loading, and running.",
-    }
+def _content(measured: Measured) -> Content | None:
+    newest = measured.newest
     data = cache_effectiveness(newest.drop(columns=["case", "case_number"]))
     if data.empty:
-        return Part(
-            **about,
-            missing="No case was measured with both an empty and a filled persistent cache.",
-            command="harness run --scenario cold --scenario warm",
-        )
+        return None
     axes = [axis for axis in axes_of(newest) if axis in data]
     data = data.assign(case=case_texts(data[["precision", "transform", "target", *axes]]))
-    return Part(**about, figures=(_figure(data),), tables=(_table(data),))
+    return Content((_figure(data),), (_table(data),))
 
 
 def _figure(data: pd.DataFrame) -> Figure:
-    import altair as alt
-
     cases = charts.top("cache", "datum.first_call_cold_s - datum.first_call_warm_s")
     line = cases.mark_rule(opacity=0.4, strokeWidth=2).encode(
         x=charts.seconds("first_call_warm_s:Q", "time of the first call"),
@@ -81,11 +77,22 @@ def _figure(data: pd.DataFrame) -> Figure:
 
 def _table(data: pd.DataFrame) -> Table:
     columns = (
-        *(Column(name, name) for name in ("workload", "case")),
-        Column("target", "target", hidden=True),
-        Column("machine", "machine", hidden=data["machine"].nunique() < 2),
+        *plain("workload", "case"),
+        *plain("target", hidden=True),
+        *plain("machine", hidden=data["machine"].nunique() < 2),
         *(Column(name, label, SECONDS) for name, label in _TIMES.items()),
         Column("relative_warm", "warm / cold", RATIO),
         Column("entry_bytes", "entry", BYTES),
     )
     return Table("cache", "Cold against warm", columns, data)
+
+
+SECTION = Section(
+    name="cache",
+    title="Cold against warm start",
+    intro="The first call of a program with an empty persistent cache, and with one that another "
+    "process has filled: tracing, lowering, compiling or loading, and running.",
+    content=_content,
+    missing="No case was measured with both an empty and a filled persistent cache.",
+    command="harness run --scenario cold --scenario warm",
+)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import altair as alt
+import pandas as pd
 
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.report import charts
-from harness.report.content import BYTES, COUNT, NUMBER, Column, Figure, Part, Table
-from harness.report.rows import machine_picks
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.report.content import (
+    BYTES,
+    COUNT,
+    NUMBER,
+    Column,
+    Content,
+    Figure,
+    Section,
+    Table,
+    plain,
+)
+from harness.report.measured import Measured, machine_picks
 
 DRAWN = tuple(fact.name for fact in FIRST)
 """Facts that the figure offers."""
@@ -18,21 +26,10 @@ DRAWN = tuple(fact.name for fact in FIRST)
 _SCENARIOS = ("off", "default", "cold", "warm", "")
 
 
-def section(newest: pd.DataFrame) -> Part:
-    """Return the section; `newest` is of :func:`harness.report.rows.newest`."""
-    about: dict[str, Any] = {
-        "name": "facts",
-        "title": "What XLA built",
-        "intro": "Counts read off each program. They do not scatter: one that changed is a change "
-        "of the program.",
-    }
-    known = newest.dropna(subset=list(TOTALS), how="all")
+def _content(measured: Measured) -> Content | None:
+    known = measured.newest.dropna(subset=list(TOTALS), how="all")
     if known.empty:
-        return Part(
-            **about,
-            missing="The records hold no facts of programs; asv's own files never do.",
-            command="harness run",
-        )
+        return None
     rank = {name: place for place, name in enumerate(_SCENARIOS)}
     known = known.sort_values("scenario", key=lambda s: s.map(rank).fillna(9), kind="stable")
     facts = known.groupby("case_number", sort=True)[list(TOTALS)].max()
@@ -42,9 +39,7 @@ def section(newest: pd.DataFrame) -> Part:
     wide = about_case.join(facts).reset_index(drop=True)
     wide = wide[wide["scenario"].isin(["off", ""]) | ~wide["fingerprint"].duplicated()]
     wide = wide.sort_values(["workload"], kind="stable").reset_index(drop=True)
-    return Part(
-        **about, figures=(_figure(wide),), tables=(_long(wide), _wide(wide)), shown=("facts",)
-    )
+    return Content((_figure(wide),), (_long(wide), _wide(wide)), shown=("facts",))
 
 
 def _long_rows(wide: pd.DataFrame) -> pd.DataFrame:
@@ -54,11 +49,9 @@ def _long_rows(wide: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure(wide: pd.DataFrame) -> Figure:
-    import altair as alt
-
     chart = (
         charts.top("fact_bars", "datum.count")
-        .mark_bar(height={"band": 0.72}, color="#0072B2")
+        .mark_bar(height={"band": 0.72}, color=charts.BLUE)
         .encode(
             x=alt.X(
                 "count:Q",
@@ -87,9 +80,9 @@ def _figure(wide: pd.DataFrame) -> Figure:
 
 def _long(wide: pd.DataFrame) -> Table:
     columns = (
-        *(Column(name, name) for name in ("workload", "case")),
-        *(Column(name, name, hidden=True) for name in ("target", "machine")),
-        Column("fact", "fact"),
+        *plain("workload", "case"),
+        *plain("target", "machine", hidden=True),
+        *plain("fact"),
         Column("count", "count", NUMBER),
     )
     return Table("fact_bars", "One fact of each case", columns, _long_rows(wide))
@@ -98,11 +91,22 @@ def _long(wide: pd.DataFrame) -> Table:
 def _wide(wide: pd.DataFrame) -> Table:
     facts = [name for name in TOTALS if wide[name].fillna(0).any()]
     columns = (
-        *(Column(name, name) for name in ("workload", "case")),
-        *(Column(name, name, hidden=True) for name in ("target", "machine")),
+        *plain("workload", "case"),
+        *plain("target", "machine", hidden=True),
         *(
             Column(name, name.replace("_", " "), BYTES if FACTS[name].unit == "bytes" else COUNT)
             for name in facts
         ),
     )
     return Table("facts", "Facts of each case's program", columns, wide)
+
+
+SECTION = Section(
+    name="facts",
+    title="What XLA built",
+    intro="Counts read off each program. They do not scatter: one that changed is a change of the "
+    "program.",
+    content=_content,
+    missing="The records hold no facts of programs; asv's own files never do.",
+    command="harness run",
+)

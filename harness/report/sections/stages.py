@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import altair as alt
+import pandas as pd
 
 from harness.records.units import seconds_text
 from harness.report import charts
-from harness.report.content import COUNT, SECONDS, TEXT, Column, Figure, Part, Table
-from harness.report.rows import machine_picks, stages_of
+from harness.report.content import (
+    COUNT,
+    SECONDS,
+    Answer,
+    Column,
+    Content,
+    Figure,
+    Section,
+    Table,
+    plain,
+)
+from harness.report.measured import Measured, machine_picks, stages_of
+from harness.stages.registry import STAGES, names
 
-if TYPE_CHECKING:
-    import pandas as pd
+STACKED = sorted(
+    names(where=lambda stage: stage.stacked), key=lambda name: STAGES[name].step == "run"
+)
+"""Stages that follow each other, running last; the others overlap with these."""
 
-STACKED = ("trace", "lower", "compile", "load", "execute")
-"""Stages that follow each other; the others overlap with these."""
+MOST_ANSWERS = 3
 
 
-def section(newest: pd.DataFrame) -> Part:
-    """Return the section; `newest` is of :func:`harness.report.rows.newest`."""
-    about: dict[str, Any] = {
-        "name": "stages",
-        "title": "Where the time goes",
-        "intro": "Tracing, lowering and compiling are paid once per program and process, or "
-        "loading instead of compiling where the persistent cache answers; execute is one call. "
-        "Each value is the median over processes.",
-    }
-    ok = newest[newest["status"] == "ok"]
+def _content(measured: Measured) -> Content | None:
+    ok = measured.ok
     if ok.empty:
-        return Part(**about, missing="No stage was measured with success.", command="harness run")
+        return None
     shown = [stage for stage in STACKED if stage in set(ok["stage"])]
     figures = (_figure(ok, shown),) if shown else ()
-    return Part(**about, figures=figures, tables=(_long(ok), _wide(newest)), shown=("cases",))
+    return Content(figures, (_long(ok), _wide(measured.newest)), shown=("cases",))
 
 
-def twice(ok: pd.DataFrame) -> str:
+def _longest(measured: Measured) -> tuple[str, ...]:
+    ok = measured.ok
+    ok = ok[~ok["stage"].isin(names("first_call")) & (ok["scenario"] != _twice(ok))]
+    rows = ok.nlargest(MOST_ANSWERS, "value")
+    return tuple(
+        f"{seconds_text(value)}: {stage} of {f'{workload} {case}'.strip()}"
+        for workload, case, stage, value in zip(
+            rows["workload"], rows["case"], rows["stage"], rows["value"], strict=True
+        )
+    ) or ("Nothing was measured with success.",)
+
+
+def _twice(ok: pd.DataFrame) -> str:
     """Return the scenario whose cases say what others say already, "" for none.
 
     A cold case is the same as an off one but for the write to the cache.
@@ -42,9 +61,7 @@ def twice(ok: pd.DataFrame) -> str:
 
 
 def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
-    import altair as alt
-
-    left_out = twice(ok)
+    left_out = _twice(ok)
     drawn = f"indexof({shown!r}, datum.stage) >= 0 && datum.scenario != '{left_out}'"
     chart = (
         charts.with_told(charts.top("stages", f"{drawn} ? datum.value : 0"), "value")
@@ -78,19 +95,16 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
 
 def _long(ok: pd.DataFrame) -> Table:
     columns = (
-        *(Column(name, name) for name in ("workload", "case", "target", "machine", "stage")),
+        *plain("workload", "case", "target", "machine", "stage"),
         Column("value", "time", SECONDS),
-        Column("low", "low", SECONDS),
-        Column("high", "high", SECONDS),
+        *(Column(name, name, SECONDS) for name in ("low", "high")),
         Column("n_processes", "processes", COUNT),
-        Column("scenario", "scenario", hidden=True),
+        *plain("scenario", hidden=True),
     )
     return Table("stages", "Time of each stage", columns, ok)
 
 
 def _wide(newest: pd.DataFrame) -> Table:
-    import pandas as pd
-
     stages = stages_of(newest)
     first = newest.drop_duplicates("case_number").set_index("case_number")
     ok = newest[newest["status"] == "ok"]
@@ -102,13 +116,26 @@ def _wide(newest: pd.DataFrame) -> Table:
     kept["commit"] = kept["commit"].str[:8]
     data = pd.concat([pd.DataFrame(kept), n, values], axis="columns").reset_index(drop=True)
     columns = (
-        Column("workload", "workload"),
-        Column("case", "case"),
-        Column("target", "target", TEXT, hidden=True),
-        Column("machine", "machine", TEXT, hidden=data["machine"].nunique() < 2),
+        *plain("workload", "case"),
+        *plain("target", hidden=True),
+        *plain("machine", hidden=data["machine"].nunique() < 2),
         *(Column(stage, stage, SECONDS, stage=stage) for stage in stages),
         Column("n_processes", "processes", COUNT),
-        *(Column(n, n, TEXT, hidden=data[n].nunique() < 2) for n in ("jax", "commit")),
+        *plain("jax", hidden=data["jax"].nunique() < 2),
+        *plain("commit", hidden=data["commit"].nunique() < 2),
     )
     caption = "Every case, as measured last; – where a stage was not measured or is not proven"
     return Table("cases", caption, columns, data)
+
+
+SECTION = Section(
+    name="stages",
+    title="Where the time goes",
+    intro="Tracing, lowering and compiling are paid once per program and process, or loading "
+    "instead of compiling where the persistent cache answers; execute is one call. Each value is "
+    "the median over processes.",
+    content=_content,
+    missing="No stage was measured with success.",
+    command="harness run",
+    answer=Answer("What takes longest", _longest, place=1),
+)

@@ -13,7 +13,7 @@ from harness.cli.profile import app
 from harness.cli.profile import run as running
 from harness.errors import UsageError
 from harness.profiles.causes.cause import Cause
-from harness.report import writing
+from harness.report import files
 from harness.report.profile.face import load_profile as read
 from harness.watch.programs import Ran
 from tests.profiling.comparing.profiles import Made
@@ -60,7 +60,7 @@ def test_a_report_that_cannot_be_made_is_refused_before_the_program_runs(tmp_pat
         raise UsageError("The report needs altair")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(writing, "check", check)
+    monkeypatch.setattr(files, "check_report", check)
     done = CliRunner().invoke(app, ["--report", "r.html", "--", "-c", "open('ran', 'w')"])
     assert isinstance(done.exception, UsageError)
     assert list(tmp_path.iterdir()) == []

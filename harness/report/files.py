@@ -1,0 +1,71 @@
+"""Charts and reports as files, and whether the packages for that are installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from harness.errors import StoreError, UsageError
+from harness.records.files import replaced
+from harness.report.content import Report
+from harness.report.page import render
+
+FONT = "DejaVu Sans, Verdana, sans-serif"
+"""Of text in pictures. The room for it is measured when a picture is made, with the first of these;
+the others are as wide, so that nothing is cut off where it is looked at."""
+
+_PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python", "jinja2": "jinja2"}
+_REMEDY = "pip install 'jax-harness[figures]'."
+
+
+def _absent(*modules: str) -> list[str]:
+    return [_PACKAGES[name] for name in modules if not importlib.util.find_spec(name)]
+
+
+def check_figure(output: Path) -> None:
+    """Raise :class:`UsageError` if no figure could be drawn into `output`."""
+    if output.suffix not in (".svg", ".png", ".html"):
+        raise UsageError(f"--figure {output}: expected a name that ends in .svg, .png or .html.")
+    for package in _absent("altair", "vl_convert"):
+        raise UsageError(f"--figure needs {package}, which is not installed: {_REMEDY}")
+
+
+def check_report() -> None:
+    """Raise :class:`UsageError` if a package that the report needs is not installed."""
+    absent = _absent(*_PACKAGES)
+    if absent:
+        raise UsageError(f"The report needs {' and '.join(absent)}, not installed here: {_REMEDY}")
+
+
+def save_figure(chart: Any, output: Path) -> None:
+    """Write an altair chart into a `.svg`, `.png` or `.html` file.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        chart = chart.copy(deep=False)
+        chart.config = {**(chart.to_dict().get("config") or {}), "font": FONT}
+        if output.suffix == ".html":
+            chart.save(str(output), inline=True)
+        else:
+            chart.save(str(output), scale_factor=2 if output.suffix == ".png" else 1)
+    except OSError as error:
+        raise StoreError(
+            f"{output} cannot be written: {error.strerror or error}. Choose another place with "
+            "--figure."
+        ) from error
+
+
+def save_report(report: Report, output: Path) -> int:
+    """Write a report's page, and return its size in bytes.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    page = render(report).encode()
+    with replaced(output, "wb") as handle:
+        handle.write(page)
+    return len(page)

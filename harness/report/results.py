@@ -1,0 +1,44 @@
+"""The report on a results tree: its sections, and the answers at the top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from harness.report.content import Report
+from harness.report.measured import Measured
+from harness.report.sections.registry import SECTIONS
+from harness.verdicts import error_rates as stored
+from harness.verdicts.error_rates import ErrorRates
+
+MOST_NAMES = 4
+"""Machines that the title names."""
+
+
+def report(measured: Measured, links: Sequence[tuple[str, str]] = ()) -> Report:
+    """Return what the report says; `links` are text and address of other pages."""
+    parts = [part for section in SECTIONS if (part := section.part(measured)) is not None]
+    answering = [(section, section.answer) for section in SECTIONS if section.answer is not None]
+    answers = [
+        (answer.question, answer.lines(measured), section.name)
+        for section, answer in sorted(answering, key=lambda pair: pair[1].place)
+    ]
+    names = list(dict.fromkeys(measured.cases["machine"]))
+    title = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} machines"
+    return Report(
+        f"Benchmarks of {title or 'no machine'}", tuple(answers), tuple(parts), tuple(links)
+    )
+
+
+def error_rates(results: Path, frame: pd.DataFrame) -> list[ErrorRates]:
+    """Return the error rates of each machine at the effort that most of its rows have.
+
+    Else its newest, as `harness compare` takes them; none is fine.
+    """
+    found = (
+        stored.newest(results, str(name), str(part["effort"].mode().iat[0]))
+        for name, part in frame.groupby("machine", sort=False)
+    )
+    return [rates for rates in found if rates is not None]

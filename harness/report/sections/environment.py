@@ -1,0 +1,112 @@
+"""Where the numbers come from: versions, host, device and flags of each origin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from harness.frame.frame import ORIGIN
+from harness.report.content import COUNT, Answer, Column, Content, Section, Table, plain
+from harness.report.measured import Measured, origins
+
+
+def _content(measured: Measured) -> Content:
+    cases = measured.cases
+    rows = []
+    per = cases.groupby(ORIGIN, sort=False, dropna=False)
+    sizes = {origin: part for origin, part in per}
+    for origin in reversed(origins(cases).to_dict("records")):
+        part = sizes[tuple(origin[name] for name in ORIGIN)]
+        about = _environment(part)
+        rows.append(
+            {
+                "machine": origin["machine"],
+                "label": origin["label"],
+                "dirty": "yes" if origin["dirty"] else "no",
+                "env": origin["env"],
+                "versions": _versions(part, about),
+                "host": _host(about),
+                "device": str(about.get("device", "")),
+                "flags": _flags(about),
+                "effort": origin["effort"],
+                "n_processes": float(part["n_processes"].max()),
+                "cases": float(part["case_number"].nunique()),
+            }
+        )
+    columns = (
+        *plain("machine"),
+        Column("label", "night or date, commit"),
+        Column("dirty", "uncommitted changes"),
+        Column("env", "environment"),
+        *plain("versions", "host", "device", "flags", "effort"),
+        Column("n_processes", "processes", COUNT),
+        Column("cases", "cases", COUNT),
+    )
+    names = [column.name for column in columns]
+    data = pd.DataFrame(rows, columns=names)
+    table = Table(
+        "origins", "Where the numbers come from: machine by machine, newest first", columns, data
+    )
+    return Content(tables=(table,), shown=("origins",))
+
+
+def _environment(part: pd.DataFrame) -> Mapping[str, Any]:
+    known = part["environment"]
+    texts = known[known.map(lambda text: isinstance(text, str) and text != "")]
+    return json.loads(texts.iloc[-1]) if len(texts) else {}
+
+
+def _versions(part: pd.DataFrame, about: Mapping[str, Any]) -> str:
+    first = part.iloc[-1]
+    named = {"Python": first["python"], "jax": first["jax"], "jaxlib": first["jaxlib"]}
+    named |= about.get("plugins") or {}
+    return ", ".join(f"{name} {version}" for name, version in named.items() if version)
+
+
+def _host(about: Mapping[str, Any]) -> str:
+    host = about.get("host") or {}
+    ram = host.get("ram_bytes")
+    return ", ".join(
+        filter(
+            None,
+            [
+                str(host.get("cpu", "")),
+                f"{host['cores']} cores" if host.get("cores") else "",
+                f"{ram / 2**30:.0f} GiB" if ram else "",
+                str(host.get("system", "")),
+            ],
+        )
+    )
+
+
+def _flags(about: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in (about.get("flags") or {}).items())
+
+
+def _measured(measured: Measured) -> tuple[str, ...]:
+    last = measured.newest
+    if last.empty:
+        return ("Nothing but comparisons with baselines.",)
+    days = last["started_at"].dropna().dt.strftime("%Y-%m-%d")
+    span = " to ".join(dict.fromkeys([days.min(), days.max()])) if len(days) else "unknown days"
+    on = ", ".join(dict.fromkeys(last["machine"]))
+    targets = ", ".join(sorted(set(last["target"])))
+    versions = ", ".join(sorted(set(last["jax"])))
+    return (
+        f"{last['case_number'].nunique()} cases of {last['workload'].nunique()} workloads, for "
+        f"{targets}.",
+        f"{span}, on {on}, with jax {versions}.",
+        f"Up to {last['n_processes'].max()} processes per case.",
+    )
+
+
+SECTION = Section(
+    name="environment",
+    title="Environment",
+    intro="Versions, host, device, and the flags that reached XLA.",
+    content=_content,
+    answer=Answer("What was measured", _measured, place=0),
+)

@@ -1,0 +1,31 @@
+"""All sections of the report on results, in the order of the page."""
+
+from __future__ import annotations
+
+from harness.report.content import Section
+from harness.report.measured import Measured
+from harness.report.sections import (
+    against,
+    cache,
+    environment,
+    facts,
+    history,
+    limits,
+    machines,
+    scaling,
+    stages,
+    verdicts,
+)
+
+SECTIONS: tuple[Section[Measured], ...] = (
+    stages.SECTION,
+    verdicts.SECTION,
+    history.SECTION,
+    machines.SECTION,
+    scaling.SECTION,
+    cache.SECTION,
+    against.SECTION,
+    facts.SECTION,
+    environment.SECTION,
+    limits.SECTION,
+)
