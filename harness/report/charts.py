@@ -119,11 +119,11 @@ def by_case(
 
 
 def ratios(
-    cases: Any, y: Any, colour: Any, title: str, tooltip: list[Any], prefix: str = ""
+    table: str, cases: Any, y: Any, colour: Any, title: str, tooltip: list[Any], prefix: str = ""
 ) -> Any:
     """Return points of `ratio` with their intervals, on a logarithmic scale, a row per case.
 
-    `prefix` stands before the names of the interval's ends, `low` and `high`.
+    `cases` is a chart of rows of `table`; `prefix` stands before the names of the interval's ends.
     """
     import altair as alt
 
@@ -137,7 +137,7 @@ def ratios(
         .mark_rule(strokeWidth=2)
         .encode(x=alt.X(f"{low}:Q", scale=log_scale()), x2=f"{high}:Q", y=y, color=colour)
     )
-    return (spans + points).properties(height=alt.Step(18))
+    return (one(table) + spans + points).properties(height=alt.Step(18))
 
 
 def most(cases: Any, place: str, sort: list[Any], count: int = 2 * MOST_ROWS) -> Any:

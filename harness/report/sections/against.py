@@ -75,6 +75,7 @@ def _ratio_figure(data: pd.DataFrame) -> Figure:
     )
     numbers = ("ratio", "ratio_low", "ratio_high")
     drawn = charts.ratios(
+        "against",
         cases,
         charts.by_case("ratio", op="max", order="descending"),
         charts.colours("verdict:N", VERDICT_COLOURS, list(VERDICT_COLOURS)),
@@ -91,7 +92,7 @@ def _ratio_figure(data: pd.DataFrame) -> Figure:
         "ratios",
         "Ratio of the times, with its 95 % interval",
         f"Of {len(data)} comparisons, {won}. Drawn are those farthest from 1.",
-        charts.one("against") + drawn,
+        drawn,
         ("against",),
         picks=(("baseline", "baseline", data["baseline"].iloc[0]),),
     )

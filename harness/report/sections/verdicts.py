@@ -66,6 +66,7 @@ def _figure(verdicts: pd.DataFrame) -> Figure:
     )
     given = [name for name in charts.VERDICT_COLOURS if name in set(verdicts["verdict"])]
     drawn = charts.ratios(
+        "verdicts",
         cases,
         charts.by_case("place"),
         charts.colours("verdict:N", charts.VERDICT_COLOURS, given),
@@ -79,7 +80,7 @@ def _figure(verdicts: pd.DataFrame) -> Figure:
         "verdicts",
         "Ratio now / before, with its 95 % interval",
         f"{_counts(verdicts)}. Drawn are those that need a look first.",
-        charts.one("verdicts") + drawn,
+        drawn,
         ("verdicts",),
     )
 
