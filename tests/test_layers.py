@@ -92,9 +92,6 @@ def circle(folder):
     return ""
 
 
-@pytest.mark.xfail(
-    reason="the rooms are new; what is left is listed by `python -m tests.test_layers`"
-)
 def test_no_room_imports_one_that_stands_above_it():
     assert upwards(HARNESS, ROOMS) == []
 

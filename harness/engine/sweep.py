@@ -14,6 +14,9 @@ from harness.engine.context import Context, Options
 from harness.engine.execution import execute
 from harness.engine.state import GroupListener, Outcome, Progress, SweepState
 
+Driver = Callable[[Sequence[type[Workload]], Context, Options, Callable[[Progress], None]], Outcome]
+"""What measures workloads: `sweep` does it here, others may on other machines."""
+
 
 def sweep(
     workloads: Sequence[type[Workload]],

@@ -9,6 +9,7 @@ import platform
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 
 import msgspec
 
@@ -17,8 +18,9 @@ from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.job import Job
 from harness.engine.state import Outcome, Progress
+from harness.engine.sweep import Driver
 from harness.errors import FleetError
-from harness.fleet import spool
+from harness.fleet import pools, spool
 from harness.fleet.arriving import Arrivals, Flight
 from harness.fleet.errand import Errand
 from harness.fleet.jobs import Task, Team
@@ -69,6 +71,21 @@ def sweep_on(
     for workload in workloads:
         check(workload)
     return _Sweep(pool, workloads, context, options, on_progress, on_note, each_machine).run(wait_s)
+
+
+def on_executor(executor: Executor, each_machine: bool, on_note: Callable[[str], None]) -> Driver:
+    """Return what measures on the workers of an executor."""
+
+    def driver(
+        workloads: Sequence[type[Workload]],
+        context: Context,
+        options: Options,
+        on_progress: Callable[[Progress], None],
+    ) -> Outcome:
+        with pools.of_executor(executor) as pool:
+            return sweep_on(pool, workloads, context, options, on_progress, on_note, each_machine)
+
+    return driver
 
 
 class _Sweep:
