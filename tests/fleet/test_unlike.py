@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fleet.processes import measuring
-from tests.test_targets_compile import needs
+from tests.targets.test_compile_only import needs
 
 pytestmark = [pytest.mark.slow, needs("tpu:v5e")]
 

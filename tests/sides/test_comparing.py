@@ -14,7 +14,7 @@ from harness.sides import planning
 from harness.sides.ceilings import Ceilings
 from harness.sides.variables import variables
 from harness.stages.sampling import effort
-from tests.baselines.running import base, compared, run
+from tests.sides.running import base, compared, run
 from tests.sweeps import SUITES, sweep
 
 Gelu = compared("sound", "Gelu")

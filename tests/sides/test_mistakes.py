@@ -9,7 +9,7 @@ import pytest
 from harness.sides import compared_case, timing
 from harness.sides.numpy_side import NumpySide
 from harness.sides.xla_side import XlaSide
-from tests.baselines.running import compared, run_one
+from tests.sides.running import compared, run_one
 
 
 @pytest.fixture(autouse=True)
