@@ -116,12 +116,12 @@ bench: setup
 # ends with 130 when its time is over, which is no failure here.
 gpu:
 	@command -v "$(PYTHON)" >/dev/null || { echo 'make gpu: $(PYTHON) not found; name a Python: PYTHON=...' >&2; exit 1; }
-	@"$(PYTHON)" -m harness.sides.gpu_checks.ready
+	@"$(PYTHON)" -m tests.gpu.ready
 	@status=0; \
 	timeout --signal=INT --preserve-status $(GPU_SECONDS) "$(PYTHON)" -m harness run $(GPU_SELECT) --target gpu \
 	    --with-baselines --effort $(GPU_EFFORT) $(if $(MACHINE),--machine "$(MACHINE)") || status=$$?; \
 	[ $$status -ne 130 ] || { status=0; echo 'make gpu: the time is over; another make gpu goes on from here.'; }; \
-	"$(PYTHON)" -m harness.sides.gpu_checks $(MACHINE) || status=$$?; \
+	"$(PYTHON)" -m tests.gpu $(MACHINE) || status=$$?; \
 	exit $$status
 
 # --- checking -------------------------------------------------------------------------------------

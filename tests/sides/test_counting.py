@@ -10,8 +10,8 @@ import pytest
 from harness import Workload, spec
 from harness.declare.workload import Case
 from harness.sides.counting import CountingNamespace, count, tally
-from harness.sides.gpu_checks.programs import gelu, layernorm, softmax
 from harness.sides.tree import filled, leaves, mapped
+from tests.gpu.programs import gelu, layernorm, softmax
 
 N = 64
 X = np.random.default_rng(1).uniform(0.5, 1.5, (N, 32 * N)).astype("float32")
