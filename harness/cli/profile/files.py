@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.profiles.recorded import read
 from harness.profiles.trace import write as write_trace
 from harness.report import files, images
-from harness.report.profile.assembling import assemble
+from harness.report.profile.page import assemble
 
 Folder = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")

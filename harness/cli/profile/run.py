@@ -106,7 +106,7 @@ def tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
         profile = read(ran.folder)
         _say(*answer(profile, notes, below=2))
         if report is not None:
-            from harness.report.profile.assembling import write  # pandas and altair
+            from harness.report.profile.page import write  # pandas and altair
 
             write(profile, report)
             _say(f"Report: {report}")

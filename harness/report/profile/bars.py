@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pandas as pd
 
 from harness.profiles import tracks
 from harness.profiles.model import Process
-from harness.profiles.pieces import STAGES, UNFINISHED
-from harness.profiles.recorded import Recorded
+from harness.profiles.pieces import STAGES
 from harness.profiles.tracks import Clock
 from harness.records.units import seconds_text
+from harness.report.profile.shown import Shown
 from harness.watch import events
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_BARS = 2400
 """Bars that a browser moves smoothly."""
@@ -70,12 +69,10 @@ class Timeline(NamedTuple):
     """What was merged or left out."""
 
 
-def timeline(profile: Recorded) -> Timeline:
+def timeline(shown: Shown) -> Timeline:
     """Return what the timeline of a profile draws."""
-    import pandas as pd
-
-    clock = Clock(profile)
-    bars, marks = _bars(profile, clock), _marks(profile, clock)
+    clock = Clock(shown.profile)
+    bars, marks = _bars(shown, clock), _marks(shown, clock)
     busy: dict[str, float] = {}
     begins: dict[str, float] = {}
     for bar in bars:
@@ -88,9 +85,9 @@ def timeline(profile: Recorded) -> Timeline:
     if len(busy) > len(kept):
         notes.append(f"{len(busy) - len(kept)} threads that built less than these are not drawn.")
     drawn = [bar for bar in bars if bar.row in kept]
-    shown = merged(drawn, length, MOST_BARS)
-    if len(shown) < len(drawn):
-        several = [bar for bar in shown if bar.builds > 1]
+    few = merged(drawn, length, MOST_BARS)
+    if len(few) < len(drawn):
+        several = [bar for bar in few if bar.builds > 1]
         seconds = sum(bar.end - bar.begin for bar in several)
         slot = seconds_text(_slot(length, len(rows), MOST_BARS))
         notes.append(
@@ -100,21 +97,20 @@ def timeline(profile: Recorded) -> Timeline:
             f"{slot}. `harness profile trace` writes every one."
         )
     answers = [mark for mark in marks if mark.row in kept]
-    few = _merged_marks(answers, length, len(rows))
-    if len(few) < len(answers):
-        notes.append(f"{len(answers)} marks are drawn as {len(few)}, neighbours together.")
+    fewer = _merged_marks(answers, length, len(rows))
+    if len(fewer) < len(answers):
+        notes.append(f"{len(answers)} marks are drawn as {len(fewer)}, neighbours together.")
     return Timeline(
-        pd.DataFrame(shown, columns=list(Bar._fields)),
-        pd.DataFrame(few, columns=list(Mark._fields)),
+        pd.DataFrame(few, columns=list(Bar._fields)),
+        pd.DataFrame(fewer, columns=list(Mark._fields)),
         rows,
         length,
         notes,
     )
 
 
-def _bars(profile: Recorded, clock: Clock) -> list[Bar]:
-    names = tracks.process_names(profile)
-    threads = {p.log.name: tracks.thread_names(p) for p in profile.processes}
+def _bars(shown: Shown, clock: Clock) -> list[Bar]:
+    profile, names, threads = shown.profile, shown.names, shown.threads
     found: list[Bar] = []
     for process in profile.processes:
         found += _around(process, clock, names[process.log.name], threads[process.log.name])
@@ -122,7 +118,7 @@ def _bars(profile: Recorded, clock: Clock) -> list[Bar]:
         process = built.process
         name = names[process.log.name]
         function = built.function.name
-        going_on = built.line.error == UNFINISHED
+        going_on = built.going_on
         about = (
             *(f"{function} (unfinished)" if going_on else function, built.site),
             *(*tracks.cause_texts(built, profile), name, tracks.outcome(built)),
@@ -146,9 +142,8 @@ def _around(process: Process, clock: Clock, name: str, threads: dict[int, str]) 
         yield bar(woken.thread, woken.begin_ns, woken.end_ns, "backend", woken.platform)
 
 
-def _marks(profile: Recorded, clock: Clock) -> list[Mark]:
-    names = tracks.process_names(profile)
-    threads = {p.log.name: tracks.thread_names(p) for p in profile.processes}
+def _marks(shown: Shown, clock: Clock) -> list[Mark]:
+    profile, names, threads = shown.profile, shown.names, shown.threads
     found = []
     for built in profile.builds:
         process = built.process

@@ -49,7 +49,7 @@ class Profile(Recorded):
             UsageError: a package that reports need is not installed.
             StoreError: the file cannot be written.
         """
-        from harness.report.profile.assembling import write  # altair: a second
+        from harness.report.profile.page import write  # altair: a second
 
         return write(self, Path(path))
 

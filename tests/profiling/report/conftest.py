@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.report.page import render
-from harness.report.profile.assembling import assemble
+from harness.report.profile.page import assemble
 from tests.profiling import synthetic
 from tests.report.conftest import chromium as chromium
 

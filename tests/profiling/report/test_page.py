@@ -12,9 +12,13 @@ import pytest
 from harness.errors import StoreError
 from harness.report import images
 from harness.report.page import render
-from harness.report.profile import bars, frames, tree
-from harness.report.profile.assembling import assemble
+from harness.report.profile import bars
 from harness.report.profile.face import Profile
+from harness.report.profile.page import assemble
+from harness.report.profile.sections import causes, plain
+from harness.report.profile.sections import sites as tree
+from harness.report.profile.shown import Shown
+from harness.report.profile.tables import MOST
 from tests.profiling import synthetic
 from tests.profiling.synthetic import HOSTILE
 
@@ -59,7 +63,7 @@ def test_nothing_is_loaded_from_elsewhere(hostile_page):
 
 def test_seconds_of_the_timeline_are_those_of_the_builds():
     profile = synthetic.profile(builds=40, hostile=False)
-    found = bars.timeline(profile)
+    found = bars.timeline(Shown(profile))
     seconds = (found.bars["end"] - found.bars["begin"]).groupby(found.bars["stage"]).sum()
     whole = profile.frame("builds")
     for stage in ("trace", "lower", "compile", "load"):
@@ -118,10 +122,8 @@ def test_what_can_be_mended_stands_in_front_with_what_it_saves():
     shape = ["shape", 5, 2.0, "f was built again", "Pad x."]
     rows = [["first", 1, 9.0, "", ""], ["unexplained", 1, 8.0, "", ""], shape]
     names = ["cause", "builds", "build_s", "sentence", "remedy"]
-    from harness.report.profile.sections import causes
-
     frame = pd.DataFrame(rows, columns=names).assign(function="f", argument="", origin="program")
-    made = causes.section(frame)
+    made = causes.content(frame)
     data = made.tables[0].data
     assert list(data["cause"]) == ["shape", "first", "unexplained"]
     assert data["saves_s"].iloc[0] == 2.0
@@ -129,16 +131,18 @@ def test_what_can_be_mended_stands_in_front_with_what_it_saves():
     assert made.figures[0].title == "2.0 s of 19 s went into building again"
     eager = pd.DataFrame([["shape", 9, 4.0, "", ""]], columns=names)
     eager = eager.assign(function="add", argument="", origin="jax")
-    (figure,) = causes.section(pd.concat([frame, eager], ignore_index=True)).figures
+    (figure,) = causes.content(pd.concat([frame, eager], ignore_index=True)).figures
     assert figure.title == (
         "2.0 s of 23 s went into building again, 4.0 s into JAX's functions outside jit"
     )
 
 
-def test_a_table_says_how_much_of_it_is_not_there():
+def test_a_table_says_how_much_of_it_is_not_there(monkeypatch):
+    shown = Shown(synthetic.profile())
     frame = pd.DataFrame({"function": ["f"] * 2_000, "build_s": 1.0})
-    made = frames.section("functions", "Functions", "", "", frame, "none")
-    assert len(made.tables[0].data) == frames.MOST
+    monkeypatch.setattr(shown, "frame", lambda table: frame)
+    made = plain.FUNCTIONS.part(shown)
+    assert len(made.tables[0].data) == MOST
     assert "1500 of 2000" in made.notes[0]
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from harness.profiles.model import Built
 from harness.profiles.pieces import STAGES
 from harness.profiles.recorded import Recorded
-from harness.report.content import BYTES, SECONDS, Column, Part, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.report.content import BYTES, SECONDS, Column, Content, Section, Table
+from harness.report.profile.shown import Shown
 
 MOST = 3000
 """Rows of the table: the builds that took longest."""
@@ -19,26 +17,17 @@ LONGEST = 160
 """Characters of the arguments that are shown."""
 
 
-def section(profile: Recorded, rows: pd.DataFrame) -> Part:
-    """Return the section; `rows` is `profile.frame("builds")`, in the order of the builds."""
-    intro = (
-        "A build is one time that JAX left its fast path for a function, and traced, lowered, "
-        "compiled or loaded something."
-    )
+def _content(shown: Shown) -> Content:
+    rows = shown.frame("builds")
     if rows.empty:
-        return Part("builds", "Builds", intro, notes=("There was none.",))
-    left = len(rows) - MOST
-    notes = (
-        (
+        return Content(notes=("There was none.",))
+    notes: tuple[str, ...] = ()
+    if (left := len(rows) - MOST) > 0:
+        notes = (
             f"{left} builds that took less than these are not in the table; "
             "`harness profile show FOLDER --table builds --format csv` has all of them.",
         )
-        if left > 0
-        else ()
-    )
-    return Part(
-        "builds", "Builds", intro, tables=(_table(profile, rows),), shown=("builds",), notes=notes
-    )
+    return Content(tables=(_table(shown.profile, rows),), shown=("builds",), notes=notes)
 
 
 def _table(profile: Recorded, rows: pd.DataFrame) -> Table:
@@ -46,7 +35,7 @@ def _table(profile: Recorded, rows: pd.DataFrame) -> Table:
     kept = rows["build_s"].nlargest(MOST).index.sort_values()
     data = rows.loc[kept]
     seconds = {f"{stage}_s": data[f"{stage}_s"].where(data[f"{stage}_s"] > 0) for stage in STAGES}
-    texts = [arguments_text(builds[place])[:LONGEST] for place in kept]
+    texts = [_arguments_text(builds[place])[:LONGEST] for place in kept]
     data = data.assign(arguments=texts, **seconds).reset_index(drop=True)
     columns = (
         Column("function", "function"),
@@ -65,9 +54,18 @@ def _table(profile: Recorded, rows: pd.DataFrame) -> Table:
     return Table("builds", "Builds, in order", columns, data[[c.name for c in columns]])
 
 
-def arguments_text(built: Built) -> str:
+def _arguments_text(built: Built) -> str:
     """Return what a build was called with, static arguments last."""
     if built.arguments is None:
         return ""
     dynamic = [f"{leaf.path}: {leaf.aval}" for leaf in built.arguments.leaves]
     return ", ".join([*dynamic, *(f"{one.name}={one.value}" for one in built.arguments.statics)])
+
+
+SECTION = Section(
+    name="builds",
+    title="Builds",
+    intro="A build is one time that JAX left its fast path for a function, and traced, lowered, "
+    "compiled or loaded something.",
+    content=_content,
+)

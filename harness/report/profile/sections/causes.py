@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
+from harness.profiles.answer.findings import findings
 from harness.profiles.causes.registry import BLAMELESS
-from harness.records.units import seconds_text
+from harness.profiles.causes.unexplained import CAUSE
+from harness.records.units import counted, seconds_text
 from harness.report import charts
 from harness.report.charts import GREY, ORANGE, VERMILLION
-from harness.report.content import Figure, Part
-from harness.report.profile import frames
+from harness.report.content import Answer, Content, Figure, Section
+from harness.report.profile import tables
+from harness.report.profile.shown import Shown
 
-if TYPE_CHECKING:
-    import pandas as pd
+MOST_FINDINGS = 5
+"""What the top of the page names."""
 
-INTRO = (
-    "Each build after a function's first was compared with the build of the same function that "
-    "comes nearest. One that no difference explains is called unexplained, never guessed at."
-)
-
-UNEXPLAINED = "unexplained"
+UNEXPLAINED = CAUSE.name
 OUTSIDE = "outside jit"
 
 
-def section(causes: pd.DataFrame) -> Part:
-    """Return the section; `causes` is `Profile.frame("causes")`."""
+def _content(shown: Shown) -> Content:
+    causes = shown.frame("causes")
     if causes.empty:
-        return Part("causes", "Causes", INTRO, notes=("Nothing was built.",))
+        return Content(notes=("Nothing was built.",))
+    return content(causes)
+
+
+def content(causes: pd.DataFrame) -> Content:
+    """Return the figure and the table; `causes` is the profile's table."""
     mended = ~causes["cause"].isin([*BLAMELESS, UNEXPLAINED])
     # What can be mended in front: the rest is what any program pays.
     causes = causes.assign(saves_s=causes["build_s"].where(mended), last=~mended)
     causes = causes.sort_values(["last", "build_s"], ascending=[True, False], kind="stable")
     front = ("cause", "function", "saves_s", "sentence", "remedy", "builds", "build_s", "argument")
-    table = frames.table(
+    table = tables.table(
         "causes",
         "Causes by function and argument; what can be mended first, the dearest at the top",
         causes.drop(columns="last"),
@@ -42,20 +45,18 @@ def section(causes: pd.DataFrame) -> Part:
         "“saves” is what these builds took: what is spared if they are not done again. It is no "
         "promise: a remedy may make other calls slower.",
     )
-    return Part(
-        "causes", "Causes", INTRO, (_figure(causes),), (table,), shown=("causes",), notes=notes
-    )
+    return Content((_figure(causes),), (table,), shown=("causes",), notes=notes)
 
 
 def _figure(causes: pd.DataFrame) -> Figure:
-    import altair as alt
+    import altair as alt  # of the extra `figures`
 
     chart = (
         charts.rows("causes")
         .transform_calculate(
             what=f"datum.origin == 'jax' ? '{OUTSIDE}' : "
-            "datum.cause == 'unexplained' ? 'unexplained' : "
-            "indexof(['first', 'ahead of time'], datum.cause) >= 0 ? 'once' : 'again'"
+            f"datum.cause == '{UNEXPLAINED}' ? '{UNEXPLAINED}' : "
+            f"indexof({list(BLAMELESS)}, datum.cause) >= 0 ? 'once' : 'again'"
         )
         .transform_aggregate(
             seconds="sum(build_s)", builds="sum(builds)", groupby=["cause", "what"]
@@ -94,3 +95,26 @@ def _figure(causes: pd.DataFrame) -> Figure:
         chart,
         ("causes",),
     )
+
+
+def _dearest(shown: Shown) -> tuple[str, ...]:
+    found = findings(shown.profile)
+    lines = [
+        f"{seconds_text(one.seconds)}: {one.text}{', ' if one.place else ''}{one.place}. "
+        f"{one.remedy}".rstrip()
+        for one in found[:MOST_FINDINGS]
+    ]
+    if rest := found[MOST_FINDINGS:]:
+        seconds = seconds_text(sum(one.seconds for one in rest))
+        lines.append(f"{seconds} in {counted(len(rest), 'other finding')}.")
+    return tuple(lines) or ("Nothing stands out.",)
+
+
+SECTION = Section(
+    name="causes",
+    title="Causes",
+    intro="Each build after a function's first was compared with the build of the same function "
+    "that comes nearest. One that no difference explains is called unexplained, never guessed at.",
+    content=_content,
+    answer=Answer("What costs most", _dearest, 1),
+)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from harness.profiles.answer.summary import summary
 from harness.records.units import seconds_text, share_text
 from harness.report import charts
-from harness.report.content import Figure, Part
-from harness.report.profile import frames
+from harness.report.content import Answer, Content, Figure, Section
+from harness.report.profile import tables
 from harness.report.profile.sections.timeline import STAGES
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.report.profile.shown import Shown
 
 MOST_PROCESSES = 12
 """Processes that the figure shows: those that took longest."""
@@ -33,14 +34,10 @@ COLOURS = {
 }
 
 
-def section(time: pd.DataFrame) -> Part:
-    """Return the section; `time` is `Profile.frame("time")`."""
-    intro = (
-        "The parts of the wall time; they add up to it. Where threads or processes build at once, "
-        "each has its share of that moment. What nothing recorded explains is called unattributed."
-    )
+def _content(shown: Shown) -> Content:
+    time = shown.frame("time")
     if time.empty:
-        return Part("time", "Where the time went", intro, notes=("No process was recorded.",))
+        return Content(notes=("No process was recorded.",))
     time = time[time["seconds"] > 0].assign(
         process=time["process"].where(time["scope"] != "run", RUN)
     )
@@ -50,12 +47,12 @@ def section(time: pd.DataFrame) -> Part:
     exact = (time["low"] == time["high"]).all()
     drawn = time.drop(columns=["low", "high"]) if exact else time
     front = ("process", "part", "seconds", "share", "low", "high")
-    table = frames.table("time", "Parts of the wall time", drawn, front)
-    return Part("time", "Where the time went", intro, figures=(_figure(time),), tables=(table,))
+    table = tables.table("time", "Parts of the wall time", drawn, front)
+    return Content(figures=(_figure(time),), tables=(table,))
 
 
 def _figure(time: pd.DataFrame) -> Figure:
-    import altair as alt
+    import altair as alt  # of the extra `figures`
 
     parts = list(dict.fromkeys(time["part"]))
     order = [part for part in COLOURS if part in parts]
@@ -95,3 +92,22 @@ def _figure(time: pd.DataFrame) -> Figure:
         for part, seconds in zip(whole["part"], whole["seconds"], strict=True)
     )
     return Figure("time", f"{seconds_text(total)} of wall time", f"{said}.", chart, ("time",))
+
+
+def _in_short(shown: Shown) -> tuple[str, ...]:
+    """Return what the terminal's summary says before and after its findings."""
+    lines = summary(shown.profile, 10_000)
+    blank = [place for place, line in enumerate(lines) if not line.strip()]
+    kept = [*lines[: blank[0]], *lines[blank[-1] + 1 :]] if blank else lines
+    return tuple(itertools.takewhile(lambda line: not line.startswith("Next:"), kept))
+
+
+SECTION = Section(
+    name="time",
+    title="Where the time went",
+    intro="The parts of the wall time; they add up to it. Where threads or processes build at "
+    "once, each has its share of that moment. What nothing recorded explains is called "
+    "unattributed.",
+    content=_content,
+    answer=Answer("In short", _in_short, 0),
+)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from harness.records.units import counted, seconds_text
 from harness.report import charts
-from harness.report.content import COUNT, SECONDS, Column, Figure, Part, Table
-from harness.report.profile.bars import Timeline
+from harness.report.content import COUNT, SECONDS, Column, Content, Figure, Section, Table
+from harness.report.profile.bars import Timeline, timeline
+from harness.report.profile.shown import Shown
 
 STAGES = {
     "import": "#B8A100",
@@ -29,33 +28,23 @@ DIGITS = 10
 """Significant digits of places in time: what is seen after zooming in."""
 
 
-def section(found: Timeline) -> Part:
-    """Return the section."""
-    about: dict[str, Any] = {
-        "name": "timeline",
-        "title": "Timeline",
-        "intro": "Each row is a thread; a bar is a stage of a build. Where there is no bar, the "
-        "thread built nothing: it ran the program, computed or waited.",
-    }
-    if found.bars.empty:
-        return Part(
-            **about,
-            missing="Nothing was traced, lowered, compiled or loaded.",
-            command="harness profile -- python PROGRAM",
-        )
-    tables = (_bars(found), _marks(found))
-    return Part(**about, figures=(_figure(found),), tables=tables, notes=tuple(found.notes))
+def _content(shown: Shown) -> Content | None:
+    drawn = timeline(shown)
+    if drawn.bars.empty:
+        return None
+    tables = (_bars(drawn), _marks(drawn))
+    return Content((_figure(drawn),), tables, notes=tuple(drawn.notes))
 
 
-def _figure(found: Timeline) -> Figure:
-    import altair as alt
+def _figure(drawn: Timeline) -> Figure:
+    import altair as alt  # of the extra `figures`
 
-    shown = [stage for stage in STAGES if stage in set(found.bars["stage"])]
+    shown = [stage for stage in STAGES if stage in set(drawn.bars["stage"])]
     row = alt.Y(
         "row:N",
         title=None,
-        sort=found.rows,
-        scale=alt.Scale(domain=found.rows),
+        sort=drawn.rows,
+        scale=alt.Scale(domain=drawn.rows),
         axis=alt.Axis(grid=True, ticks=False, domain=False, labelPadding=6),
     )
     window = alt.Scale(domainMin=alt.ExprRef("from"), domainMax=alt.ExprRef("to"), nice=False)
@@ -84,7 +73,7 @@ def _figure(found: Timeline) -> Figure:
             ],
         )
     )
-    answers = [what for what in MARKS if what in set(found.marks["what"])]
+    answers = [what for what in MARKS if what in set(drawn.marks["what"])]
     layers = [bars]
     if answers:
         layers.append(
@@ -112,16 +101,16 @@ def _figure(found: Timeline) -> Figure:
         )
     chart = (
         alt.layer(*layers)
-        .add_params(alt.param(name="from", value=0), alt.param(name="to", value=found.length))
+        .add_params(alt.param(name="from", value=0), alt.param(name="to", value=drawn.length))
         .properties(height=alt.Step(34))
     )
-    seconds = found.bars["end"] - found.bars["begin"]
-    stages = seconds.groupby(found.bars["stage"]).sum()
+    seconds = drawn.bars["end"] - drawn.bars["begin"]
+    stages = seconds.groupby(drawn.bars["stage"]).sum()
     parts = ", ".join(f"{stage} {seconds_text(stages[stage])}" for stage in shown)
     return Figure(
         "timeline",
         "What was built when",
-        f"{counted(len(found.rows), 'thread')}, {seconds_text(found.length)} in all: {parts}. "
+        f"{counted(len(drawn.rows), 'thread')}, {seconds_text(drawn.length)} in all: {parts}. "
         "Drag to move, Ctrl and the wheel to zoom, or use the buttons.",
         chart,
         ("timeline", "marks"),
@@ -129,7 +118,7 @@ def _figure(found: Timeline) -> Figure:
     )
 
 
-def _bars(found: Timeline) -> Table:
+def _bars(drawn: Timeline) -> Table:
     columns = (
         Column("function", "function"),
         Column("call_site", "called at"),
@@ -143,10 +132,10 @@ def _bars(found: Timeline) -> Table:
         Column("builds", "builds", COUNT),
         Column("process", "process", hidden=True),
     )
-    return Table("timeline", "The bars", columns, found.bars)
+    return Table("timeline", "The bars", columns, drawn.bars)
 
 
-def _marks(found: Timeline) -> Table:
+def _marks(drawn: Timeline) -> Table:
     columns = (
         *(Column(name, name) for name in ("what", "function")),
         Column("call_site", "called at"),
@@ -155,4 +144,15 @@ def _marks(found: Timeline) -> Table:
         Column("times", "times", COUNT),
         Column("process", "process", hidden=True),
     )
-    return Table("marks", "What the caches did", columns, found.marks)
+    return Table("marks", "What the caches did", columns, drawn.marks)
+
+
+SECTION = Section(
+    name="timeline",
+    title="Timeline",
+    intro="Each row is a thread; a bar is a stage of a build. Where there is no bar, the thread "
+    "built nothing: it ran the program, computed or waited.",
+    content=_content,
+    missing="Nothing was traced, lowered, compiled or loaded.",
+    command="harness profile -- python PROGRAM",
+)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+import pandas as pd
+from pandas.api import types
+
+from harness.profiles.names import line_text
 from harness.profiles.pieces import STAGES
 from harness.report.content import (
     BYTES,
@@ -14,12 +17,8 @@ from harness.report.content import (
     SHARE,
     TEXT,
     Column,
-    Part,
     Table,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST = 1500
 """Rows of one table on the page."""
@@ -43,10 +42,8 @@ LABELS = {
 _LEFT_OUT = ("qualname", "line", "site_function", "first_at_s", "other_s")
 
 
-def kind_of(name: str, values: pd.Series) -> str:
+def _kind_of(name: str, values: pd.Series) -> str:
     """Return the kind of a column by its name, and by what is in it."""
-    from pandas.api import types
-
     if types.is_bool_dtype(values) or not types.is_numeric_dtype(values):
         return TEXT
     if name == "seconds" or name.endswith("_s"):
@@ -58,14 +55,12 @@ def kind_of(name: str, values: pd.Series) -> str:
     return COUNT if types.is_integer_dtype(values) else NUMBER
 
 
-def label_of(name: str) -> str:
+def _label_of(name: str) -> str:
     """Return a column's name as a heading: without unit and underscores."""
     return LABELS.get(name) or name.removesuffix("_s").removesuffix("_bytes").replace("_", " ")
 
 
-def table(
-    name: str, caption: str, frame: pd.DataFrame, first: Iterable[str] = (), most: int = MOST
-) -> Table:
+def table(name: str, caption: str, frame: pd.DataFrame, first: Iterable[str] = ()) -> Table:
     """Return a frame as a table of its first rows; columns without a value are left out.
 
     Args:
@@ -73,21 +68,18 @@ def table(
         caption: the table's.
         frame: any whose columns end in their unit.
         first: columns that stand in front.
-        most: how many rows at most.
     """
-    from harness.profiles.names import line_text
-
     if {"file", "line"} <= set(frame.columns):
         places = [line_text(*at) for at in zip(frame["file"], frame["line"], strict=True)]
         frame = frame.drop(columns="file").assign(defined=places)
     front = [column for column in first if column in frame.columns]
     rest = [c for c in frame.columns if c not in front and c not in _LEFT_OUT]
-    shown = frame[[*front, *rest]].head(most).reset_index(drop=True)
+    shown = frame[[*front, *rest]].head(MOST).reset_index(drop=True)
     columns = tuple(
         Column(
             column,
-            label_of(column),
-            kind_of(column, shown[column]),
+            _label_of(column),
+            _kind_of(column, shown[column]),
             stage=column.removesuffix("_s") if column.removesuffix("_s") in STAGES else "",
             hidden=column not in front and not shown[column].fillna(0).astype(bool).any(),
         )
@@ -95,19 +87,3 @@ def table(
     )
     nothing = {c.name: shown[c.name].where(shown[c.name] > 0) for c in columns if c.stage}
     return Table(name, caption, columns, shown.assign(**nothing))
-
-
-def section(
-    name: str, title: str, intro: str, caption: str, frame: pd.DataFrame, empty: str
-) -> Part:
-    """Return a section that is one table; `empty` is what it says without rows."""
-    if frame.empty:
-        return Part(name, title, intro, notes=(empty,))
-    notes: tuple[str, ...] = ()
-    if len(frame) > MOST:
-        notes = (
-            f"The first {MOST} of {len(frame)} rows; `harness profile show FOLDER --table {name} "
-            "--format csv` has all of them.",
-        )
-    made = table(name, caption, frame, ("function", "call_site", "process", "thread"))
-    return Part(name, title, intro, tables=(made,), shown=(name,), notes=notes)

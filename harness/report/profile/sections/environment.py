@@ -1,0 +1,80 @@
+"""What was profiled: processes, versions and devices."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from harness.profiles.model import Process
+from harness.profiles.tracks import Clock
+from harness.records.units import counted, seconds_text
+from harness.report.content import COUNT, SECONDS, Answer, Column, Content, Section, Table
+from harness.report.profile.shown import Shown
+from harness.watch import events
+
+_COLUMNS = (
+    Column("process", "process"),
+    Column("parent", "parent", COUNT),
+    Column("how", "recorded by"),
+    Column("command", "command"),
+    Column("host", "host"),
+    Column("versions", "versions"),
+    Column("devices", "devices"),
+    Column("recorded", "recorded for", SECONDS),
+    Column("own", "cost of the profile", SECONDS),
+    Column("end", "end"),
+)
+
+
+def _content(shown: Shown) -> Content:
+    processes = shown.profile.processes
+    rows = [_about(process, shown.names[process.log.name]) for process in processes]
+    data = pd.DataFrame(rows, columns=[column.name for column in _COLUMNS])
+    table = Table("environment", "Processes", _COLUMNS, data)
+    return Content(tables=(table,), shown=("environment",))
+
+
+def _about(process: Process, name: str) -> dict[str, object]:
+    line = process.started
+    versions = {"Python": line.python}
+    for imported in process.of(events.Import):
+        versions |= imported.versions
+    devices = [device for woken in process.of(events.Backend) for device in woken.devices]
+    ended = process.ended
+    return {
+        "process": name,
+        "parent": float(line.parent_pid),
+        "how": line.how,
+        "command": " ".join(line.argv),
+        "host": f"{line.host}, {line.cpu_count} cores",
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "devices": ", ".join(devices[:4]) + (f" and {len(devices) - 4} more" * (len(devices) > 4)),
+        "recorded": (process.end_ns - line.clock_ns) / 1e9,
+        "own": ended.own_ns / 1e9 if ended else None,
+        "end": ended.why if ended else "cut off",
+    }
+
+
+def _profiled(shown: Shown) -> tuple[str, ...]:
+    profile = shown.profile
+    run, number = profile.run, len(profile.processes)
+    building = {(built.process.log.name, built.line.thread) for built in profile.builds}
+    threads = f"{counted(len(building), 'thread')} with {counted(len(profile.builds), 'build')}"
+    lines = [
+        f"{number} {'process' if number == 1 else 'processes'}, {threads}.",
+        f"{seconds_text(Clock(profile).length_ns / 1e9)} from beginning to end.",
+    ]
+    if run is not None and run.exit_code is not None:
+        code = run.exit_code
+        lines.append(f"Ended by signal {-code}." if code < 0 else f"Exit code {code}.")
+    elif run is not None and not run.end_ns:
+        lines.append("It was still running, or was cut off, when this was written.")
+    return tuple(lines)
+
+
+SECTION = Section(
+    name="environment",
+    title="Processes and environment",
+    intro="Where the numbers come from.",
+    content=_content,
+    answer=Answer("What was profiled", _profiled, 2),
+)

@@ -1,0 +1,30 @@
+"""All sections of the page of a profile, in its order."""
+
+from __future__ import annotations
+
+from harness.report.content import Section
+from harness.report.profile.sections import (
+    builds,
+    causes,
+    environment,
+    limits,
+    plain,
+    sites,
+    time,
+    timeline,
+)
+from harness.report.profile.shown import Shown
+
+SECTIONS: tuple[Section[Shown], ...] = (
+    time.SECTION,
+    causes.SECTION,
+    timeline.SECTION,
+    sites.SECTION,
+    plain.FUNCTIONS,
+    builds.SECTION,
+    plain.CACHE,
+    plain.EAGER,
+    plain.THREADS,
+    environment.SECTION,
+    limits.SECTION,
+)

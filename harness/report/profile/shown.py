@@ -1,0 +1,40 @@
+"""What the page of a profile is about: the profile, and its tables with names for readers."""
+
+from __future__ import annotations
+
+import functools
+
+import pandas as pd
+
+from harness.profiles import tracks
+from harness.profiles.recorded import Recorded
+from harness.profiles.tables.frames import frame
+
+
+class Shown:
+    """A profile that a page shows; each table is made once."""
+
+    def __init__(self, profile: Recorded) -> None:
+        self.profile = profile
+        self.names = tracks.process_names(profile)
+        """Of processes, by the name of the log."""
+        self.threads = {one.log.name: tracks.thread_names(one) for one in profile.processes}
+
+    @functools.cache  # noqa: B019 - lives as long as the page is made
+    def frame(self, table: str) -> pd.DataFrame:
+        """Return a table with processes and threads called as everywhere on the page."""
+        made = frame(self.profile, table)
+        if "process" not in made.columns:
+            return made
+        logs = {process.name: process.log.name for process in self.profile.processes}
+        if table == "threads":
+            told = zip(made["process"].map(logs), made["thread"], strict=True)
+            # Those that built nothing were only seen: their numbers follow the others'.
+            made = made.assign(
+                thread=[
+                    self.threads[log].setdefault(of, f"thread {len(self.threads[log])}")
+                    for log, of in told
+                ]
+            )
+        names = {name: self.names[log] for name, log in logs.items()}
+        return made.assign(process=made["process"].map(lambda name: names.get(name, name)))
