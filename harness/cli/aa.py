@@ -9,8 +9,9 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from harness import targets
 from harness.cli import options
-from harness.cli.inventory import discover, target_names
+from harness.cli.inventory import discover
 from harness.cli.output import Heading, Part, Rows, print_page, say
 from harness.cli.progress import progress
 from harness.declare import discovery
@@ -76,7 +77,7 @@ def aa(
 ) -> None:
     """Measure error rates, store them, and print them."""
     level = sampling.effort(effort)
-    places = target_names(target)
+    places = targets.names(target or ()) or None
     injections = arms.injections(effect or [], level.name) if power or effect else []
     discovered = discover(benchmarks, select or [])
     workloads = discovery.with_axes(discovered.workloads, case or [])

@@ -91,12 +91,6 @@ def targets(
         raise typer.Exit(ExitCode.NOTHING)
 
 
-def target_names(typed: list[str] | None) -> tuple[str, ...] | None:
-    """Return targets as their own names; a `gpu:FILE.pbtxt` stays, for whoever reads the file."""
-    found = [(name, known.find(name)) for name in typed or ()]
-    return tuple(name if target.file else target.name for name, target in found) or None
-
-
 def discover(benchmarks: Path, select: list[str]) -> discovery.Found:
     """Return the workloads of a folder that are selected; what of it is broken is said.
 

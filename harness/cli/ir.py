@@ -15,9 +15,10 @@ from harness.cli import highlighting, options
 from harness.cli.output import Heading, Output, Part, notes, print_page
 from harness.declare import discovery
 from harness.declare.workload import Case, Workload
-from harness.errors import ExitCode, UsageError
-from harness.ir import building, choosing, comparing
-from harness.ir.comparing import Comparison, Side
+from harness.errors import ExitCode, UsageError, find_name
+from harness.ir import build, comparison
+from harness.ir.case import one_case
+from harness.ir.comparison import Comparison, Side
 from harness.program import difference
 from harness.records.schema import Problems
 
@@ -94,7 +95,7 @@ def ir(
     results: options.ResultsTree = Path("results"),
 ) -> None:
     """Print the program of one case, or how two programs differ."""
-    building.check_stage(stage)
+    stage = find_name(stage, build.STAGES, "stage of a program")
     if source and (diff or facts):
         raise UsageError("--source adds places to a text; --diff and --facts leave them out.")
     if exit_code and not diff:
@@ -104,7 +105,7 @@ def ir(
         chosen, one = _choose(workload, case, transform, target, benchmarks)
         out.page(_program(chosen, one, stage, source, facts))
         return
-    kind, rest = comparing.parse(diff)
+    kind, rest = comparison.parse(diff)
     pairs: Iterator[tuple[Side, Side]]
     if kind == "records":
         given = [f"{n}={v}" for n, v in (("transform", transform), ("target", target)) if v]
@@ -113,7 +114,7 @@ def ir(
     else:
         chosen, one = _choose(workload, case, transform, target, benchmarks)
         with _progress() as on_step:
-            pairs = iter([comparing.built(chosen, one, kind, rest, stage, on_step)])
+            pairs = iter([comparison.built(chosen, one, kind, rest, stage, on_step)])
     compared: list[Comparison] = []
     out.page(_differences(pairs, stage, facts, compared))
     if exit_code and any(each.differ for each in compared):
@@ -124,20 +125,20 @@ def _choose(
     pattern: str, case: list[str] | None, transform: str | None, target: str | None, folder: Path
 ) -> tuple[type[Workload], Case]:
     workload = discovery.one_workload(pattern, folder)
-    return workload, choosing.one_case(workload, case or [], transform, target)
+    return workload, one_case(workload, case or [], transform, target)
 
 
 def _program(
     workload: type[Workload], case: Case, stage: str, source: bool, facts: bool
 ) -> Iterator[Part]:
-    wanted = building.job(workload, case, "" if facts else stage, located=source, with_facts=facts)
+    wanted = build.job(workload, case, "" if facts else stage, located=source, with_facts=facts)
     with _progress() as on_step:
-        built = building.build(wanted, lambda step: on_step(wanted.label, step))
-    if built.facts is None:
-        yield from highlighting.program(built.text)
+        made = build.build(wanted, lambda step: on_step(wanted.label, step))
+    if made.facts is None:
+        yield from highlighting.program(made.text)
     else:
-        yield f"{wanted.label} · program {built.fingerprint}"
-        yield _table(built.facts)
+        yield f"{wanted.label} · program {made.fingerprint}"
+        yield _table(made.facts)
 
 
 def _recorded(
@@ -146,7 +147,7 @@ def _recorded(
     problems = Problems()
     # The commits are those of the benchmarks; without that folder, of the results.
     repository = benchmarks if benchmarks.is_dir() else results
-    yield from comparing.from_records(
+    yield from comparison.from_records(
         results, repository, revisions, pattern, choices, stage, problems
     )
     if problems:
@@ -168,7 +169,7 @@ def _differences(
 ) -> Iterator[Part]:
     """Yield what there is to say of each pair, and keep what was said in `compared`."""
     for a, b in pairs:
-        found = comparing.compare(a, b, stage)
+        found = comparison.compare(a, b, stage)
         if compared:
             yield ""
         compared.append(found)

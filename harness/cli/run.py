@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from harness import targets
 from harness.cli import options
-from harness.cli.inventory import discover, target_names
+from harness.cli.inventory import discover
 from harness.cli.output import Part, notes, print_page, say
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
@@ -102,7 +103,7 @@ def run(
     """Measure what is asked for, and print the table of stages."""
     _check_on(on, each_machine, wait_for_workers, keep_programs, machine)
     level = sampling.effort(effort)
-    places = target_names(target)
+    places = targets.names(target or ()) or None
     chosen = discover(benchmarks, [*(workloads or []), *(select or [])])
     measured = discovery.with_axes(chosen.workloads, case or [])
     asked = Options(

@@ -1,16 +1,27 @@
-"""The process that builds the program of one case, started by :mod:`harness.ir.building`.
+"""The process that builds the program of one case, started by :mod:`harness.ir.build`.
 
 The job comes on standard input and messages go to the channel of :mod:`harness.engine.channel`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import jax
 import msgspec
 
+from harness.declare import location, transforms
+from harness.declare.workload import Case, Workload, WorkloadError
 from harness.engine import channel
-from harness.ir.building import BuildJob, Built, Failed, Message, Step
+from harness.ir.build import BuildJob, Built, Failed, Message, Step
+from harness.program import text
+from harness.program.facts import facts_of
+from harness.records.failure import describe
+from harness.records.schema import plain_axes
+from harness.stages.build import Build
+from harness.stages.prepared import prepare
+from harness.targets import topologies
 
 
 def main() -> None:
@@ -18,26 +29,16 @@ def main() -> None:
     wanted = msgspec.json.decode(channel.read_job(), type=BuildJob)
     channel.follow_parent()
 
-    def send(message: Message) -> None:
-        channel.send(msgspec.json.encode(message))
-
-    send(_answer(wanted, send))
+    channel.send(msgspec.json.encode(_answer(wanted)))
     channel.end()
 
 
-def _answer(wanted: BuildJob, send: Any) -> Message:
-    import jax
-
-    from harness.declare import transforms
-    from harness.declare.workload import WorkloadError
-    from harness.records.failure import describe
-    from harness.targets import topologies
-
+def _answer(wanted: BuildJob) -> Message:
     steps: list[str] = []
 
     def begin(step: str) -> None:
         steps.append(step)
-        send(Step(step))
+        channel.send(msgspec.json.encode(Step(step)))
 
     job, topology = wanted.job, None
     try:
@@ -60,16 +61,7 @@ def _answer(wanted: BuildJob, send: Any) -> Message:
         return Failed(f"the step {steps[-1]!r} raised {describe(error)}")
 
 
-def _build(wanted: BuildJob, topology: Any, begin: Any) -> Message:
-    import jax
-
-    from harness.declare.workload import Case
-    from harness.program import text
-    from harness.program.facts import facts_of
-    from harness.records.schema import plain_axes
-    from harness.stages.build import Build
-    from harness.stages.prepared import prepare
-
+def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Message:
     begin("import")
     workload = _load(wanted)
     if workload.x64:  # who asks for a workload of another commit cannot know what it wants
@@ -112,15 +104,11 @@ def _jaxpr(jaxpr: Any, wanted: BuildJob) -> str:
     return str(jaxpr.pretty_print(source_info=True) if wanted.located else jaxpr)
 
 
-def _load(wanted: BuildJob) -> Any:
-    from harness.declare import location
-
+def _load(wanted: BuildJob) -> type[Workload]:
     source = wanted.job.source
     try:
         return location.load(source)
     except (AttributeError, FileNotFoundError) as error:
-        from harness.declare.workload import WorkloadError
-
         raise WorkloadError(f"there is no {source.qualname} in {source.module}: {error}") from None
 
 

@@ -9,6 +9,7 @@ from harness.targets.cpu import virtual_cpu_devices as virtual_cpu_devices
 from harness.targets.registry import TARGETS as TARGETS
 from harness.targets.registry import find as find
 from harness.targets.registry import find_all as find_all
+from harness.targets.registry import names as names
 from harness.targets.survey import Sighting as Sighting
 from harness.targets.survey import survey as survey
 from harness.targets.target import Target as Target

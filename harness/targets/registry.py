@@ -35,6 +35,16 @@ def find(name: str) -> Target:
     return TARGETS[find_name(name, TARGETS, "target", also)]
 
 
+def names(typed: Iterable[str]) -> tuple[str, ...]:
+    """Return targets as their own names; a `gpu:FILE.pbtxt` stays, for whoever reads the file.
+
+    Raises:
+        UsageError: as :func:`find`.
+    """
+    pairs = [(name, find(name)) for name in typed]
+    return tuple(name if target.file else target.name for name, target in pairs)
+
+
 def find_all(names: Iterable[str]) -> list[Target]:
     """Return the targets called `names`, each once.
 

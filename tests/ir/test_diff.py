@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.ir import comparing
+from harness.ir import comparison
 from harness.program.facts import Facts
 from harness.records import worktree
 from tests.ir import waves
@@ -163,7 +163,7 @@ def test_outside_of_a_repository_there_is_no_other_commit(monkeypatch, capsys, t
 
 
 def side(fingerprint, text, **facts):
-    return comparing.Side("one", fingerprint, Facts(**facts), text)
+    return comparison.Side("one", fingerprint, Facts(**facts), text)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def side(fingerprint, text, **facts):
     ],
 )
 def test_the_verdict_rests_on_fingerprint_facts_and_text(a, b, stage, verdict, differ):
-    found = comparing.compare(a, b, stage)
+    found = comparison.compare(a, b, stage)
     assert verdict in found.verdict
     assert found.differ == differ
     assert bool(found.text) == (None not in (a.text, b.text) and a.text != b.text)

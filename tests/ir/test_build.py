@@ -8,7 +8,8 @@ from rich.console import Console
 
 from harness.cli import output
 from harness.declare import discovery
-from harness.ir import building, choosing
+from harness.ir import build
+from harness.ir import case as cases
 from harness.program import difference
 from harness.program.facts import TOTALS, Facts
 from tests.ir import waves
@@ -31,8 +32,8 @@ def harness(monkeypatch, capsys, folder):
 
 def job(folder, name, *choices, stage="hlo", **options):
     workload = discovery.one_workload(name, folder)
-    case = choosing.one_case(workload, choices, options.pop("transform", None))
-    return building.job(workload, case, stage, **options)
+    case = cases.one_case(workload, choices, options.pop("transform", None))
+    return build.job(workload, case, stage, **options)
 
 
 @pytest.mark.parametrize(
@@ -48,20 +49,20 @@ def test_each_stage_is_built_so_far_and_no_further_with_places_only_on_demand(
 ):
     seen = []
     choices = ("size=8", "axes=(0,)")
-    plain = building.build(job(folder, "Wave", *choices, stage=stage), seen.append).text
+    plain = build.build(job(folder, "Wave", *choices, stage=stage), seen.append).text
     assert plain.startswith(beginning)
     assert part in plain
     assert "waves.py" not in plain
     assert seen == ["import", "inputs", "trace", "lower", "compile", "text"][:steps]
-    located = building.build(job(folder, "Wave", *choices, stage=stage, located=True)).text
+    located = build.build(job(folder, "Wave", *choices, stage=stage, located=True)).text
     assert "waves.py" in located
 
 
 def test_x64_devices_and_transforms_are_those_of_the_case(folder):
-    wide = building.build(job(folder, "Wide", stage="stablehlo", transform="sharded")).text
+    wide = build.build(job(folder, "Wide", stage="stablehlo", transform="sharded")).text
     assert "tensor<4x4xf64>" in wide
     assert "num_partitions = 2" in wide
-    pmapped = building.build(job(folder, "Wide", stage="jaxpr", transform="pmap")).text
+    pmapped = build.build(job(folder, "Wide", stage="jaxpr", transform="pmap")).text
     assert "f64[2,4,4]" in pmapped
 
 
@@ -111,15 +112,15 @@ def test_a_function_that_raises_is_exit_code_3_with_its_words_and_its_line(harne
 
 
 def test_a_process_that_dies_or_hangs_is_said_and_gone(folder):
-    with pytest.raises(building.BuildError, match=r"(?s)'trace': killed by SIGABRT.*about to ab"):
-        building.build(job(folder, "Troubled", "trouble=abort"))
-    with pytest.raises(building.BuildError, match=r"the step 'trace' was not done after 0.5 s"):
-        building.build(job(folder, "Troubled", "trouble=hang"))
+    with pytest.raises(build.BuildError, match=r"(?s)'trace': killed by SIGABRT.*about to ab"):
+        build.build(job(folder, "Troubled", "trouble=abort"))
+    with pytest.raises(build.BuildError, match=r"the step 'trace' was not done after 0.5 s"):
+        build.build(job(folder, "Troubled", "trouble=hang"))
     assert children() == []
 
 
 def children():
-    return [c for c in psutil.Process().children() if building.CHILD in " ".join(c.cmdline())]
+    return [c for c in psutil.Process().children() if build.CHILD in " ".join(c.cmdline())]
 
 
 def test_ctrl_c_leaves_no_process_behind(folder):
@@ -128,7 +129,7 @@ def test_ctrl_c_leaves_no_process_behind(folder):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        building.build(job(folder, "Troubled", "trouble=hang"), interrupt)
+        build.build(job(folder, "Troubled", "trouble=hang"), interrupt)
     assert children() == []
 
 
@@ -150,7 +151,7 @@ def test_output_goes_to_a_file(harness, tmp_path):
         (["[.]W"], 2, "'[.]W' matches 2 workloads; name one of waves.Wave, waves.Wide"),
         (["Wave"], 2, "--case size=8 --case 'axes=(0, 1)'"),
         (["Wave", "--case", "size=9"], 2, "No case has size=9"),
-        (["Wave", "--stage", "llvm"], 2, "--stage takes jaxpr, stablehlo, hlo"),
+        (["Wave", "--stage", "llvm"], 2, "There are: jaxpr, stablehlo, hlo."),
         (["Wave", *ONE, "--target", "npu"], 2, "No target is called 'npu'"),
         (["Elsewhere"], 4, "Target 'tpu': "),
         (["Wave", *ONE, "--source", "--facts"], 2, "--source adds places to a text"),

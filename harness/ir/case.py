@@ -17,17 +17,10 @@ from harness.declare.workload import (
     name_of,
     skip_reason,
 )
-from harness.errors import UsageError
+from harness.errors import UsageError, find_name
 
 LISTED = 20
 """A longer list of cases is cut."""
-
-
-def check_transform(name: str) -> str:
-    """Return `name`, or raise :class:`UsageError` with the transforms there are."""
-    if name not in TRANSFORMS:
-        raise UsageError(f"No transform is called {name!r}; known are {', '.join(TRANSFORMS)}.")
-    return name
 
 
 def one_case(
@@ -55,12 +48,9 @@ def one_case(
     for choice in choices:
         axis, _, value = (part.strip() for part in choice.partition("="))
         typed.get(axis, own).append(value if axis in typed else choice)
-    wanted = [transform] if transform else typed["transform"] or _usual(workload)
-    places = [target] if target else typed["target"] or [_here(workload)]
-    for name in wanted:
-        check_transform(name)
-    for place in places:
-        targets.find(place)
+    named = [transform] if transform else typed["transform"]
+    wanted = [find_name(name, TRANSFORMS, "transform") for name in named] or _usual(workload)
+    places = targets.names([target] if target else typed["target"]) or (_here(workload),)
     left = [case for case in _cases(workload, wanted, places) if keep(case)]
     if not left:
         if own:

@@ -19,7 +19,7 @@ from harness.declare.workload import SEVERAL_DEVICES, Case, Workload, name_of
 from harness.engine.child import Child
 from harness.engine.job import Job
 from harness.engine.process import STARTUP_TIMEOUT_S, variables
-from harness.errors import ExitCode, HarnessError, UsageError
+from harness.errors import ExitCode, HarnessError
 from harness.program.facts import Facts
 
 CHILD = "harness.ir.child"
@@ -84,13 +84,6 @@ class Failed(msgspec.Struct, tag="failed"):
 Message = Built | Step | Failed
 
 _decode = msgspec.json.Decoder(Message).decode
-
-
-def check_stage(name: str) -> str:
-    """Return `name`, or raise :class:`UsageError` with the stages there are."""
-    if name not in STAGES:
-        raise UsageError(f"No text is called {name!r}; --stage takes {', '.join(STAGES)}.")
-    return name
 
 
 def job(

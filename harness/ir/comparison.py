@@ -1,0 +1,248 @@
+"""Two programs side by side: built, or as records of two commits have them."""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from harness.declare import discovery
+from harness.declare.workload import TRANSFORMS, Case, Workload
+from harness.errors import HarnessError, UsageError, find_name, match_names
+from harness.ir import build
+from harness.ir.case import changed
+from harness.program import kept
+from harness.program.difference import facts_difference, summary, text_difference
+from harness.program.facts import Facts
+from harness.records import worktree
+from harness.records.environment import commit_of
+from harness.records.schema import Problems, Record, case_of, read_file
+
+KINDS = {
+    "case": "case:AXIS=VALUE[,AXIS=VALUE], another case of the workload",
+    "transform": "transform:NAME, such as transform:gradient",
+    "target": "target:NAME, such as target:gpu:h200",
+    "commit": "commit:REV, the same case as the benchmarks were at that commit",
+    "records": "records:REV..REV, two commits as they were measured",
+}
+"""What a case can be compared with, and how that is written."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A program in a comparison."""
+
+    label: str
+    fingerprint: str
+    facts: Facts
+    text: str | None
+    """None where it was not kept."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is to be said of two programs."""
+
+    a: Side
+    b: Side
+    verdict: str
+    facts: str = ""
+    """What differs in the facts, in one line."""
+    text: str = ""
+    """The unified difference of the texts."""
+    differ: bool = False
+
+
+def parse(what: str) -> tuple[str, str]:
+    """Return the kind of a comparison and what follows its colon, or raise with what there is."""
+    kind, colon, rest = what.partition(":")
+    if kind not in KINDS or not colon or not rest:
+        known = "\n  ".join(KINDS.values())
+        raise UsageError(f"--diff {what!r}: expected one of\n  {known}")
+    return kind, rest
+
+
+def built(
+    workload: type[Workload],
+    case: Case,
+    kind: str,
+    rest: str,
+    stage: str,
+    on_step: Callable[[str, str], None],
+) -> tuple[Side, Side]:
+    """Build a case and what it is compared with, and return both.
+
+    `kind` is one of :data:`KINDS` but `records`; `rest` is what follows its colon. `on_step` is
+    called with the label of the case and with each step of its building.
+
+    Raises:
+        UsageError: `rest` names nothing that there is.
+        build.BuildError: one of the two cannot be built.
+    """
+
+    def side(wanted: build.BuildJob) -> Side:
+        made = build.build(wanted, lambda step: on_step(wanted.label, step))
+        return Side(wanted.label, made.fingerprint, made.facts or Facts(), made.text)
+
+    now = build.job(workload, case, stage, with_facts=True)
+    if kind == "commit":
+        with worktree.checked_out(now.job.source, rest) as (source, commit):
+            job = msgspec.structs.replace(now.job, source=source, x64=False)  # its own to say
+            label = f"{now.label} at {commit[:8]}"
+            then = side(msgspec.structs.replace(now, job=job, label=label))
+        return then, side(msgspec.structs.replace(now, label=f"{now.label} now"))
+    if kind == "case":
+        other = changed(workload, case, rest)
+    elif kind == "transform":
+        other = dataclasses.replace(case, transform=find_name(rest, TRANSFORMS, kind))
+    else:
+        other = dataclasses.replace(case, target=rest)
+    wanted = build.job(workload, other, stage, with_facts=True)  # raises before anything is built
+    if wanted.label == now.label:  # `forward` and `cpu` are not shown
+        wanted = msgspec.structs.replace(wanted, label=f"{wanted.label} ({rest})")
+    return side(now), side(wanted)
+
+
+def compare(a: Side, b: Side, stage: str) -> Comparison:
+    """Compare two programs: their fingerprints, their facts, and their texts of one stage."""
+    same = bool(a.fingerprint) and a.fingerprint == b.fingerprint
+    changes = facts_difference(a.facts, b.facts)
+    known = a.text is not None and b.text is not None
+    # Equal fingerprints are equal optimised HLO; what came before it may differ all the same.
+    text = "" if same and stage == "hlo" else text_difference(a.text or "", b.text or "")
+    text = text if known else ""
+    differ = bool(changes or text or not (same or known))
+    if same:
+        verdict = f"the same program ({a.fingerprint})"
+        if text:
+            verdict += f", from another {stage}"
+    elif not known:
+        verdict = (
+            f"another program: {a.fingerprint} → {b.fingerprint}. Its text was not kept at both "
+            "commits; `harness run --fresh --keep-programs` keeps it."
+        )
+    elif differ:
+        verdict = f"another program: {a.fingerprint} → {b.fingerprint}"
+        if not text:
+            verdict += f", of the same {stage}"
+    else:
+        verdict = f"the same {stage} but for the names in it: {a.fingerprint} → {b.fingerprint}"
+    return Comparison(a, b, verdict, summary(changes), text, differ)
+
+
+# As records have them
+
+_Key = tuple[str, str, str, str, str]
+"""Workload, label of the case, its identity, machine, environment."""
+
+_Recorded = dict[_Key, tuple[Record, Path]]
+"""The record of each case that was written last, and the folder of the texts that were kept."""
+
+
+def from_records(
+    results: Path,
+    repository: Path,
+    revisions: str,
+    pattern: str,
+    choices: Sequence[str],
+    stage: str,
+    problems: Problems,
+) -> Iterator[tuple[Side, Side]]:
+    """Yield the cases that records of both commits have facts of, of one environment.
+
+    Args:
+        results: a results tree.
+        repository: a folder in the repository that knows the commits by name.
+        revisions: `A..B`: revisions, or beginnings of hashes as they stand in the records.
+        pattern: a regular expression for the name of the workload, or its very name.
+        choices: `AXIS=VALUE` texts; see :func:`harness.declare.discovery.case_filter`.
+        stage: whose texts are compared, `stablehlo` or `hlo`.
+        problems: takes what could not be read.
+
+    Raises:
+        UsageError: what was typed is wrong, or the results know nothing of a commit.
+        HarnessError: there is nothing to compare; the text says why.
+    """
+    a, dots, b = revisions.partition("..")
+    if not (a and dots and b) or ".." in b:
+        raise UsageError(f"--diff 'records:{revisions}': expected {KINDS['records']}.")
+    if stage == "jaxpr":
+        raise UsageError("Records keep no jaxpr; --stage stablehlo and hlo can be compared.")
+    keep = discovery.case_filter(choices)
+    first, second = (_side(results, repository, one, pattern, keep, problems) for one in (a, b))
+    exact = {key for key in {**first, **second} if pattern in (key[0], key[0].rpartition(".")[2])}
+    common = [key for key in first if key in second and (not exact or key in exact)]
+    if not common:
+        there = [", ".join(sorted({" ".join(key[3:]) for key in one})) for one in (first, second)]
+        raise HarnessError(
+            f"No case of {pattern!r} has facts at both {a!r} and {b!r} in one environment: "
+            f"{there[0]} on one side, {there[1]} on the other."
+        )
+    several = len({key[3:] for key in common}) > 1
+    for key in common:
+        label = " ".join(filter(None, key[:2] + (key[3:] if several else ())))
+        yield _recorded(label, *first[key], stage), _recorded(label, *second[key], stage)
+
+
+def _recorded(label: str, record: Record, programs: Path, stage: str) -> Side:
+    texts = kept.read(programs, record.fingerprint)
+    text = None if texts is None else texts.hlo if stage == "hlo" else texts.stablehlo
+    label = f"{label} at {record.commit[:8]}"
+    return Side(label, record.fingerprint, record.facts or Facts(), text)
+
+
+def _side(
+    results: Path,
+    repository: Path,
+    commit: str,
+    pattern: str,
+    keep: Callable[[Case], bool],
+    problems: Problems,
+) -> _Recorded:
+    full = commit_of(repository, commit).hash or commit
+    records = [
+        (file.parent.parent / "programs", record)
+        for file in _files(results, full)
+        for record in read_file(file, problems)
+        if record.commit.startswith(full) and record.comparison is None
+    ]
+    if not records:
+        raise UsageError(
+            f"{results} holds no records of commit {commit!r}. `harness show --all` lists what "
+            "was measured; measure it with `harness run` at that commit."
+        )
+    names = sorted({record.workload for _, record in records} - {"process", "reference"})
+    chosen = match_names(pattern, names, "workload")
+    cases = [
+        (programs, record, case_of(record))
+        for programs, record in records
+        if record.workload in chosen
+    ]
+    cases = [one for one in cases if keep(one[2])]
+    if not cases:
+        raise HarnessError(
+            f"No such case was measured at {commit!r}. There are: {', '.join(names)}."
+        )
+    side = {
+        (record.workload, case.label, case.id, record.machine, record.env): (record, programs)
+        for programs, record, case in cases
+        if record.facts is not None
+    }
+    if not side:
+        raise HarnessError(
+            f"The records of {commit!r} hold no facts of the program: an earlier version of the "
+            "harness wrote them, or nothing was compiled. Measure again at that commit with "
+            "`harness run --fresh`, or compare the sources with --diff commit:REV."
+        )
+    return side
+
+
+def _files(results: Path, commit: str) -> list[Path]:
+    if not re.fullmatch(r"[0-9a-f]{4,}", commit):
+        return []
+    return sorted(results.glob(f"*/records/{glob.escape(commit[:8])}*.jsonl"))
