@@ -6,21 +6,15 @@ JAX backend, and cost milliseconds each. What asv keeps is one value per process
 
 from __future__ import annotations
 
-import functools
 import inspect
 import itertools
 import linecache
-import os
-import tempfile
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from harness import targets
 from harness.asv.answers import Answer
-from harness.asv.answers import answers as answers
-from harness.asv.call import AsvCall, Project, asv_call, end_with
 from harness.asv.metrics import METRICS, case_metrics, process_metrics
 from harness.declare.check import check
 from harness.declare.source import NO_SOURCE, source_of, version_of
@@ -31,9 +25,6 @@ from harness.declare.workload import (
     declaration_hooks,
     name_of,
 )
-from harness.records import environment
-from harness.records.environment import Commit, commit_of, env_name, machine_name
-from harness.stages import sampling
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
@@ -155,6 +146,8 @@ def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
     """
 
     def setup_cache() -> Answer:
+        from harness.asv.measure import measure  # readers, a process each, need nothing of it
+
         return measure(workload)
 
     try:
@@ -171,48 +164,3 @@ def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
     own.__module__ = workload.__module__
     own.__dict__["timeout"] = SETUP_TIMEOUT_S
     return own
-
-
-def measure(workload: type[Workload]) -> Answer:
-    """Measure every case that asv asked for, unless that is done already; return the answers."""
-    from harness.engine.context import Context, Options
-    from harness.engine.sweep import sweep
-
-    call, asv = asv_call()
-    if asv is not None:
-        end_with(asv)
-    home = Path(inspect.getsourcefile(workload) or ".").resolve().parent
-    # asv works in the folder of its configuration.
-    folders = [home, *home.parents] if asv is None else [Path(asv.cwd())]
-    names = [Path(call.config).name] if call.config else []
-    project = Project.find(folders, names) or Project(home.parent / "results", home)
-    with tempfile.TemporaryDirectory(prefix="harness-") as nowhere:
-        results = Path(os.environ.get("HARNESS_RESULTS") or project.results)
-        if call.dry_run:
-            results = Path(nowhere)
-        effort = os.environ.get("HARNESS_EFFORT") or ("quick" if call.quick else "default")
-        options = Options(
-            sampling.effort(effort),
-            keep=functools.partial(call.selects, workload),
-            fresh=_wanted("HARNESS_FRESH"),
-            keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
-        )
-        context = Context(
-            results,
-            call.machine or machine_name(),
-            env_name(),
-            _commit(call, project),
-            environment.night(os.environ.get("HARNESS_NIGHT", "")),
-        )
-        return answers(workload, sweep([workload], context, options).records)
-
-
-def _wanted(variable: str) -> bool:
-    return os.environ.get(variable, "0") not in ("", "0")
-
-
-def _commit(call: AsvCall, project: Project) -> Commit:
-    built = os.environ.get("ASV_COMMIT")  # set in the environments that asv makes
-    head = commit_of(project.repo, exclude=project.results)
-    found = commit_of(project.repo, built or call.commit or "HEAD")
-    return head if found.hash == head.hash else found if found.hash else Commit(built or "")

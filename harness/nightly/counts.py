@@ -6,7 +6,7 @@ import functools
 import warnings
 from pathlib import Path
 
-from harness.asv.call import AsvCall
+from harness.asv.measure import AsvCall
 from harness.declare import discovery
 from harness.declare.workload import name_of
 from harness.engine.context import Options, local_context

@@ -6,7 +6,8 @@ import pytest
 
 from harness import Workload, spec
 from harness.asv import suite
-from harness.asv.call import AsvCall
+from harness.asv.answers import answers as answers_of
+from harness.asv.measure import AsvCall
 from harness.asv.metrics import FACT_METRICS
 from harness.declare.workload import Case, enumerate_cases, name_of
 from harness.program.facts import Facts
@@ -48,7 +49,7 @@ class Product(Workload):
 def answers(*records):
     for one in records:
         one.workload = name_of(Product)
-    return suite.answers(Product, list(records))
+    return answers_of(Product, list(records))
 
 
 def of(case, process=0, **fields):

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from harness.asv import suite
+from harness.asv.measure import measure as asv_measure
 from harness.engine.context import Context, Options
 from harness.engine.sweep import sweep as measure
 from harness.errors import StoreError
@@ -214,5 +214,5 @@ def test_asv_keeps_programs_by_a_variable(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_MACHINE", "m")
     monkeypatch.setenv("HARNESS_EFFORT", "1x1")
     monkeypatch.setenv("HARNESS_KEEP_PROGRAMS", "1")
-    suite.measure(workload("small", "Scale"))
+    asv_measure(workload("small", "Scale"))
     assert len(os.listdir(kept.folder_of(tmp_path, "m"))) == 2

@@ -13,6 +13,7 @@ import pytest
 
 from harness import targets
 from harness.asv import suite
+from harness.asv.answers import answers as answers_of
 from harness.declare import location
 from harness.declare.location import Source
 from harness.engine.context import Options, local_context
@@ -170,7 +171,7 @@ def test_asv_and_the_frame_show_what_there_is(measured, target):
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
     outcome = measured(target)
-    answers = suite.answers(Kinds, outcome.records)
+    answers = answers_of(Kinds, outcome.records)
     params = ("spec", "forward", target)
     assert len(suite.look_up(Kinds, answers, "compile", params)["samples"]) == 1
     with pytest.raises(SkipNotImplemented, match=f"{target} is compiled for, not run"):

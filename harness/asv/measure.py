@@ -1,11 +1,14 @@
-"""What asv was asked: its arguments, which it does not tell a `setup_cache`, and its project."""
+"""Measure for asv: what it was asked, which it does not tell a `setup_cache`, and the answers."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import io
 import os
 import re
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -13,9 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from asv.commands import make_argparser
+from asv.config import Config
 
+from harness.asv.answers import Answer, answers
 from harness.asv.metrics import case_metrics, process_metrics
 from harness.declare.workload import Case, Workload, name_of
+from harness.engine.context import Context, Options
+from harness.engine.sweep import sweep
+from harness.records import environment
+from harness.records.environment import Commit, commit_of, env_name, machine_name
+from harness.stages import sampling
 
 
 @dataclass(frozen=True)
@@ -32,8 +43,6 @@ class AsvCall:
     @classmethod
     def from_arguments(cls, arguments: list[str]) -> AsvCall | None:
         """Read what stands after `asv` on a command line; None if asv would not accept it."""
-        from asv.commands import make_argparser
-
         try:
             with contextlib.redirect_stderr(io.StringIO()):
                 given = vars(make_argparser()[0].parse_args(arguments))
@@ -100,8 +109,6 @@ class Project:
     @classmethod
     def find(cls, folders: Iterable[Path], names: Sequence[str] = ()) -> Project | None:
         """Read the first configuration there is in `folders`."""
-        from asv.config import Config
-
         for folder in folders:
             for name in names or ("asv.conf.json", "asv.conf.jsonc"):
                 if (folder / name).is_file():
@@ -110,3 +117,45 @@ class Project:
                     repo = folder / conf.repo
                     return cls(folder / conf.results_dir, repo if repo.is_dir() else folder)
         return None
+
+
+def measure(workload: type[Workload]) -> Answer:
+    """Measure every case that asv asked for, unless that is done already; return the answers."""
+    call, asv = asv_call()
+    if asv is not None:
+        end_with(asv)
+    home = Path(inspect.getsourcefile(workload) or ".").resolve().parent
+    # asv works in the folder of its configuration.
+    folders = [home, *home.parents] if asv is None else [Path(asv.cwd())]
+    names = [Path(call.config).name] if call.config else []
+    project = Project.find(folders, names) or Project(home.parent / "results", home)
+    with tempfile.TemporaryDirectory(prefix="harness-") as nowhere:
+        results = Path(os.environ.get("HARNESS_RESULTS") or project.results)
+        if call.dry_run:
+            results = Path(nowhere)
+        effort = os.environ.get("HARNESS_EFFORT") or ("quick" if call.quick else "default")
+        options = Options(
+            sampling.effort(effort),
+            keep=functools.partial(call.selects, workload),
+            fresh=_wanted("HARNESS_FRESH"),
+            keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
+        )
+        context = Context(
+            results,
+            call.machine or machine_name(),
+            env_name(),
+            _commit(call, project),
+            environment.night(os.environ.get("HARNESS_NIGHT", "")),
+        )
+        return answers(workload, sweep([workload], context, options).records)
+
+
+def _wanted(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in ("", "0")
+
+
+def _commit(call: AsvCall, project: Project) -> Commit:
+    built = os.environ.get("ASV_COMMIT")  # set in the environments that asv makes
+    head = commit_of(project.repo, exclude=project.results)
+    found = commit_of(project.repo, built or call.commit or "HEAD")
+    return head if found.hash == head.hash else found if found.hash else Commit(built or "")
