@@ -139,11 +139,3 @@ def _some(places: list[str], most: int = 2) -> str:
     if len(shown) > most:
         return f"{len(places)} rows"
     return "; ".join(shown)
-
-
-def to_markdown(table: pd.DataFrame) -> str:
-    """Return a frame of text as a table of Markdown."""
-    rows = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    return "\n".join(
-        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows
-    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.declare.check import RESERVED_AXES
 from harness.program import cost, hlo, hlo_counts, jaxpr, launches, stablehlo
 from harness.program.fact import Fact, Source
 
@@ -32,6 +33,8 @@ FACTS: dict[str, Fact] = {
 
 TOTALS = tuple(FACTS)
 """The names of facts: one number each."""
+
+RESERVED_AXES.update(FACTS)
 
 FIRST = tuple(sorted((f for f in FACTS.values() if f.rank), key=lambda fact: fact.rank))
 """The facts that come first, where not all are shown."""

@@ -29,11 +29,15 @@ def test_the_cpu_is_never_lacking():
     assert targets.find("cpu").platforms == "cpu"
 
 
-@pytest.mark.parametrize("name", ["", "h100", "CPU", "gpu:", "gpu:h100", "tpu:v1", ":h200"])
+@pytest.mark.parametrize("name", ["", "h100", "gpu:", "gpu:h100", "tpu:v1", ":h200"])
 def test_an_unknown_target_names_those_there_are(name):
-    said = rf"No target is called '{name}'; known are cpu, gpu, tpu, gpu:h200, .*gpu:FILE\.pbtxt"
+    said = rf"No target is called '{name}'.* There are: cpu, gpu, tpu, gpu:h200, .*gpu:FILE\.pbtxt"
     with pytest.raises(UsageError, match=said):
         targets.find(name)
+
+
+def test_upper_and_lower_case_are_alike():
+    assert targets.find("GPU:H200") is targets.find("gpu:h200")
 
 
 def test_every_target_a_workload_has_by_default_is_one_of_this_machine():
