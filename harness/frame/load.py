@@ -16,9 +16,9 @@ import pandas as pd
 from harness.errors import HarnessWarning, UsageError
 from harness.frame import asv_results, parquet
 from harness.frame.choose import Where, choose_columns
+from harness.frame.differences import warn_of_shared_names
 from harness.frame.export import is_tree
 from harness.frame.frame import to_frame
-from harness.frame.machines import warn_of_shared_names
 from harness.frame.record_rows import Collector
 from harness.frame.record_view import RecordView, read_records
 from harness.records.schema import Problems, Record
@@ -56,7 +56,7 @@ def load(
         `calibrated_samples` are these ratios, in the order of `samples`. `status` is `ok`,
         `failed`, `skipped` or `refused`, and `reason` says why, or what an `ok` leaves out.
 
-        Warns where a machine's name stands for unlike machines (:mod:`harness.frame.machines`).
+        Warns where a machine's name stands for unlike machines (:mod:`harness.frame.differences`).
 
     Raises:
         UsageError: there is no such path or column, or a value is none that the column can have.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError
-from harness.frame.environment_difference import environment_difference
+from harness.frame.differences import environment_difference
 from harness.nightly.commands import Runner, last_line
 from harness.nightly.counts import records_of
 from harness.nightly.state import Environment, Night, Nights, Verdicts

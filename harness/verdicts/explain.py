@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.frame.environment_difference import environment_difference
-from harness.frame.facts_difference import facts_difference
+from harness.frame.differences import environment_difference, facts_difference
 from harness.frame.frame import axis_column, rows_of
 from harness.frame.load import record_files_of
 from harness.records.schema import Problems, Record, plain_axes, read_file

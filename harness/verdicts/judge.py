@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from harness.frame.environment_difference import ARROW
+from harness.frame.differences import ARROW, row_difference
 from harness.frame.frame import axis_column, objects
-from harness.frame.machines import row_difference
 from harness.frame.ratios import LEAST_PROCESSES, Estimates, estimate
 from harness.verdicts import rules, statistics
 from harness.verdicts.calibration import Calibration, Compared

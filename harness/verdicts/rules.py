@@ -9,9 +9,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from harness.errors import UsageError
-from harness.frame.environment_difference import ARROW, environment_difference
-from harness.frame.facts_difference import facts_difference
-from harness.frame.machines import REMEDY, row_difference
+from harness.frame.differences import (
+    ARROW,
+    REMEDY,
+    environment_difference,
+    facts_difference,
+    row_difference,
+)
 from harness.frame.ratios import LEAST_PROCESSES
 from harness.stages import sampling
 from harness.stages.registry import STAGES

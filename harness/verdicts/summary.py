@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from harness.frame.environment_difference import UNKNOWN, environment_difference
+from harness.frame.differences import UNKNOWN, environment_difference
 from harness.frame.frame import rows_of
 from harness.frame.tables import case_text
 from harness.records.units import seconds_text

@@ -7,8 +7,7 @@ import math
 
 import pytest
 
-from harness.frame.environment_difference import UNKNOWN, environment_difference
-from harness.frame.facts_difference import facts_difference
+from harness.frame.differences import UNKNOWN, environment_difference, facts_difference
 
 
 def difference(before, after):

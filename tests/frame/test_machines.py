@@ -12,8 +12,8 @@ import pytest
 
 from harness.errors import HarnessWarning
 from harness.frame import choose, export
+from harness.frame.differences import shared_names
 from harness.frame.load import frame_of, load
-from harness.frame.machines import shared_names
 from harness.records.schema import Problems, encode, to_raw
 from harness.scaffold.files import MERGED
 from harness.verdicts import compare_arms

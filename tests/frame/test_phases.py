@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness.errors import UsageError
-from harness.frame.phases import PHASES
+from harness.frame.startup import PHASES
 from harness.records.schema import to_raw
 from tests.frame.cases import HOSTILE, case, frame
 

@@ -7,7 +7,7 @@ import pytest
 
 from harness import sweep as measure
 from harness.errors import UsageError
-from harness.frame.effectiveness import cache_effectiveness
+from harness.frame.startup import cache_effectiveness
 from harness.stages.scenarios import registry as scenarios
 from tests.sweeps import sweep, workload
 

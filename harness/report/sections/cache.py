@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from harness.frame.effectiveness import cache_effectiveness
+from harness.frame.startup import cache_effectiveness
 from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.charts import GREEN, VERMILLION

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from harness.frame.differences import shared_names
 from harness.frame.frame import INSTRUMENTS, ordinary
-from harness.frame.machines import shared_names
 from harness.report.content import (
     COUNT,
     NUMBER,

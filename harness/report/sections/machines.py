@@ -7,7 +7,8 @@ import itertools
 import altair as alt
 import pandas as pd
 
-from harness.frame.machines import difference, hardware
+from harness.frame.differences import difference, hardware
+from harness.frame.startup import STACKED
 from harness.report import charts
 from harness.report.charts import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK, SKY, VERMILLION
 from harness.report.content import (
@@ -22,7 +23,6 @@ from harness.report.content import (
     plain,
 )
 from harness.report.measured import Measured, axes_of, full_case_texts
-from harness.report.sections.stages import STACKED
 
 _PALETTE = (BLUE, VERMILLION, GREEN, ORANGE, SKY, PINK, OLIVE, GREY)
 

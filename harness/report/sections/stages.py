@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from harness.frame.startup import STACKED
 from harness.records.units import seconds_text
 from harness.report import charts
 from harness.report.content import (
@@ -21,12 +22,7 @@ from harness.report.content import (
     plain,
 )
 from harness.report.measured import Measured, machine_picks, stages_of
-from harness.stages.registry import STAGES, names
-
-STACKED = sorted(
-    names(where=lambda stage: stage.stacked), key=lambda name: STAGES[name].step == "run"
-)
-"""Stages that follow each other, running last; the others overlap with these."""
+from harness.stages.registry import names
 
 MOST_ANSWERS = 3
 

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from harness.frame.environment_difference import environment_difference
-from harness.frame.facts_difference import facts_difference
+from harness.frame.differences import difference, environment_difference, facts_difference, hardware
 from harness.frame.frame import axis_columns
-from harness.frame.machines import difference, hardware
 from harness.stages.registry import effect
 from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, levels, state
@@ -59,8 +57,8 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
         - `same_program`: whether the fingerprints of the two points are equal; None where one is
           not known.
         - `environment`, `facts`: what differs between the two points
-          (:mod:`harness.frame.environment_difference`,
-          :mod:`harness.frame.facts_difference`).
+          (:mod:`harness.frame.differences`,
+          :mod:`harness.frame.differences`).
         - `reason`: of `incomparable`, what changed. `env`, `started_at`: of the first point after
           it. `series`, `position`: that point's, in :func:`harness.verdicts.history.series`.
 

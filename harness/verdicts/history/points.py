@@ -10,8 +10,8 @@ import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.cases import keys
+from harness.frame.differences import numbers
 from harness.frame.frame import ORIGIN, axis_columns
-from harness.frame.machines import numbers
 from harness.stages.sampling import median_interval_ranks
 from harness.verdicts.history.order import in_order, lanes
 from harness.verdicts.pairs import comparable_rows

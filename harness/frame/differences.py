@@ -1,4 +1,4 @@
-"""Whether measurements come from alike machines: what their environments say of host and device.
+"""What differs between measurements: their environments, their machines and their programs.
 
 A machine is known by the name that its results stand under. Two names are two machines, whatever
 they are made of; and one name stands for unlike machines where processor, cores, memory or device
@@ -11,13 +11,24 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
+import pandas as pd
 
 from harness.errors import HarnessWarning
-from harness.frame.environment_difference import ARROW
+from harness.program import difference as programs
+from harness.program.facts import TOTALS, Facts
 
-if TYPE_CHECKING:
-    import pandas as pd
+UNKNOWN = "not recorded"
+"""The difference where one of the two environments is not known."""
+
+ARROW = " → "
+"""Between what was and what is."""
+
+_FIRST = ("python", "jax", "jaxlib")
+_SECTIONS = ("plugins", "flags", "host")
+_NAMES = {"ram_bytes": "memory", "arch": "architecture", "affinity": "usable cores"}
 
 MEMORY = 0.05
 """Share by which the memory of alike machines may differ: kernels keep more or less of it."""
@@ -29,6 +40,106 @@ NEEDED = ("machine", "target", "environment")
 """Columns of a frame that tell machines apart."""
 
 _GIB = 2**30
+
+
+def environment_difference(before: str, after: str) -> str:
+    """Return what differs between two environments, such as `jax 0.11.2 → 0.12.0.1, flags equal`.
+
+    Versions come first, then plugins, flags, device and host. That all flags are equal is said
+    where something else is not, as `XLA_FLAGS equal` where they hold any.
+
+    Args:
+        before: the JSON text of a record's environment, as in the frame's column `environment`.
+        after: the same of what is compared with it.
+
+    Returns:
+        "" where nothing that is recorded differs; :data:`UNKNOWN` where either holds none.
+    """
+    if before and before == after:
+        return ""
+    old, new = _parsed(before), _parsed(after)
+    if not old or not new:
+        return UNKNOWN
+    parts = [
+        part
+        for name in dict.fromkeys((*_FIRST, *old, *new))
+        if name not in _SECTIONS
+        for part in _changed(name, old.get(name), new.get(name))
+    ]
+    for section in _SECTIONS:
+        one, other = _section(old, section), _section(new, section)
+        found = [
+            part
+            for name in dict.fromkeys((*one, *other))
+            for part in _changed(name, one.get(name), other.get(name))
+        ]
+        parts += found
+    if parts and _section(old, "flags") == _section(new, "flags"):
+        parts.append("XLA_FLAGS equal" if "XLA_FLAGS" in _section(new, "flags") else "flags equal")
+    return ", ".join(parts)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _section(environment: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = environment.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _changed(name: str, old: Any, new: Any) -> list[str]:
+    if old == new:
+        return []
+    if name == "XLA_FLAGS":
+        return [f"XLA_FLAGS {_flags_text(str(old or ''), str(new or ''))}"]
+    before, after = _text(name, old), _text(name, new)
+    return [f"{_NAMES.get(name, name)} {before}{ARROW}{after}"] if before != after else []
+
+
+def _flags_text(old: str, new: str) -> str:
+    """Return flags that came and went; the whole values where only their order differs."""
+    one, other = old.split(), new.split()
+    gone = [f"-{flag}" for flag in one if flag not in other]
+    come = [f"+{flag}" for flag in other if flag not in one]
+    return " ".join(gone + come) or f"{old}{ARROW}{new}"
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None or value == "":
+        return "none"
+    if name == "ram_bytes" and isinstance(value, int | float):
+        return f"{value / _GIB:.1f} GiB"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def facts_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return the facts that differ, such as `+1 fusion, +4.1 kB temporary`.
+
+    Args:
+        before: facts by name (:data:`harness.program.facts.TOTALS`), of which other keys are left
+            alone: a row of the frame will do. A fact that is absent, None or NaN is not known.
+        after: the same of what is compared with it.
+
+    Returns:
+        "" where none differs; a fact that only one side knows is no difference.
+    """
+    known = [name for name in TOTALS if _is_known(before.get(name)) and _is_known(after.get(name))]
+    old, new = (
+        msgspec.convert({name: float(facts[name]) for name in known}, Facts, strict=False)
+        for facts in (before, after)
+    )
+    return programs.summary(programs.facts_difference(old, new))
+
+
+def _is_known(value: Any) -> bool:
+    return value is not None and value == value
 
 
 class Hardware(NamedTuple):
@@ -45,20 +156,15 @@ class Hardware(NamedTuple):
 @lru_cache(maxsize=4096)
 def hardware(environment: str | None) -> Hardware:
     """Return what the environment of a record says; a row of asv's says nothing."""
-    try:
-        found = json.loads(environment or "{}")
-    except (TypeError, ValueError):
-        found = {}
-    found = found if isinstance(found, dict) else {}
-    host = found.get("host")
-    host = host if isinstance(host, Mapping) else {}
+    about = _parsed(environment or "")
+    host = _section(about, "host")
     ram = host.get("ram_bytes")
     return Hardware(
         host.get("cpu") or None,
         host.get("arch") or None,
         host.get("cores") or None,
         ram if isinstance(ram, int | float) and ram > 0 else None,
-        found.get("device") or None,
+        about.get("device") or None,
     )
 
 
@@ -116,8 +222,6 @@ def numbers(environments: Iterable[str | None]) -> list[int]:
 
 def shared_names(frame: pd.DataFrame) -> dict[str, str]:
     """Return the names that unlike machines share, and what differs between the first two."""
-    import pandas as pd
-
     found: dict[str, str] = {}
     if not set(NEEDED) <= set(frame.columns):
         return found

@@ -1,23 +1,36 @@
-"""Where the time to the first result goes: a row per case, a column per phase."""
+"""Where the time to the first result goes, and what of it the persistent cache saves."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from harness.frame.cases import by_stage, case_columns, check, free_names, keys, measured
 from harness.frame.frame import ORIGIN, axis_columns, ordinary
-from harness.stages.registry import PROCESS_STAGES
+from harness.stages.registry import PROCESS_STAGES, STAGES, names
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-ONCE = ("python", "import", "backend", "first_lower", "first_compile")
+ONCE = ("python", *(name for name in PROCESS_STAGES if name != "ready"))
 """Phases that a process pays once, whatever it runs."""
 
-PHASES = (*ONCE, "trace", "lower", "compile", "load", "execute")
+STACKED = sorted(
+    names(where=lambda stage: stage.stacked), key=lambda name: STAGES[name].step == "run"
+)
+"""Stages of a case that follow each other until its first result, running last."""
+
+PHASES = (*ONCE, *STACKED)
 """All phases, in the order in which a fresh process goes through them."""
 
 _PROCESS = [*ORIGIN, "jax", "target", "scenario"]
+
+_SECONDS = {
+    ("cold", "compile"): "compile_s",
+    ("warm", "load"): "load_s",
+    ("cold", "first_call"): "first_call_cold_s",
+    ("warm", "first_call"): "first_call_warm_s",
+    ("cold", "start"): "start_cold_s",
+    ("warm", "start"): "start_warm_s",
+}
+
+_COLUMNS = (*_SECONDS.values(), "entry_bytes", "saved_s", "relative_warm")
 
 
 def phases(frame: pd.DataFrame) -> pd.DataFrame:
@@ -47,23 +60,21 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     Raises:
         UsageError: this is no frame of results.
     """
-    import pandas as pd
-
     check(frame, "harness.phases")
     rows = measured(frame)
     case = case_columns(frame)
     key = keys(rows, case)
     stages = by_stage(rows, key)
-    stages = stages.reindex(columns=[*PHASES[5:], "first_call"]).dropna(how="all")
+    stages = stages.reindex(columns=[*STACKED, "first_call"]).dropna(how="all")
     head = rows.assign(environment=rows.get("environment", ""))
     head = head[[*case, "environment"]].set_index(key)
     head = head[~head.index.duplicated()].reindex(stages.index)
 
-    before = stages[["trace", "lower", "compile", "load"]].sum(axis=1)
+    before = stages[STACKED[:-1]].sum(axis=1)
     called = (stages["first_call"] - before).clip(lower=0)
     stages["execute"] = stages["execute"].fillna(called)
     once = _once(frame, head)
-    found = once.join(stages[list(PHASES[5:])]).astype(float)
+    found = once.join(stages[STACKED]).astype(float)
     expected = [phase for phase in PHASES if phase not in ("compile", "load")]
     lacking = found[expected].isna()
     lacking["compile"] = found["compile"].isna() & found["load"].isna()
@@ -95,8 +106,6 @@ def _once(frame: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
     Taken from the processes with the very environment of the case, else from those of its target
     and scenario that are most.
     """
-    import pandas as pd
-
     rows = ordinary(frame)
     rows = rows[(rows["workload"] == "process") & (rows["status"] == "ok")].reset_index(drop=True)
     surroundings = rows.get("environment", pd.Series("", rows.index))
@@ -115,3 +124,39 @@ def _once(frame: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame(found, index=cases.index).reindex(columns=PROCESS_STAGES).astype(float)
     table["python"] = (table["ready"] - table["import"] - table["backend"]).clip(lower=0)
     return table[list(ONCE)]
+
+
+def cache_effectiveness(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per case whose first call was measured both cold and warm.
+
+    Args:
+        frame: from :func:`harness.load` or :func:`harness.sweep`.
+
+    Returns:
+        `machine`, `commit`, `dirty`, `env`, `effort`, `night`, `jax`, `workload`, `version`,
+        `target`, `transform`, `precision`, a column per axis; then float64, NaN where not measured:
+        `compile_s` (cold, the write included) and `load_s` (warm); `first_call_cold_s`,
+        `first_call_warm_s`, `start_cold_s`, `start_warm_s`, medians over processes in seconds;
+        `entry_bytes`; `saved_s`, compile_s - load_s; and `relative_warm`, the first call's time
+        warm / cold (lower is better; 1 means that the cache saves nothing).
+
+    Raises:
+        UsageError: this is no frame of results.
+    """
+    check(frame, "harness.cache_effectiveness", ["entry_bytes"])
+    rows = measured(frame)
+    pairs = zip(rows["scenario"], rows["stage"], strict=True)
+    rows = rows.assign(stage=[_SECONDS.get(pair, "") for pair in pairs])
+    rows = rows[rows["stage"] != ""]
+    case = [name for name in case_columns(frame) if name != "scenario"]
+    # Scenarios set flags of their own, so that environments differ between cold and warm.
+    key = keys(rows.drop(columns="environment", errors="ignore"), case)
+    table = by_stage(rows, key).reindex(columns=list(_SECONDS.values()))
+    table = table.dropna(subset=["first_call_cold_s", "first_call_warm_s"])
+    table["entry_bytes"] = rows["entry_bytes"].groupby(key).max().reindex(table.index)
+    table["saved_s"] = table["compile_s"] - table["load_s"]
+    table["relative_warm"] = table["first_call_warm_s"] / table["first_call_cold_s"]
+    about = rows[case].set_index(key)
+    about = about[~about.index.duplicated()].reindex(table.index)
+    about = about.rename(columns=free_names(axis_columns(frame), _COLUMNS))
+    return about.join(table.astype(float)).reset_index(drop=True)
