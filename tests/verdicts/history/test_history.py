@@ -22,6 +22,11 @@ def stepped(at=6, count=12, factor=1.3, seed=1):
     return [value * (factor if n >= at else 1) for n, value in enumerate(noisy(count, seed))]
 
 
+def changes(records, **options):
+    """Return the change points of records as dictionaries."""
+    return harness.history(frame_of(records), **options).to_dict("records")
+
+
 def test_a_step_has_its_nights_commits_levels_and_numbers():
     frame = frame_of(nights(stepped()))
     found = harness.history(frame)
@@ -40,8 +45,8 @@ def test_a_step_has_its_nights_commits_levels_and_numbers():
 
 
 def test_less_time_is_faster():
-    (change,) = harness.history(frame_of(nights(stepped(factor=0.7))))["change"]
-    assert change == "faster"
+    (row,) = changes(nights(stepped(factor=0.7)))
+    assert row["change"] == "faster"
 
 
 def test_the_environment_and_the_facts_are_said_and_what_is_equal_too():
@@ -53,45 +58,52 @@ def test_the_environment_and_the_facts_are_said_and_what_is_equal_too():
         "facts": Facts(fusions=3, temporary_bytes=4096),
     }
     facts = Facts(fusions=2, temporary_bytes=0)
-    records = nights(stepped(), {6: new}, env="py3.12-jax0.11.2", jax="0.11.2", facts=facts)
-    (row,) = harness.history(frame_of(records)).to_dict("records")
+    (row,) = changes(nights(stepped(), {6: new}, env="py3.12-jax0.11.2", jax="0.11.2", facts=facts))
     assert row["environment"] == "jax 0.11.2 → 0.12.0.1, XLA_FLAGS equal"
     assert row["facts"] == "+1 fusion, +4.1 kB temporary"
     assert row["same_program"] is False
     assert row["env"] == "py3.12-jax0.12.0.1"
 
 
-@pytest.mark.parametrize("stage", ["execute", "dispatch", "load"])
-def test_an_equal_program_that_runs_slower_is_the_environment(stage):
-    times = stepped(factor=1.5)
-    (equal,) = harness.history(frame_of(nights(times, stage=stage))).to_dict("records")
-    assert (equal["change"], equal["same_program"]) == ("environment", True)
-    other = nights(times, {6: {"fingerprint": "f1"}}, stage=stage)
-    assert harness.history(frame_of(other))["change"].tolist() == ["slower"]
-    (unknown,) = harness.history(frame_of(nights(times, stage=stage, fingerprint=""))).to_dict(
-        "records"
-    )
-    assert (unknown["change"], unknown["same_program"]) == ("slower", None)
+@pytest.mark.parametrize(
+    ("stage", "fields", "changed", "expected"),
+    [
+        *((stage, {}, {}, ("environment", True)) for stage in ("execute", "dispatch", "load")),
+        ("compile", {}, {}, ("slower", True)),
+        ("execute", {}, {"fingerprint": "f1"}, ("slower", False)),
+        ("execute", {"fingerprint": ""}, {}, ("slower", None)),
+    ],
+)
+def test_an_equal_program_that_only_runs_slower_is_the_environment(
+    stage, fields, changed, expected
+):
+    (row,) = changes(nights(stepped(factor=1.5), {6: changed}, stage=stage, **fields))
+    assert (row["change"], row["same_program"]) == expected
 
 
-def test_an_equal_program_that_takes_longer_to_compile_is_slower():
-    assert harness.history(frame_of(nights(stepped())))["change"].tolist() == ["slower"]
+LARGE = to_raw({"host": {"cpu": "Large"}})
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "reason"),
+    ("old", "new", "reason"),
     [
-        ("version", "1.bbbb", "version 1.aaaa → 1.bbbb"),
-        ("effort", "quick", "effort default → quick"),
+        ({}, {"version": "1.bbbb"}, "version 1.aaaa → 1.bbbb"),
+        ({}, {"effort": "quick"}, "effort default → quick"),
+        (
+            {"environment": to_raw({"host": {"cpu": "Small"}})},
+            {"environment": LARGE},
+            "another machine of this name: processor Small → Large",
+        ),
     ],
 )
-def test_another_version_or_effort_cuts_the_series(field, value, reason):
-    frame = frame_of(nights(stepped(), {6: {field: value}}))
-    assert harness.history(frame).empty
-    (row,) = harness.history(frame, cuts=True).to_dict("records")
+def test_another_version_effort_or_machine_cuts_the_series(old, new, reason):
+    records = nights(stepped(), {6: new}, **old)
+    assert changes(records) == []
+    (row,) = changes(records, cuts=True)
     assert (row["change"], row["reason"]) == ("incomparable", reason)
     assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(6))
-    assert (row["n_before"], row["n_after"]) == (6, 6)
+    assert (row["n_before"], row["n_after"], row["state"]) == (6, 6, "confirmed")
+    assert row["after_s"] > row["before_s"]
     assert math.isnan(row["ratio"])
 
 
@@ -100,10 +112,10 @@ def test_a_step_beside_a_cut_is_found_and_efforts_in_turn_are_no_cuts_each():
     records = nights(times[:14])
     for number, value in enumerate(times):
         records += night_of(number, 3 * value, effort="quick")
-    frame = frame_of(records)
-    found = harness.history(frame, cuts=True)
-    assert sorted(found["change"]) == ["incomparable", "slower", "slower"]
-    assert series(frame).groupby("series")["piece"].unique().map(list).tolist() == [[0, 1]]
+    found = sorted(row["change"] for row in changes(records, cuts=True))
+    assert found == ["incomparable", "slower", "slower"]
+    pieces = series(frame_of(records)).groupby("series")["piece"].unique()
+    assert pieces.map(list).tolist() == [[0, 1]]
 
 
 def test_one_night_and_two_nights_have_no_change_point():
@@ -122,8 +134,8 @@ def test_no_rows_at_all_have_none():
 
 def test_the_last_night_is_new_and_the_next_confirms_it():
     for count, expected in ((9, "new"), (10, "confirmed")):
-        (state,) = harness.history(frame_of(nights(stepped(8, count, 1.6))))["state"]
-        assert state == expected
+        (row,) = changes(nights(stepped(8, count, 1.6)))
+        assert row["state"] == expected
 
 
 def test_failed_nights_in_the_middle_are_points_without_a_value():
@@ -131,13 +143,12 @@ def test_failed_nights_in_the_middle_are_points_without_a_value():
     lost = [r for r in records if r.night in {night_name(4), night_name(6)}]
     for one in lost:
         one.status, one.reason, one.stages = "failed", "ValueError: no", {}
-    frame = frame_of(records)
     # A record that failed says of no stage what it took; the frame has a row per usual stage.
-    points = series(frame)
+    points = series(frame_of(records))
     failed = points[(points["stage"] == "compile") & (points["status"] == "failed")]
     assert failed["night"].tolist() == [night_name(4), night_name(6)]
     assert failed["judged"].isna().all()
-    (row,) = harness.history(frame).to_dict("records")
+    (row,) = changes(records)
     assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(7))
     assert (row["n_before"], row["n_after"]) == (5, 7)
 
@@ -152,24 +163,18 @@ def test_refused_rows_and_values_that_are_no_times_are_not_judged():
     assert row["n_before"] == 3
 
 
-def test_a_clock_that_moved_back_does_not_shuffle_nights():
-    records = nights(stepped(), {7: {"started_at_ms": 1_000_000_000_000}})
-    (row,) = harness.history(frame_of(records)).to_dict("records")
+def test_a_clock_that_moved_back_shuffles_neither_nights_nor_commits():
+    (row,) = changes(nights(stepped(), {7: {"started_at_ms": 1_000_000_000_000}}))
     assert (row["night_after"], row["n_before"], row["n_after"]) == (night_name(6), 6, 6)
-
-
-def test_a_clock_that_moved_back_does_not_shuffle_commits():
     records = []
     for number, value in enumerate(stepped()):
-        started = FIRST_MS - number * DAY_MS
-        records += night_of(number, value, night="", started_at_ms=started)
-    (row,) = harness.history(frame_of(records)).to_dict("records")
+        records += night_of(number, value, night="", started_at_ms=FIRST_MS - number * DAY_MS)
+    (row,) = changes(records)
     assert (row["commit_before"], row["commit_after"]) == (f"{5:040x}", f"{6:040x}")
 
 
 def test_one_commit_night_after_night_is_a_series():
-    same = {"commit": "c" * 40, "commit_date_ms": FIRST_MS}
-    (row,) = harness.history(frame_of(nights(stepped(), **same))).to_dict("records")
+    (row,) = changes(nights(stepped(), commit="c" * 40, commit_date_ms=FIRST_MS))
     assert row["commit_before"] == row["commit_after"] == "c" * 40
     assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(6))
 
@@ -177,35 +182,30 @@ def test_one_commit_night_after_night_is_a_series():
 def test_two_environments_of_every_night_are_two_series():
     records = nights(stepped(), env="py3.12-jax0.11.2")
     records += nights([3 * value for value in noisy(12, 9)], env="py3.12-jax0.12.0")
-    frame = frame_of(records)
-    assert series(frame)["series"].nunique() == 2
-    assert harness.history(frame)["env"].tolist() == ["py3.12-jax0.11.2"]
+    assert series(frame_of(records))["series"].nunique() == 2
+    assert [row["env"] for row in changes(records)] == ["py3.12-jax0.11.2"]
 
 
 def calibrated(seconds, speed):
     """Records whose reference takes `speed` as long in some nights."""
     records = nights(seconds)
     for one in records:
-        by = 1e6 * speed[int(one.night[-2:]) - 1]
-        one.reference_ns = {"compile": by}
+        one.reference_ns = {"compile": 1e6 * speed[int(one.night[-2:]) - 1]}
     return records
 
 
 def test_a_slower_machine_is_no_change_where_values_are_calibrated():
-    speed = [1.0] * 6 + [1.3] * 6
-    records = calibrated(stepped(), speed)
-    assert harness.history(frame_of(records)).empty
+    records = calibrated(stepped(), [1.0] * 6 + [1.3] * 6)
+    assert changes(records) == []
     assert series(frame_of(records))["basis"].unique().tolist() == ["calibrated"]
-    records[0].reference_ns = {}
-    for one in records[1:8]:
+    for one in records[:8]:
         one.reference_ns = {}
-    frame = frame_of(records)
-    assert harness.history(frame)["basis"].tolist() == ["raw"]
-    assert harness.history(frame)["change"].tolist() == ["slower"]
+    (row,) = changes(records)
+    assert (row["basis"], row["change"]) == ("raw", "slower")
 
 
 def test_calibrated_levels_are_in_seconds():
-    (row,) = harness.history(frame_of(calibrated(stepped(), [2.0] * 12))).to_dict("records")
+    (row,) = changes(calibrated(stepped(), [2.0] * 12))
     assert row["basis"] == "calibrated"
     assert row["before_s"] == pytest.approx(1, rel=0.02)
     assert row["ratio"] == pytest.approx(1.3, rel=0.02)
@@ -222,22 +222,19 @@ def test_axes_of_any_type_tell_series_apart():
     for number, axes in enumerate([{"a": 1}, {"a": True}, {"a": (1, 2)}, {"a": "1"}, {"b": 1}, {}]):
         times = stepped() if number == 2 else noisy(12, number)
         records += nights(times, axes=axes)
-    frame = frame_of(records)
-    assert series(frame)["series"].nunique() == 6
-    assert harness.history(frame)["a"].tolist() == [(1, 2)]
+    assert series(frame_of(records))["series"].nunique() == 6
+    assert [row["a"] for row in changes(records)] == [(1, 2)]
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "حزمة.عمل", "a|b\n# x", "[red]x[/]"])
 def test_names_stay_as_they_are(name):
-    found = harness.history(frame_of(nights(stepped(), workload=name)))
-    assert found["workload"].tolist() == [name]
+    assert [row["workload"] for row in changes(nights(stepped(), workload=name))] == [name]
 
 
 def test_the_newest_change_comes_first():
-    times = [value * (1.5 if n >= 6 else 1) * (2 if n >= 10 else 1) for n, value in
-             enumerate(noisy(16, 2))]  # fmt: skip
-    found = harness.history(frame_of(nights(times)))
-    assert found["night_after"].tolist() == [night_name(10), night_name(6)]
+    twice = [v * (1.5 if n >= 6 else 1) * (2 if n >= 10 else 1) for n, v in enumerate(noisy(16, 2))]
+    found = [row["night_after"] for row in changes(nights(twice))]
+    assert found == [night_name(10), night_name(6)]
 
 
 def test_the_points_are_one_row_per_series_and_origin():
