@@ -22,7 +22,7 @@ from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.history import history, series
 from harness.verdicts.history.order import in_order
 from harness.verdicts.judge import COLUMNS, compare_arms
-from harness.verdicts.summary import environment_differences
+from harness.verdicts.pairs import environment_differences
 
 CASE = ("machine", "workload", "target", "transform", "precision", "scenario")
 """Columns that, with the axes, tell cases apart, whatever commit they were measured at."""

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.frame.differences import environment_difference, facts_difference
 from harness.frame.frame import axis_column, rows_of
@@ -16,11 +16,13 @@ from harness.records.units import seconds_text
 from harness.stages import registry
 from harness.stages.stage import LOOP
 from harness.verdicts import rules
-from harness.verdicts.arms import Arm
 from harness.verdicts.calibration import CALIBRATED, divisor
-from harness.verdicts.compare import Comparison
 from harness.verdicts.pairs import Pair, Row, axes_key, axes_of
 from harness.verdicts.summary import case_texts, ordered, ratio_text
+
+if TYPE_CHECKING:
+    from harness.verdicts.arms import Arm
+    from harness.verdicts.compare import Comparison
 
 MOST = 20
 """Rows that are explained at the most."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from harness.records.markdown import escaped, table_lines
 from harness.verdicts import rules, summary
-from harness.verdicts.compare import Comparison
+
+if TYPE_CHECKING:
+    from harness.verdicts.compare import Comparison
 
 MOST_CHARACTERS = 60_000
 """Of all tables and what stands around them; GitHub takes no comment of more than 65,536."""

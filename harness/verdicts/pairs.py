@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import UsageError
+from harness.frame.differences import UNKNOWN, environment_difference
 from harness.frame.frame import INSTRUMENTS, axis_columns, ordinary
 from harness.program.facts import TOTALS
 
@@ -183,3 +184,26 @@ def either(pair: Pair) -> Row:
     """Return the row of the arm that has one, A's where both have."""
     a, b = pair
     return a if a is not None else b if b is not None else {}
+
+
+def environment_differences(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, str]:
+    """Return what differs from the environment of `a` to that of `b`, by machine.
+
+    Where rows are of several environments of a machine, the newest row's counts. A machine that
+    only one has, or where nothing that is recorded differs, is left out.
+    """
+    before, after = _environments(a), _environments(b)
+    differences = {
+        machine: environment_difference(before[machine], after[machine])
+        for machine in before
+        if machine in after
+    }
+    return {machine: text for machine, text in differences.items() if text not in ("", UNKNOWN)}
+
+
+def _environments(rows: pd.DataFrame) -> dict[str, str]:
+    """Return the environment of each machine's newest row."""
+    ours = comparable_rows(rows)
+    ours = ours[ours["environment"].notna()].sort_values("started_at", kind="stable")
+    last = ours.drop_duplicates("machine", keep="last")
+    return dict(zip(last["machine"], last["environment"], strict=True))

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
-from harness.frame.differences import UNKNOWN, environment_difference
 from harness.frame.frame import rows_of
 from harness.frame.tables import case_text
 from harness.records.units import seconds_text
 from harness.stages.registry import STAGES
 from harness.verdicts import rules
-from harness.verdicts.compare import Comparison
 from harness.verdicts.error_rates import rates_text
 from harness.verdicts.judge import COLUMNS
-from harness.verdicts.pairs import comparable_rows
+from harness.verdicts.pairs import environment_differences
+
+if TYPE_CHECKING:
+    from harness.verdicts.compare import Comparison
 
 SCHEMA = 1
 """Version of the layout of :func:`document`."""
@@ -85,29 +86,6 @@ def environment_lines(comparison: Comparison) -> list[str]:
         f"From A to B{f' on {machine}' if several else ''}: {text}."
         for machine, text in differences.items()
     ]
-
-
-def environment_differences(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, str]:
-    """Return what differs from the environment of `a` to that of `b`, by machine.
-
-    Where rows are of several environments of a machine, the newest row's counts. A machine that
-    only one has, or where nothing that is recorded differs, is left out.
-    """
-    before, after = _environments(a), _environments(b)
-    differences = {
-        machine: environment_difference(before[machine], after[machine])
-        for machine in before
-        if machine in after
-    }
-    return {machine: text for machine, text in differences.items() if text not in ("", UNKNOWN)}
-
-
-def _environments(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the environment of each machine's newest row."""
-    ours = comparable_rows(rows)
-    ours = ours[ours["environment"].notna()].sort_values("started_at", kind="stable")
-    last = ours.drop_duplicates("machine", keep="last")
-    return dict(zip(last["machine"], last["environment"], strict=True))
 
 
 def by_stage(frame: pd.DataFrame) -> pd.DataFrame:
