@@ -157,6 +157,7 @@ import os, sys, time
 from pathlib import Path
 from harness.cli.profile.live import Live
 from harness.watch import events
+from harness.watch.writer import encoded
 folder = Path(sys.argv[1])
 with Live(folder):
     print("Your name? ", end="", flush=True)
