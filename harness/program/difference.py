@@ -21,7 +21,7 @@ _MOST = 4
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
-class Change(NamedTuple):
+class FactChange(NamedTuple):
     """One fact that differs."""
 
     name: str
@@ -33,25 +33,25 @@ class Change(NamedTuple):
     """The same for people: `+1 fusion (loop)`, `+2.3 MB temporary`."""
 
 
-def facts_difference(a: Facts, b: Facts) -> list[Change]:
+def facts_difference(a: Facts, b: Facts) -> list[FactChange]:
     """Return what changed from `a` to `b`, in the order of `FACTS`; parts follow their total."""
     changes = []
     for fact in FACTS.values():
         before, after = getattr(a, fact.name), getattr(b, fact.name)
         if before != after:
-            changes.append(Change(fact.name, before, after, _text(fact, before, after)))
+            changes.append(FactChange(fact.name, before, after, _text(fact, before, after)))
         if not fact.parts:
             continue
         parts = getattr(a, fact.parts), getattr(b, fact.parts)
         if fact.part == "trips" and parts[0] != parts[1]:
             text = f"loop trips {_trips(parts[0])} → {_trips(parts[1])}"
-            changes.append(Change(fact.parts, *parts, text))
+            changes.append(FactChange(fact.parts, *parts, text))
         elif fact.part == "kind" and before is not None and after is not None:
             changes += _kinds(fact, *parts)
     return changes
 
 
-def summary(changes: Iterable[Change]) -> str:
+def summary(changes: Iterable[FactChange]) -> str:
     """Return the changes as one line, "" without any.
 
     Kinds stand in place of their total, except those of StableHLO, which are many.
@@ -72,10 +72,10 @@ def text_difference(a: str, b: str) -> str:
     return "".join(difflib.unified_diff(before, after, "before", "after"))
 
 
-def _kinds(fact: Fact, a: dict[str, int], b: dict[str, int]) -> list[Change]:
+def _kinds(fact: Fact, a: dict[str, int], b: dict[str, int]) -> list[FactChange]:
     counts = ((kind, a.get(kind, 0), b.get(kind, 0)) for kind in sorted(a.keys() | b.keys()))
     return [
-        Change(f"{fact.parts}.{kind}", before, after, f"{_text(fact, before, after)} ({kind})")
+        FactChange(f"{fact.parts}.{kind}", before, after, f"{_text(fact, before, after)} ({kind})")
         for kind, before, after in counts
         if before != after
     ]

@@ -70,7 +70,7 @@ class Instruction:
 
 
 @dataclass
-class Program:
+class HloProgram:
     """The computations of an optimised program by name, and where it begins."""
 
     computations: dict[str, list[Instruction]] = field(default_factory=dict)
@@ -100,7 +100,7 @@ def modules(compiled: Any) -> list[Any]:
         return []
 
 
-def from_compiled(compiled: Any, objects: list[Any] | None = None) -> Program | None:
+def from_compiled(compiled: Any, objects: list[Any] | None = None) -> HloProgram | None:
     """Return the optimised program of a `jax.stages.Compiled`, None where there is none to read.
 
     `objects` is what `modules` gave, if the caller has asked already.
@@ -113,7 +113,7 @@ def from_compiled(compiled: Any, objects: list[Any] | None = None) -> Program | 
     return program
 
 
-def from_objects(found: list[Any]) -> Program | None:
+def from_objects(found: list[Any]) -> HloProgram | None:
     """Return the program that JAX's HLO objects hold.
 
     None where jaxlib cannot list the instructions of a computation (0.10.1 and earlier) or where
@@ -122,7 +122,7 @@ def from_objects(found: list[Any]) -> Program | None:
     """
     if len(found) != 1:
         return None
-    program = Program()
+    program = HloProgram()
     hidden: set[str] = set()
     for computation in found[0].computations():
         if not hasattr(computation, "instructions"):
@@ -152,9 +152,9 @@ def from_objects(found: list[Any]) -> Program | None:
     return program if len(program.entries) == 1 else None
 
 
-def from_text(text: str) -> Program:
+def from_text(text: str) -> HloProgram:
     """Return the program that the text of one or several HLO modules describes."""
-    program = Program()
+    program = HloProgram()
     current: list[Instruction] | None = None
     for line in text.splitlines():
         if line.startswith((" ", "\t")):

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from harness.program.fact import Fact
-from harness.program.hlo import Program
+from harness.program.hlo import HloProgram
 from harness.program.launches import TARGET
 
 _COLLECTIVES = (
@@ -23,25 +23,25 @@ _COLLECTIVES = (
 _KIND = re.compile(r"\bkind=k([A-Z]\w*)")
 
 
-def _instructions(program: Program) -> int:
+def _instructions(program: HloProgram) -> int:
     return sum(map(len, program.by_opcode.values()))
 
 
-def _fusions(program: Program) -> dict[str, int]:
+def _fusions(program: HloProgram) -> dict[str, int]:
     fusions = program.by_opcode.get("fusion", ())
     return _counted(one.attribute(_KIND).lower() or "unknown" for one in fusions)
 
 
-def _custom_calls(program: Program) -> dict[str, int]:
+def _custom_calls(program: HloProgram) -> dict[str, int]:
     return _counted(one.attribute(TARGET) for one in program.by_opcode.get("custom-call", ()))
 
 
-def _collectives(program: Program) -> dict[str, int]:
+def _collectives(program: HloProgram) -> dict[str, int]:
     counts = {kind: len(program.by_opcode.get(kind, ())) for kind in _COLLECTIVES}
     return {kind: count for kind, count in counts.items() if count}
 
 
-def _trips(program: Program) -> list[int | None]:
+def _trips(program: HloProgram) -> list[int | None]:
     trips = (loop.trips for loop in program.by_opcode.get("while", ()))
     return sorted(trips, key=lambda n: (n is None, -(n or 0)))
 

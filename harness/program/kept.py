@@ -21,7 +21,7 @@ from harness.program.text import normalise
 SCHEMA = 1
 
 
-class Kept(msgspec.Struct):
+class KeptProgram(msgspec.Struct):
     """The texts of a program, without locations."""
 
     schema: int
@@ -63,7 +63,7 @@ def keep(folder: Path, fingerprint: str, lowered: Any, compiled: Any) -> None:
     path = path_of(folder, fingerprint)
     if not fingerprint or path.exists():
         return
-    texts = Kept(SCHEMA, normalise(compiled.as_text()), lowered.as_text())
+    texts = KeptProgram(SCHEMA, normalise(compiled.as_text()), lowered.as_text())
     data = gzip.compress(msgspec.json.encode(texts), mtime=0)
     handle, scratch = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
     try:
@@ -77,7 +77,7 @@ def keep(folder: Path, fingerprint: str, lowered: Any, compiled: Any) -> None:
         raise
 
 
-def read(folder: Path, fingerprint: str) -> Kept | None:
+def read(folder: Path, fingerprint: str) -> KeptProgram | None:
     """Return a program that was kept, or None if it was not.
 
     Raises:
@@ -85,7 +85,7 @@ def read(folder: Path, fingerprint: str) -> Kept | None:
     """
     path = path_of(folder, fingerprint)
     try:
-        found = msgspec.json.decode(gzip.decompress(path.read_bytes()), type=Kept)
+        found = msgspec.json.decode(gzip.decompress(path.read_bytes()), type=KeptProgram)
     except FileNotFoundError:
         return None
     except (OSError, EOFError, zlib.error, msgspec.MsgspecError) as error:

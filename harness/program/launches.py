@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.program.fact import Fact
-from harness.program.hlo import Instruction, Program
+from harness.program.hlo import HloProgram, Instruction
 
 FREE = frozenset(
     {
@@ -36,7 +36,7 @@ SMALL_CALL = 'xla_cpu_small_call="true"'
 TARGET = re.compile(r'\bcustom_call_target="((?:[^"\\]|\\.)*)"')
 
 
-def launches(program: Program) -> int:
+def launches(program: HloProgram) -> int:
     """Return how many units of work one run of the program sets going.
 
     A unit is an instruction of the entry computation that is not free (`FREE`, `FREE_TARGETS`): a
@@ -58,7 +58,7 @@ def launches(program: Program) -> int:
     return sum(_computation(program, name, known) for name in program.entries)
 
 
-def _computation(program: Program, name: str, known: dict[str, int]) -> int:
+def _computation(program: HloProgram, name: str, known: dict[str, int]) -> int:
     if name not in known:  # HLO's computations call no one recursively
         known[name] = sum(
             _instruction(program, instruction, known)
@@ -67,7 +67,7 @@ def _computation(program: Program, name: str, known: dict[str, int]) -> int:
     return known[name]
 
 
-def _instruction(program: Program, instruction: Instruction, known: dict[str, int]) -> int:
+def _instruction(program: HloProgram, instruction: Instruction, known: dict[str, int]) -> int:
     opcode = instruction.opcode
     if opcode in FREE or opcode.endswith(("-done", "-update")):
         return 0

@@ -9,12 +9,12 @@ from typing import Any
 
 from harness.watch import jax_names
 from harness.watch.events import Backend, Line
-from harness.watch.source import Source
+from harness.watch.source import EventSource
 
 clock = time.perf_counter_ns
 
 
-class Backends(Source[Any]):
+class Backends(EventSource[Any]):
     """Replaces JAX's `backends` until it has made some."""
 
     def __init__(self, write: Callable[[Line], None], fail: Callable[[Exception], None]) -> None:

@@ -21,9 +21,9 @@ from harness.watch import jax_names
 from harness.watch.events import Kind, Request
 from harness.watch.ledger_events import Event
 from harness.watch.requests import requests
-from harness.watch.source import Shared
+from harness.watch.source import SharedSource
 from harness.watch.threads import Threads
-from harness.watch.visit import Visit
+from harness.watch.visit import JaxVisit
 
 clock = time.perf_counter_ns
 
@@ -39,7 +39,7 @@ class Builds(Threads):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pending: dict[int, Visit] = {}
+        self._pending: dict[int, JaxVisit] = {}
         self._trace_is_clean: Callable[[], bool] = bool
 
     def install(self) -> None:
@@ -91,7 +91,7 @@ class Builds(Threads):
 
         return infer_params
 
-    def _begin(self, fun: Any, info: Any, args: Any, kwargs: Any, caller: FrameType) -> Visit:
+    def _begin(self, fun: Any, info: Any, args: Any, kwargs: Any, caller: FrameType) -> JaxVisit:
         if self._pending:
             self._drop_pending(get_ident())
         kind, frame = _entry(caller)
@@ -101,7 +101,7 @@ class Builds(Threads):
         visit.stage_begin_ns = clock()
         return visit
 
-    def _inferred(self, visit: Visit, result: Any) -> None:
+    def _inferred(self, visit: JaxVisit, result: Any) -> None:
         end = clock()
         visit.params, visit.values = result
         visit.spans += (("trace", visit.stage_begin_ns, end, visit.traced),)
@@ -114,7 +114,7 @@ class Builds(Threads):
             visit.own_ns += clock() - end
             self._settle(visit)
 
-    def _untraced(self, visit: Visit, error: BaseException) -> None:
+    def _untraced(self, visit: JaxVisit, error: BaseException) -> None:
         visit.error = type(error).__name__
         visit.spans += (("trace", visit.stage_begin_ns, clock(), visit.traced),)
         visit.stage = ""
@@ -258,7 +258,7 @@ class Builds(Threads):
             visit.own_ns += own_ns
             return
         end = clock()  # somebody compiles who does not come by JAX's own road
-        visit = Visit("compile", end - request.request_ns, get_ident())
+        visit = JaxVisit("compile", end - request.request_ns, get_ident())
         visit.name, visit.requests, visit.compiled = request.module, (request,), 1
         visit.spans += (("compile", visit.begin_ns, end, 1),)
         visit.frame, visit.own_ns = sys._getframe(1), own_ns
@@ -266,7 +266,9 @@ class Builds(Threads):
 
     # --- a visit ----------------------------------------------------------------------------------
 
-    def _stage(self, visit: Visit, stage: str, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
+    def _stage(
+        self, visit: JaxVisit, stage: str, real: Callable[..., Any], *a: Any, **k: Any
+    ) -> Any:
         lower = stage == "lower"
         before = visit.lowered if lower else visit.compiled
         visit.stage = stage
@@ -278,7 +280,7 @@ class Builds(Threads):
             visit.spans += ((stage, begin, clock(), times),)
             visit.stage = ""
 
-    def _to_the_end(self, visit: Visit, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
+    def _to_the_end(self, visit: JaxVisit, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
         try:
             return real(*a, **k)
         except BaseException as error:
@@ -339,4 +341,4 @@ def _in_ns(event: Event) -> Request:
     )
 
 
-builds = Shared(Builds)
+builds = SharedSource(Builds)

@@ -38,7 +38,7 @@ class _Feed:
 
 
 @dataclass
-class Captured:
+class KeyParts:
     """The parts of one key."""
 
     components: list[Component] = field(default_factory=list)

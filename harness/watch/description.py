@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from harness.watch import call_sites, equinox, signatures, statics
 from harness.watch.events import Leaf, Program, Static
 from harness.watch.identity import Attached, Numbers
-from harness.watch.settings import Settings
-from harness.watch.visit import Visit
+from harness.watch.settings import SettingsReader
+from harness.watch.visit import JaxVisit
 
 _T = TypeVar("_T")
 
@@ -62,14 +62,14 @@ class Describer:
         self._qualnames: dict[tuple[str, int], str] = {}
         self._options: dict[int, dict[str, str]] = {}
         self._links = Attached()
-        self._settings: Settings | None = None
+        self._settings: SettingsReader | None = None
         self._texts: signatures.Texts | None = None
 
     def prepare(self) -> None:
         """Find what is needed of the running JAX."""
-        self._settings, self._texts = Settings(), signatures.Texts()
+        self._settings, self._texts = SettingsReader(), signatures.Texts()
 
-    def describe(self, build: Visit) -> None:
+    def describe(self, build: JaxVisit) -> None:
         """Say what a build that is over was of, in its `described`."""
         link: Description = build.link or Description()
         jaxpr = (build.how or {}).get("jaxpr") if build.kind == "call" else None
@@ -104,7 +104,7 @@ class Describer:
         found: Description | None = self._links.get(what)
         return found
 
-    def link_trace(self, visit: Visit) -> None:
+    def link_trace(self, visit: JaxVisit) -> None:
         """Attach what a function was traced with to what JAX made of it."""
         jaxpr = visit.params.params["jaxpr"]
         known = self.linked(jaxpr)
@@ -121,7 +121,7 @@ class Describer:
         self._links.put(jaxpr, link)
         visit.link = link
 
-    def link_lower(self, visit: Visit, computation: Any) -> None:
+    def link_lower(self, visit: JaxVisit, computation: Any) -> None:
         """Attach what a program was lowered for to what JAX made of it."""
         link = visit.link or Description(self.function_of(visit))
         tree, leaves, found = self._arguments(visit)
@@ -140,7 +140,7 @@ class Describer:
         code = call_sites.code_of(function)
         return code is not None and call_sites.origin_of(code.co_filename) in ("program", "library")
 
-    def function_of(self, visit: Visit) -> FunctionKey:
+    def function_of(self, visit: JaxVisit) -> FunctionKey:
         """Return which function a visit is of, by name and place."""
         if visit.function is not None:
             key: Any = self.objects.of(visit.function)
@@ -156,7 +156,7 @@ class Describer:
             known = self._functions[key] = made
         return known
 
-    def _from_code(self, visit: Visit) -> FunctionKey:
+    def _from_code(self, visit: JaxVisit) -> FunctionKey:
         call = self._try(None, equinox.call_of, visit.function, visit.args)
         code = call_sites.code_of(visit.function if call is None else call.function)
         name = call_sites.name_of(call_sites.given_to_pmap(visit.function))
@@ -178,7 +178,7 @@ class Describer:
         qualname = self._qualnames.get((file, int(line)), short)
         return FunctionKey(name or short, qualname, file, int(line))
 
-    def _arguments(self, visit: Visit) -> _Arguments:
+    def _arguments(self, visit: JaxVisit) -> _Arguments:
         texts = self._texts
         assert texts is not None
         if visit.kind == "lower" and visit.link is not None:
@@ -235,7 +235,7 @@ class Describer:
         tree = self._try("", signatures.tree_text, signature, p.in_tree, positions)
         return tree or str(p.in_tree), leaves, fixed
 
-    def _jit(self, visit: Visit) -> dict[str, str]:
+    def _jit(self, visit: JaxVisit) -> dict[str, str]:
         link: Description | None = visit.link
         if visit.info is not None:
             number = self.wrappers.of(visit.info)
@@ -265,7 +265,7 @@ class Describer:
             more["compiler_options"] = ", ".join([before, *given] if before else given)
         return {**options, **more} if more else options
 
-    def _context(self, visit: Visit) -> dict[str, str]:
+    def _context(self, visit: JaxVisit) -> dict[str, str]:
         context = self._settings.now() if self._settings is not None else {}
         params = visit.how or (visit.params.params if visit.params is not None else {})
         mesh = params.get("ctx_mesh")

@@ -42,7 +42,7 @@ class Component:
     name: str
     """JAX's own name of it, such as `compile_options`."""
     sha256: str
-    values: tuple[str, ...] = ()
+    values: tuple[str, ...]
     """What was hashed, where that is short text: versions, flags, the compression's name."""
 
 

@@ -31,7 +31,7 @@ HIGH = 600
 clock = time.perf_counter_ns
 
 
-class _File:
+class _AppendedFile:
     """A file that is appended to.
 
     A program may close every descriptor and open a file of its own under the same number, so each
@@ -77,7 +77,7 @@ class _File:
         self._descriptor = -1
 
 
-class SharedFile(_File):
+class SharedFile(_AppendedFile):
     """A file that several processes append to: a line by one write, so that theirs do not mix."""
 
     def __init__(self, path: str) -> None:
@@ -110,7 +110,7 @@ class SharedFile(_File):
             raise OSError(f"only {written} of {len(line)} bytes were written")
 
 
-class LogFile(_File):
+class LogFile(_AppendedFile):
     """The file of this process alone: its first line is written at once, in a fork with the second.
 
     Where the disk is full, lines wait, and go on from the byte at which there was no more room.

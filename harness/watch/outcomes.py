@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.watch import ledger_events as events
-from harness.watch.cache_keys import Captured
+from harness.watch.cache_keys import KeyParts
 from harness.watch.jax_names import persistent_cache, process_id, setting, version
 from harness.watch.ledger_events import Event, Outcome
 from harness.watch.source import error_text
 
 
 @dataclass
-class Request:
+class RequestState:
     """What is known so far of the compile request that a thread is in."""
 
     module: str = ""
@@ -29,8 +29,8 @@ class Request:
     key: str = ""
     key_s: float = 0.0
     key_error: str = ""
-    captured: dict[str, Captured] = field(default_factory=dict)
-    capturing: Captured | None = None
+    captured: dict[str, KeyParts] = field(default_factory=dict)
+    capturing: KeyParts | None = None
     reading: bool = False
     loaded: bool = False
     load_s: float | None = None
@@ -55,7 +55,7 @@ class Request:
     lock_wait_s: float = 0.0
 
 
-def event_of(request: Request, error: BaseException | None, seconds: float) -> Event:
+def event_of(request: RequestState, error: BaseException | None, seconds: float) -> Event:
     """Return the event of a finished request."""
     outcome: Outcome = "unwritten"
     reason = detail = ""
@@ -102,7 +102,7 @@ def event_of(request: Request, error: BaseException | None, seconds: float) -> E
     )
 
 
-def why_not_written(request: Request) -> tuple[str, str]:
+def why_not_written(request: RequestState) -> tuple[str, str]:
     """Return the reason why a miss left no entry and its numbers; two empty texts if it did."""
     lookup = _before_the_compile(request)
     if lookup is not None:
@@ -129,7 +129,7 @@ def why_not_written(request: Request) -> tuple[str, str]:
     return events.ERROR, "JAX reported no error, and no file was left"
 
 
-def _before_the_compile(request: Request) -> tuple[str, str] | None:
+def _before_the_compile(request: RequestState) -> tuple[str, str] | None:
     if request.used is False:
         if not request.enabled:
             return events.DISABLED, "jax_enable_compilation_cache is off"
@@ -143,7 +143,7 @@ def _before_the_compile(request: Request) -> tuple[str, str] | None:
     return None
 
 
-def _write_refused(request: Request) -> tuple[str, str]:
+def _write_refused(request: RequestState) -> tuple[str, str]:
     number = process_id()
     if number != 0:
         return events.NOT_PROCESS_0, f"process {number}"

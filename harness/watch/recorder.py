@@ -17,7 +17,7 @@ from harness.watch.description import Description, FunctionKey
 from harness.watch.events import Build, Ended, Function, Line, Origin, Span, Started
 from harness.watch.sampler import Sampler
 from harness.watch.source import error_text
-from harness.watch.visit import Visit
+from harness.watch.visit import JaxVisit
 from harness.watch.writer import Writer
 
 clock = time.perf_counter_ns
@@ -111,7 +111,7 @@ class Recorder:
                 if not isinstance(line, Build) or line.begin_ns >= output.since_ns:
                     output.write(line)
 
-    def running(self, build: Visit) -> None:
+    def running(self, build: JaxVisit) -> None:
         """Write down that a build of another thread is still going on."""
         with self.lock:
             line = events.Running(
@@ -141,7 +141,7 @@ class Recorder:
         if text not in self.failures and len(self.failures) < MOST_FAILURES:
             self.failures.append(text)
 
-    def built(self, build: Visit) -> None:
+    def built(self, build: JaxVisit) -> None:
         """Write a build down, if it began while this recorder was there."""
         if build.begin_ns < self._since_ns:
             return
@@ -175,7 +175,7 @@ class Recorder:
             self.write(line)
             self.own_ns += build.own_ns + clock() - begin
 
-    def visited(self, visit: Visit) -> None:
+    def visited(self, visit: JaxVisit) -> None:
         """Count a visit to the slow path in which nothing was built."""
         if visit.begin_ns < self._since_ns:
             return
@@ -228,7 +228,7 @@ class Recorder:
         return self._number("function", key, lambda n: Function(n, *place, origin or "jax", *rest))
 
     def _function(self, function: Any) -> int:
-        visit = Visit("call", 0, 0)
+        visit = JaxVisit("call", 0, 0)
         visit.function = function
         return self._key(self.builds.describer.function_of(visit))
 

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 from harness.errors import LedgerError
 from harness.watch import cache_keys, jax_names, outcomes
 from harness.watch.ledger_events import Event, Parts
-from harness.watch.outcomes import Request
-from harness.watch.source import Shared, Source, error_text
+from harness.watch.outcomes import RequestState
+from harness.watch.source import EventSource, SharedSource, error_text
 
 _thread = threading.local()
 
 
-class Listener(Protocol):
+class RequestListener(Protocol):
     """Who is told of requests."""
 
     parts: Parts | None
@@ -49,10 +49,10 @@ class _Call:
         return self.args[position] if position < len(self.args) else self.kwargs.get(name, default)
 
 
-_Note = Callable[[Request, _Call, bool], None]
+_Note = Callable[[RequestState, _Call, bool], None]
 
 
-class _Requests(Source[Listener]):
+class _Requests(EventSource[RequestListener]):
     """The replacements; the method of a role is called before (`done=False`) and after."""
 
     def install(self) -> None:
@@ -81,11 +81,11 @@ class _Requests(Source[Listener]):
 
         @functools.wraps(original)
         def replacement(*args: Any, **kwargs: Any) -> Any:
-            request: Request | None = getattr(_thread, "request", None)
+            request: RequestState | None = getattr(_thread, "request", None)
             if not self.active or (request is None) != outermost:
                 return original(*args, **kwargs)
             if outermost:
-                request = _thread.request = Request()
+                request = _thread.request = RequestState()
             assert request is not None
             call = _Call(positions, args, kwargs)
             self._guarded(note, request, call, False)
@@ -106,7 +106,7 @@ class _Requests(Source[Listener]):
 
         return replacement
 
-    def _guarded(self, note: _Note, request: Request, call: _Call, done: bool) -> None:
+    def _guarded(self, note: _Note, request: RequestState, call: _Call, done: bool) -> None:
         began = time.perf_counter()
         try:
             note(request, call, done)
@@ -117,13 +117,13 @@ class _Requests(Source[Listener]):
         request.own_s += time.perf_counter() - began
 
     def _on_duration(self, event: str, duration_secs: float, **_: Any) -> None:
-        request: Request | None = getattr(_thread, "request", None)
+        request: RequestState | None = getattr(_thread, "request", None)
         if request is not None and event == jax_names.SAVED_EVENT:
             request.jax_saved_s = duration_secs
 
     # --- one method for each role of `jax_names.REQUESTS` -----------------------------------------
 
-    def _compile_or_get_cached(self, request: Request, call: _Call, done: bool) -> None:
+    def _compile_or_get_cached(self, request: RequestState, call: _Call, done: bool) -> None:
         if not done:
             request.backend = call.argument("backend")
             request.module = cache_keys.module_name(call.argument("computation"))
@@ -135,15 +135,15 @@ class _Requests(Source[Listener]):
         for listener in self.listeners:
             listener.requested(event)
 
-    def _is_cache_used(self, request: Request, call: _Call, done: bool) -> None:
+    def _is_cache_used(self, request: RequestState, call: _Call, done: bool) -> None:
         if done and call.error is None:
             request.used = bool(call.result)
             request.enabled = bool(jax_names.setting("enable_compilation_cache"))
 
-    def _make_key(self, request: Request, call: _Call, done: bool) -> None:
+    def _make_key(self, request: RequestState, call: _Call, done: bool) -> None:
         if not done:
             if any(listener.parts is not None for listener in self.listeners):
-                request.capturing = cache_keys.Captured()
+                request.capturing = cache_keys.KeyParts()
             return
         captured, request.capturing = request.capturing, None
         request.key_s += call.seconds
@@ -158,11 +158,11 @@ class _Requests(Source[Listener]):
             if listener.parts is not None:
                 captured.keep(call.argument("module"), listener.parts, request.locations_in_key)
 
-    def _hash_part(self, request: Request, call: _Call, done: bool) -> None:
+    def _hash_part(self, request: RequestState, call: _Call, done: bool) -> None:
         if done and request.capturing is not None:
             request.capturing.add(call.argument("last_serialized"), call.argument("hashfn"))
 
-    def _get_executable(self, request: Request, call: _Call, done: bool) -> None:
+    def _get_executable(self, request: RequestState, call: _Call, done: bool) -> None:
         request.reading = not done
         if not done:
             request.key = str(call.argument("cache_key"))
@@ -174,23 +174,23 @@ class _Requests(Source[Listener]):
             request.loaded = True
             request.stored_compile_s = int(call.result[1])
 
-    def _decompress(self, request: Request, call: _Call, done: bool) -> None:
+    def _decompress(self, request: RequestState, call: _Call, done: bool) -> None:
         if not done and request.reading:
             request.bytes_in = len(call.argument("executable"))
 
-    def _backend_compile(self, request: Request, call: _Call, done: bool) -> None:
+    def _backend_compile(self, request: RequestState, call: _Call, done: bool) -> None:
         if done:
             request.compile_s = (request.compile_s or 0.0) + call.seconds
             if call.error is not None:
                 request.compile_error = error_text(call.error)
 
-    def _cache_write(self, request: Request, call: _Call, done: bool) -> None:
+    def _cache_write(self, request: RequestState, call: _Call, done: bool) -> None:
         if not done:
             request.asked_to_write = True
             request.jax_compile_s = float(call.argument("compile_time_secs"))
             request.host_callbacks = bool(call.argument("host_callbacks", ()))
 
-    def _put_executable(self, request: Request, call: _Call, done: bool) -> None:
+    def _put_executable(self, request: RequestState, call: _Call, done: bool) -> None:
         request.putting = not done
         if not done:
             return
@@ -203,16 +203,16 @@ class _Requests(Source[Listener]):
             entry = cache._path / f"{call.argument('cache_key')}-cache"
             request.in_place = bool(entry.exists())
 
-    def _evict_entries(self, request: Request, call: _Call, done: bool) -> None:
+    def _evict_entries(self, request: RequestState, call: _Call, done: bool) -> None:
         request.found_room = request.putting
 
-    def _lock_directory(self, request: Request, call: _Call, done: bool) -> None:
+    def _lock_directory(self, request: RequestState, call: _Call, done: bool) -> None:
         if done:
             request.lock_wait_s += call.seconds
 
-    def _compress(self, request: Request, call: _Call, done: bool) -> None:
+    def _compress(self, request: RequestState, call: _Call, done: bool) -> None:
         if done and request.putting and call.error is None:
             request.entry_bytes = len(call.result)
 
 
-requests = Shared(_Requests)
+requests = SharedSource(_Requests)

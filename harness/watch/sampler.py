@@ -18,7 +18,7 @@ from harness.watch import call_sites
 from harness.watch.call_sites import Stacked
 from harness.watch.events import Origin
 from harness.watch.threads import Threads
-from harness.watch.visit import Visit
+from harness.watch.visit import JaxVisit
 
 INTERVAL_MS = 25.0
 FLUSH_NS = 1_000_000_000
@@ -35,14 +35,14 @@ SLOWEST_NS = 1_000_000_000
 clock = time.perf_counter_ns
 
 
-class Recorder(Protocol):
+class SampleListener(Protocol):
     """Who is told; and who knows what is being built."""
 
     @property
     def builds(self) -> Threads:
         """What is going on in each thread."""
 
-    def running(self, build: Visit) -> None:
+    def running(self, build: JaxVisit) -> None:
         """Take a build that is still going on."""
 
     def sampled(self, interval_ns: int, counts: Mapping[tuple[int, Stacked, Origin], int]) -> None:
@@ -55,7 +55,7 @@ class Recorder(Protocol):
 class Sampler:
     """Samples a recorder's threads from `start` to `stop`."""
 
-    def __init__(self, recorder: Recorder, interval_ms: float = INTERVAL_MS) -> None:
+    def __init__(self, recorder: SampleListener, interval_ms: float = INTERVAL_MS) -> None:
         self.recorder = recorder
         self.interval_ns = round(interval_ms * 1e6)
         self.own_ns = 0
@@ -117,7 +117,7 @@ class Sampler:
                 found = call_sites.frames(frame)
                 self._counts[thread, found, innermost(frame)] += 1
 
-    def _still_building(self, build: Visit, now: int) -> None:
+    def _still_building(self, build: JaxVisit, now: int) -> None:
         last = max(build.begin_ns + LONG_NS - FLUSH_NS, self._told.get(build.thread, 0))
         if now - last >= FLUSH_NS:
             self._told[build.thread] = now

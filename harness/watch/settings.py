@@ -8,7 +8,7 @@ from typing import Any
 from harness.watch.jax_names import FLAGS, OTHER_SETTINGS, module
 
 
-class Settings:
+class SettingsReader:
     """Reads it cheaply: at every build."""
 
     def __init__(self) -> None:

@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeVar
 from harness.watch.jax_names import Point
 
 _L = TypeVar("_L")
-_S = TypeVar("_S", bound="Source[Any]")
+_S = TypeVar("_S", bound="EventSource[Any]")
 
 
-class Source(Generic[_L]):
+class EventSource(Generic[_L]):
     """Where events come from: replacements of JAX's functions, and who is told.
 
     A replacement calls JAX's function once, with the same arguments, and passes on what it returns
@@ -47,7 +47,7 @@ class Source(Generic[_L]):
         """Forget, in a child, what other threads of the parent were at."""
 
 
-class Shared(Generic[_S]):
+class SharedSource(Generic[_S]):
     """The one source of its kind in a process: made for the first listener, gone with the last."""
 
     def __init__(self, make: Callable[[], _S]) -> None:

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from harness.watch import call_sites
 from harness.watch.description import Describer
 from harness.watch.events import Kind
-from harness.watch.source import Source
-from harness.watch.visit import Visit
+from harness.watch.source import EventSource
+from harness.watch.visit import JaxVisit
 
 clock = time.perf_counter_ns
 
@@ -28,13 +28,13 @@ CHECK_NS = 50_000_000
 """How often a visit in which others take place is seen to be really going on."""
 
 
-class Listener(Protocol):
+class BuildListener(Protocol):
     """Who is told of builds."""
 
-    def built(self, build: Visit) -> None:
+    def built(self, build: JaxVisit) -> None:
         """Take a build that is over."""
 
-    def visited(self, visit: Visit) -> None:
+    def visited(self, visit: JaxVisit) -> None:
         """Take a visit to the slow path in which nothing was built."""
 
     def cleared(self, what: str, function: Any, frame: FrameType) -> None:
@@ -44,19 +44,19 @@ class Listener(Protocol):
         """Take a failure of the noting."""
 
 
-class Threads(Source[Listener]):
+class Threads(EventSource[BuildListener]):
     """What is going on in each thread."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.open: dict[int, Visit] = {}
+        self.open: dict[int, JaxVisit] = {}
         """Thread to the innermost visit that is going on there: other threads may look."""
         self.describer = Describer(self.failed)
         self._muted: set[int] = set()
         """Threads in which a value is being looked at, which may call JAX itself."""
         self._ids = itertools.count(1)
 
-    def current(self) -> Visit | None:
+    def current(self) -> JaxVisit | None:
         """Return the innermost visit that is going on in this thread."""
         return self.open.get(get_ident())
 
@@ -74,17 +74,19 @@ class Threads(Source[Listener]):
         here = get_ident()
         self.open = {here: self.open[here]} if here in self.open else {}
 
-    def _enter(self, kind: Kind, frame: FrameType) -> Visit:
+    def _enter(self, kind: Kind, frame: FrameType) -> JaxVisit:
         thread, now = get_ident(), clock()
         outer = self.open.get(thread)
         if outer is not None and now - outer.checked_ns > CHECK_NS:
             outer = self._still_going_on(outer, frame, now)
-        visit = Visit(kind, now, thread)
+        visit = JaxVisit(kind, now, thread)
         visit.outer, visit.frame, visit.checked_ns = outer, frame, now
         self.open[thread] = visit
         return visit
 
-    def _still_going_on(self, visit: Visit | None, frame: FrameType, now: int) -> Visit | None:
+    def _still_going_on(
+        self, visit: JaxVisit | None, frame: FrameType, now: int
+    ) -> JaxVisit | None:
         """Leave out visits whose end was missed: an exception came while the hooks were at it."""
         running = set()
         above: FrameType | None = frame
@@ -97,13 +99,13 @@ class Threads(Source[Listener]):
             visit.checked_ns = now
         return visit
 
-    def _leave(self, visit: Visit) -> None:
+    def _leave(self, visit: JaxVisit) -> None:
         if visit.outer is None:
             self.open.pop(visit.thread, None)
         else:
             self.open[visit.thread] = visit.outer
 
-    def _settle(self, visit: Visit) -> None:
+    def _settle(self, visit: JaxVisit) -> None:
         """Report a visit that is over, or count it to the one in which it took place."""
         visit.end_ns = clock()
         outer = visit.outer
@@ -121,7 +123,7 @@ class Threads(Source[Listener]):
             around = around.outer
         self._place(visit, around)
 
-    def _fold(self, visit: Visit, outer: Visit) -> None:
+    def _fold(self, visit: JaxVisit, outer: JaxVisit) -> None:
         if visit.traced or visit.nested:
             outer.nested += visit.traced + visit.nested
             if len(outer.inner) < MOST_INNER:
@@ -130,12 +132,12 @@ class Threads(Source[Listener]):
                     outer.inner += ((key, visit.begin_ns, visit.end_ns, visit.traced),)
                 outer.inner += visit.inner
         for held in visit.held:
-            around: Visit | None = outer
+            around: JaxVisit | None = outer
             while around is not None and not around.stage:
                 around = around.outer
             self._place(held, around)
 
-    def _place(self, build: Visit, around: Visit | None) -> None:
+    def _place(self, build: JaxVisit, around: JaxVisit | None) -> None:
         """Report a build, once the number of the one is known in whose stage it took place."""
         if around is None:
             self._report(build, 0)
@@ -145,7 +147,7 @@ class Threads(Source[Listener]):
         else:
             around.held += (build,)
 
-    def _report(self, build: Visit, parent: int) -> None:
+    def _report(self, build: JaxVisit, parent: int) -> None:
         begin = clock()
         build.parent = parent
         build.id = build.id or next(self._ids)
@@ -168,6 +170,6 @@ class Threads(Source[Listener]):
             self.failed(error)
             return None
 
-    def _finish(self, visit: Visit) -> None:
+    def _finish(self, visit: JaxVisit) -> None:
         self._leave(visit)
         self._settle(visit)

@@ -8,13 +8,13 @@ from harness.watch.call_sites import Places
 from harness.watch.events import Kind, Request
 
 
-class Visit:
+class JaxVisit:
     """What has been seen of a visit so far.
 
     Programs make these by the hundred thousand: what is not known yet is the class's own default.
     """
 
-    outer: Visit | None = None
+    outer: JaxVisit | None = None
     """The visit in which this one takes place, on the same thread."""
     function: Any = None
     """The Python function; None where JAX has only what it traced of one."""
@@ -58,7 +58,7 @@ class Visit:
     spans: tuple[tuple[str, int, int, int], ...] = ()
     requests: tuple[Request, ...] = ()
     inner: tuple[tuple[Any, int, int, int], ...] = ()
-    held: tuple[Visit, ...] = ()
+    held: tuple[JaxVisit, ...] = ()
     """Builds in this visit that wait for its number."""
     executable: Any = None
     described: Any = None

@@ -200,9 +200,9 @@ def test_the_captured_components_give_jax_own_key(reasons):
 
 
 def test_a_component_that_was_not_captured_would_be_noticed(fresh, monkeypatch):
-    add = keys.Captured.add
+    add = keys.KeyParts.add
     monkeypatch.setattr(
-        keys.Captured,
+        keys.KeyParts,
         "add",
         lambda self, name, hash_into: name == "compression" or add(self, name, hash_into),
     )

@@ -20,7 +20,7 @@ from harness.watch import call_sites, description, events, jax_names, session
 from harness.watch.builds import Builds
 from harness.watch.builds import builds as source
 from harness.watch.recorder import Recorder
-from harness.watch.visit import Visit
+from harness.watch.visit import JaxVisit
 from harness.watch.writer import Writer
 from tests.watch.recorded import builds, lines, named, profiled
 
@@ -260,7 +260,7 @@ def test_what_is_lowered_is_the_same_as_without_a_profile() -> None:
 def test_a_visit_whose_end_was_missed_is_left_out() -> None:
     with harness.profile() as found:
         assert source.source is not None
-        source.source.open[threading.get_ident()] = Visit("call", 0, threading.get_ident())
+        source.source.open[threading.get_ident()] = JaxVisit("call", 0, threading.get_ident())
         fresh(15.0)(X)
     (built,) = found.builds
     assert built.line.parent == 0

@@ -11,7 +11,7 @@ from collections import Counter
 
 from harness.watch import sampler as sampling
 from harness.watch.sampler import Sampler
-from harness.watch.visit import Visit
+from harness.watch.visit import JaxVisit
 
 
 class Recorder:
@@ -44,7 +44,7 @@ def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypa
     me = threading.get_ident()
     looking.start()
     time.sleep(0.1)
-    found.builds.open[me] = Visit("call", sampling.clock(), me)
+    found.builds.open[me] = JaxVisit("call", sampling.clock(), me)
     time.sleep(0.03)
     assert found.told == []
     time.sleep(0.1)
