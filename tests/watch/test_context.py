@@ -12,7 +12,7 @@ import pytest
 
 import harness
 from harness.errors import ProfileError
-from harness.watch import events, jax_names, log_file, session
+from harness.watch import events, log_file, session
 from harness.watch.writer import Writer
 
 
@@ -22,11 +22,6 @@ def build(name):
 
     function.__name__ = name
     return jax.jit(function)(np.ones(3))
-
-
-def replaced():
-    points = jax_names.points(jax_names.BUILDS, "profile", ProfileError)
-    return {role: point.function for role, point in points.items()}
 
 
 def names(profile):
@@ -87,13 +82,11 @@ def test_threads_may_each_have_one_and_every_one_sees_all_threads():
     assert [sorted(names(profile)) for profile in found.values()] == [["x", "y", "z"]] * 3
 
 
-def test_an_exception_passes_and_jax_is_as_it_was():
-    before = replaced()
+def test_an_exception_passes_and_nothing_goes_on():
     threads = threading.active_count()
     with pytest.raises(KeyError, match="own"), harness.profile() as profile:
         jax.jit({}.__getitem__, static_argnums=0)("own")
     assert [built.line.error for built in profile.builds] == ["KeyError"]
-    assert replaced() == before
     assert threading.active_count() == threads
     assert session._recorder is None
 
