@@ -25,7 +25,8 @@ from harness.declare.workload import Case, Workload, name_of
 from harness.engine.context import Context, Options
 from harness.engine.sweep import sweep
 from harness.records import environment
-from harness.records.environment import Commit, commit_of, env_name, machine_name
+from harness.records.environment import env_name, machine_name
+from harness.records.git import Commit, commit_of
 from harness.stages import sampling
 
 

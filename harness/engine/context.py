@@ -12,6 +12,7 @@ from typing import NamedTuple
 from harness import targets
 from harness.declare.workload import Case
 from harness.records import environment
+from harness.records.git import Commit, commit_of
 from harness.records.store import Store, store_path
 from harness.stages import sampling
 from harness.stages.injection import Injected
@@ -41,7 +42,7 @@ class Context:
     results: Path
     machine: str
     env: str
-    commit: environment.Commit
+    commit: Commit
     night: str = ""
     """The night of a series; each measures anew what another may have measured of this commit."""
     host: Host = field(default_factory=this_host)
@@ -61,7 +62,7 @@ def local_context(
         results,
         machine or environment.machine_name(),
         environment.env_name(),
-        environment.commit_of(folder, exclude=results),
+        commit_of(folder, exclude=results),
         night,
     )
 

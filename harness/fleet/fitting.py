@@ -13,7 +13,7 @@ from harness.fleet import sources
 from harness.fleet.place import Place
 from harness.fleet.pool import Pool
 from harness.records import environment
-from harness.records.environment import Commit
+from harness.records.git import Commit
 
 CLOCK_S = 60
 """A worker whose clock is further off than this is said to be, and its times are corrected."""

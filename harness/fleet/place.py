@@ -18,6 +18,7 @@ from harness import __version__, targets
 from harness.declare.location import Source
 from harness.fleet import gpus, installed, sources, spool
 from harness.records import environment
+from harness.records.git import Commit, commit_of
 from harness.targets.host import host
 
 IMPORT_S = 100.0
@@ -110,10 +111,10 @@ def describe(
     asked = decode_question(question)
     files = [sources.here(source) for source in asked.sources]
     folder = next((Path(found.file).parent for found in files if found and found.file), None)
-    commit = environment.Commit()
+    commit = Commit()
     if folder is not None:
         exclude = (folder / asked.exclude).resolve() if asked.exclude else None
-        commit = environment.commit_of(folder, exclude=exclude)
+        commit = commit_of(folder, exclude=exclude)
     versions = installed.versions()  # before the identity, which is made of them
     workloads, broken = _versions(asked.sources)
     mine = gpus.visible()

@@ -19,8 +19,7 @@ from harness.ir.case import changed
 from harness.program import kept
 from harness.program.difference import facts_difference, summary, text_difference
 from harness.program.facts import Facts
-from harness.records import worktree
-from harness.records.environment import commit_of
+from harness.records.git import checked_out, commit_of
 from harness.records.schema import Problems, Record, case_of, read_file
 
 KINDS = {
@@ -91,7 +90,7 @@ def built(
 
     now = build.job(workload, case, stage, with_facts=True)
     if kind == "commit":
-        with worktree.checked_out(now.job.source, rest) as (source, commit):
+        with checked_out(now.job.source, rest) as (source, commit):
             job = msgspec.structs.replace(now.job, source=source, x64=False)  # its own to say
             label = f"{now.label} at {commit[:8]}"
             then = side(msgspec.structs.replace(now, job=job, label=label))

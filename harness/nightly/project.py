@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import UsageError
-from harness.records.environment import commit_of
+from harness.records.git import commit_of
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a number was taken in: versions, host, flags that reach XLA, device, and the commit."""
+"""What a number was taken in: versions, host, flags that reach XLA."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import os
 import platform
 import re
 import sys
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.records import git
 from harness.targets.host import host, installed
 
 _FLAG_PREFIXES = ("JAX_", "XLA_", "NCCL_")
@@ -42,15 +40,6 @@ def night(text: str) -> str:
             "as 2026-11-20."
         )
     return text
-
-
-@dataclass(frozen=True)
-class Commit:
-    """Which version of the code under test was measured; all empty where there is no git."""
-
-    hash: str = ""
-    date_ms: int | None = None
-    dirty: str = ""
 
 
 def versions() -> dict[str, str]:
@@ -118,26 +107,6 @@ def identity() -> str:
     parts = {**surroundings(), "flags": flags()}
     text = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def commit_of(folder: Path, name: str = "HEAD", exclude: Path | None = None) -> Commit:
-    """Return the commit that `folder` is at; an empty one without git or outside a repository.
-
-    `exclude` is a folder whose changes do not make the tree dirty: the results themselves.
-    """
-    full = git.said(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    if not full:
-        return Commit()
-    date = git.said(folder, "show", "-s", "--format=%ct", full)
-    changes = ""
-    if name == "HEAD":
-        top = Path(git.said(folder, "rev-parse", "--show-toplevel"))
-        pathspec = ["--", "."]
-        if exclude is not None and exclude.resolve().is_relative_to(top.resolve()):
-            pathspec.append(f":(exclude,literal){exclude.resolve().relative_to(top.resolve())}")
-        changes = git.said(top, "diff", "HEAD", *pathspec)
-    dirty = hashlib.sha256(changes.encode()).hexdigest()[:12] if changes else ""
-    return Commit(full, int(date) * 1000 if date else None, dirty)
 
 
 def machine_name() -> str:

@@ -1,21 +1,130 @@
-"""Ask git about a folder."""
+"""Git: which commit a folder is at, and a folder as it was at another one."""
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
+
+from harness.declare.location import Source
+from harness.errors import HarnessError, UsageError
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Which version of the code under test was measured; all empty where there is no git."""
+
+    hash: str = ""
+    date_ms: int | None = None
+    dirty: str = ""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run git in a folder; no hook of the repository has a part in it.
+
+    Raises:
+        OSError: there is no git on this machine.
+    """
+    command = ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", *arguments]
+    return subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
 
 
 def said(folder: Path, *arguments: str) -> str:
     """Return what git says, stripped; "" where it fails, there is no git, or no repository."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except OSError:  # no git on this machine
+        done = run(folder, *arguments)
+    except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def commit_of(folder: Path, name: str = "HEAD", exclude: Path | None = None) -> Commit:
+    """Return the commit that `folder` is at; an empty one without git or outside a repository.
+
+    `exclude` is a folder whose changes do not make the tree dirty: the results themselves.
+    """
+    full = said(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    if not full:
+        return Commit()
+    date = said(folder, "show", "-s", "--format=%ct", full)
+    changes = ""
+    if name == "HEAD":
+        top = Path(said(folder, "rev-parse", "--show-toplevel"))
+        pathspec = ["--", "."]
+        if exclude is not None and exclude.resolve().is_relative_to(top.resolve()):
+            pathspec.append(f":(exclude,literal){exclude.resolve().relative_to(top.resolve())}")
+        changes = said(top, "diff", "HEAD", *pathspec)
+    dirty = hashlib.sha256(changes.encode()).hexdigest()[:12] if changes else ""
+    return Commit(full, int(date) * 1000 if date else None, dirty)
+
+
+@contextmanager
+def checked_out(source: Source, revision: str) -> Iterator[tuple[Source, str]]:
+    """Yield where a workload is in a temporary worktree of `revision`, and the commit's hash.
+
+    The worktree is removed again, whatever happens.
+
+    Raises:
+        UsageError: the workload is in no git repository, or there is no such commit or file.
+    """
+    if not source.file:
+        raise UsageError(f"{source.qualname} has no file, so no commit has another version of it.")
+    file = Path(source.file)
+    with worktree(file.parent, revision) as (top, tree, commit):
+        there = tree / file.relative_to(top)
+        if not there.is_file():
+            raise UsageError(
+                f"There is no {file.relative_to(top)} at {revision!r} ({commit[:8]}): the workload "
+                "is younger, or its file was renamed."
+            )
+        yield msgspec.structs.replace(source, file=str(there)), commit
+
+
+@contextmanager
+def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
+    """Yield the top of the repository of `folder`, a temporary worktree of it, and its commit.
+
+    The worktree is removed again, whatever happens.
+
+    Raises:
+        UsageError: `folder` is in no git repository, or that has no such commit.
+    """
+    top = top_of(folder)
+    if top is None:
+        raise UsageError(
+            f"{folder} is not in a git repository (or git is not there). So there is no "
+            f"{revision!r} to compare with."
+        )
+    commit = commit_of(top, revision).hash
+    if not commit:
+        raise UsageError(
+            f"{top} has no commit {revision!r}. `git log --oneline` lists them; a tag or a branch "
+            "serves as well."
+        )
+    with tempfile.TemporaryDirectory(prefix="harness-") as scratch:
+        tree = Path(scratch).resolve() / "tree"
+        try:
+            done = run(top, "worktree", "add", "--detach", "--quiet", str(tree), commit)
+            if done.returncode:
+                raise HarnessError(f"git made no worktree of {revision!r}: {_complaint(done)}.")
+            yield top, tree, commit
+        finally:
+            run(top, "worktree", "remove", "--force", str(tree))
+
+
+def top_of(folder: Path) -> Path | None:
+    """Return the top of the repository that `folder` is in; None outside of any."""
+    top = said(folder, "rev-parse", "--show-toplevel")
+    return Path(top).resolve() if top else None
+
+
+def _complaint(done: subprocess.CompletedProcess[str]) -> str:
+    return " ".join(done.stderr.split()).rstrip(".") or f"exit code {done.returncode}"

@@ -16,7 +16,7 @@ from harness.errors import UsageError
 from harness.frame import choose
 from harness.frame.frame import axis_columns
 from harness.frame.load import load
-from harness.records.environment import commit_of
+from harness.records.git import commit_of
 
 _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
 """Columns in which a bare word is looked up."""

@@ -11,6 +11,7 @@ from harness.fleet import fitting, gpus, installed, nanny, place
 from harness.fleet.gpus import Gpu
 from harness.fleet.place import Question
 from harness.records import environment
+from harness.records.git import Commit
 from tests.sweeps import workload
 
 A, B = Gpu("GPU-aa11", "NVIDIA H200"), Gpu("GPU-bb22", "NVIDIA H200")
@@ -29,7 +30,7 @@ def but(found, **changes):
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".", "a/"])
 def test_a_machine_that_cannot_name_a_folder_is_refused(here, name):
-    text = fitting.unfit(but(here, machine=name), environment.Commit(), {}, False)
+    text = fitting.unfit(but(here, machine=name), Commit(), {}, False)
     assert f"calls its machine {name!r}, which cannot name a folder" in text
 
 
@@ -42,7 +43,7 @@ def test_a_workload_that_is_not_there_is_said_with_what_to_do(tmp_path, monkeypa
     asked = place.encode_question(Question("owner", [gone, leaving]))
     found = place.decode_place(place.describe(asked, "here"))
     wanted = {"troubled.small.Scale": "2.0/2.0"}
-    text = fitting.unfit(found, environment.Commit(), wanted, False)
+    text = fitting.unfit(found, Commit(), wanted, False)
     assert text.startswith("cannot use troubled.small.Scale: there is no troubled.small in ")
     assert "Start it in the folder that holds the workloads' package" in text
     assert found.broken["leaving.Scale"] == "SystemExit: not today"

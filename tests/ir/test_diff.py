@@ -4,7 +4,7 @@ import pytest
 
 from harness.ir import comparison
 from harness.program.facts import Facts
-from harness.records import worktree
+from harness.records.git import checked_out
 from tests.ir import waves
 from tests.repositories import git
 
@@ -143,7 +143,7 @@ def test_an_interrupted_look_at_a_commit_leaves_no_worktree(repository):
     source = Source("ir_commits.waves", "Same", str(repository / "ir_commits" / "waves.py"))
 
     def interrupted():
-        with worktree.checked_out(source, "HEAD"):
+        with checked_out(source, "HEAD"):
             assert len(git(repository, "worktree", "list").splitlines()) == 2
             raise KeyboardInterrupt
 

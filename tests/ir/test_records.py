@@ -11,7 +11,7 @@ from harness.engine.sweep import sweep as measure
 from harness.errors import StoreError
 from harness.program import kept
 from harness.program.facts import Facts
-from harness.records.environment import Commit
+from harness.records.git import Commit
 from harness.records.schema import Record, to_raw
 from harness.stages import sampling
 from tests.ir import waves

@@ -1,4 +1,4 @@
-"""A stage and a scenario are added, each by one file and its entry, and seen wherever others are."""
+"""A stage and a scenario are added, each by a file and its entry, and seen where others are."""
 
 import json
 import os

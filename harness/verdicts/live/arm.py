@@ -13,7 +13,7 @@ import harness
 from harness import targets
 from harness.engine.child import Child
 from harness.errors import HarnessError, UsageError
-from harness.records.worktree import top_of, worktree
+from harness.records.git import top_of, worktree
 from harness.stages.scenarios import registry as scenarios
 
 PARTS = """. for the working tree as it is, a commit or tag, python=PATH, set:NAME=VALUE, \

@@ -1,6 +1,6 @@
 """Kill a sweep at random moments, again and again, and hold what is left against a whole one.
 
-    python -m tests.kills --rounds 50
+    python -m tests.engine.kills --rounds 50
 
 Each round starts or resumes the same sweep and kills, at a random moment, the measuring process
 (SIGKILL), the sweep itself (SIGKILL) or interrupts it as Ctrl-C does (SIGINT). After each kill

@@ -9,7 +9,8 @@ import jax
 import pytest
 
 from harness.records import environment
-from harness.records.environment import Commit, commit_of, machine_name
+from harness.records.environment import machine_name
+from harness.records.git import Commit, commit_of
 from harness.targets.host import host
 from tests.repositories import git
 
