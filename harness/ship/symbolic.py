@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -49,16 +49,7 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def refused(self) -> bool:
         """Whether there is a size that no process proved."""
-        return any(row.status == "refused" for row in medians(self))
-
-
-class _Answer(msgspec.Struct):
-    reason: str = ""
-    shapes: list[str] = []
-    export_s: float = 0.0
-    bytes: int | None = None
-    bytes_reason: str = ""
-    rows: list[Size] = []
+        return not all(row.direct for row in medians(self))
 
 
 def cases_along(workload: type[Workload], known: Sequence[Case], axis: str) -> list[Case]:
@@ -105,53 +96,35 @@ def compare(
     order = random.Random(seed)
     job = {**cases.job(workload, chosen), "sizes": [case.axes[axis] for case in chosen]}
     variables = cases.variables(workload, chosen[0], None)
-    answers: list[_Answer] = []
-    for number in range(processes):
-        announce(f"process {number + 1} of {processes}: one export for every {axis}")
+    answers: list[dict[str, Any]] = []
+    while len(answers) < processes and not any("reason" in answer for answer in answers):
+        announce(f"process {len(answers) + 1} of {processes}: one export for every {axis}")
         job["seed"] = order.randrange(2**31)
-        said = ask(CHILD, job, variables, workload.timeout_s * len(chosen))
-        answers.append(msgspec.convert(said, _Answer))
-        if answers[-1].reason:
-            break
+        answers.append(ask(CHILD, job, variables, workload.timeout_s * len(chosen)))
     first = answers[0]
     return Report(
         workload=name_of(workload),
         axis=axis,
         processes=processes,
         versions=environment.versions(),
-        shapes=first.shapes,
-        export_s=[answer.export_s for answer in answers],
-        bytes=first.bytes,
-        bytes_reason=first.bytes_reason,
-        sizes=[answer.rows for answer in answers],
-        reason=answers[-1].reason,
+        shapes=first.get("shapes", []),
+        export_s=[answer.get("export_s", 0.0) for answer in answers],
+        bytes=first.get("bytes"),
+        bytes_reason=first.get("bytes_reason", ""),
+        sizes=[msgspec.convert(answer.get("rows", []), list[Size]) for answer in answers],
+        reason=answers[-1].get("reason", ""),
     )
 
 
-@dataclass(frozen=True)
-class Medians:
-    """One size: medians in seconds by stage, over the processes that proved it; empty if none."""
-
-    size: int
-    direct: dict[str, float]
-    shipped: dict[str, float]
-    reason: str
-
-    @property
-    def status(self) -> str:
-        """`ok`, or `refused` where no process proved the size."""
-        return "ok" if self.direct else "refused"
-
-
-def medians(report: Report) -> list[Medians]:
-    """Return a row per size."""
+def medians(report: Report) -> list[Size]:
+    """Return a row per size: medians over the processes that proved it; no seconds if none did."""
     rows = []
     for same in zip(*report.sizes, strict=True):
         proven = [one for one in same if not one.refused]
         refused = sorted({one.refused for one in same if one.refused})
         direct = _median([one.direct for one in proven])
         shipped = _median([one.shipped for one in proven])
-        rows.append(Medians(same[0].size, direct, shipped, "; ".join(refused)))
+        rows.append(Size(same[0].size, direct, shipped, "; ".join(refused)))
     return rows
 
 

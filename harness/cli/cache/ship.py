@@ -125,6 +125,7 @@ def _export_page(report: sizes.Report) -> Iterator[Part]:
     rows = []
     for row in sizes.medians(report):
         known = bool(row.shipped)
+        status = "ok" if known else "refused"
         rows.append(
             {
                 report.axis: str(row.size),
@@ -132,7 +133,7 @@ def _export_page(report: sizes.Report) -> Iterator[Part]:
                 "compile": _ms(row.shipped["compile"]) if known else "",
                 "sum": _ms(sum(row.shipped.values())) if known else "",
                 "own program: sum": _ms(sum(row.direct.values())) if known else "",
-                "status": f"{row.status}: {row.reason}" if row.reason else row.status,
+                "status": f"{status}: {row.refused}" if row.refused else status,
             }
         )
     yield Rows(pd.DataFrame(rows), wrapped=("status",))
