@@ -179,7 +179,8 @@ def test_inspect_prints_json_of_everything(fill):
     assert len(seen["survey"]["entries"]) == seen["totals"]["entries"] == 4
     assert len(seen["evictions"]["due"]) == 4
     assert seen["evictions"]["due"][0] == "jit_\udcff"  # no time of use: the first to go
-    assert run_harness("inspect", str(capped)).returncode == 0
+    for form in ("table", "csv"):
+        assert run_harness("inspect", str(capped), "--format", form).returncode == 0
 
 
 def test_a_clock_that_went_backwards_an_empty_directory_and_an_unknown_order(fill, tmp_path):
@@ -201,3 +202,16 @@ def test_reading_a_cache_imports_neither_jax_nor_pandas(fill):
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+def test_entries_are_written_in_every_format_and_into_a_file(fill, tmp_path):
+    cache = str(fill())
+    markdown = run_harness("inspect", cache, "--format", "markdown").stdout
+    assert "| module | key |" in markdown
+    assert "3 entries" in markdown
+    rows = tmp_path / "rows.csv"
+    assert run_harness("inspect", cache, "--format", "csv", "-o", str(rows)).returncode == 0
+    heading, *lines = rows.read_text().splitlines()
+    assert {"name", "size_bytes", "contents.state"} <= set(heading.split(","))
+    assert len(lines) == 3
+    assert json.loads(run_harness("inspect", cache, "--format", "json").stdout)["schema"] == 1

@@ -20,8 +20,8 @@ from harness.cache.put_cost import PutCost
 from harness.cache.quarantine import Moved, move_aside
 from harness.cache.survey import survey
 from harness.cli import options
-from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, print_json
-from harness.cli.output import print_page
+from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
+from harness.cli.output import Output
 from harness.errors import HarnessError, UsageError
 
 HELP = """Find what ails a cache, and say what to do about it.
@@ -41,6 +41,7 @@ PER_KIND = 10
 
 @options.command(HELP)
 def doctor(
+    *,
     directory: CacheDirectory,
     quarantine: Annotated[
         bool, typer.Option("--quarantine", help="Move bad entries aside, into a folder in DIR.")
@@ -70,6 +71,7 @@ def doctor(
         ),
     ] = None,
     as_json: AsJson = False,
+    output: Output,
 ) -> None:
     """Find what ails a cache, and say what to do about it."""
     place = open_directory(directory)
@@ -96,12 +98,10 @@ def doctor(
         if bad:  # others may have moved some, or written them anew: only another look can tell
             seen = survey(place)
             after = diagnose(seen)
-    if as_json:
-        print_json({"schema": 1, "diagnosis": before, "moved": moved, "state": after.state})
-    else:
-        print_page(_findings(before))
-        print_page(filter(None, [problem, *_cost_lines(cost), *_moved_lines(moved, place.where)]))
-        print_page([f"{place.where}: {len(seen.entries)} entries, {after.state}{_young(after)}."])
+    parts = [*_findings(before), problem, *_cost_lines(cost), *_moved_lines(moved, place.where)]
+    parts.append(f"{place.where}: {len(seen.entries)} entries, {after.state}{_young(after)}.")
+    document = {"schema": 1, "diagnosis": before, "moved": moved, "state": after.state}
+    write(output, filter(None, parts), before.findings, document, as_json)
     if after.exit_code:
         raise typer.Exit(after.exit_code)
 

@@ -11,7 +11,8 @@ import typer
 from harness.cache.explain import Explained, explain_runs
 from harness.cache.ledger import read
 from harness.cli import options
-from harness.cli.output import print_page
+from harness.cli.cache.options import write
+from harness.cli.output import Output
 from harness.errors import ExitCode
 
 HELP = """Say, module by module, which part of the key changed between two runs, and how.
@@ -25,24 +26,27 @@ HELP = """Say, module by module, which part of the key changed between two runs,
 
 @options.command(HELP, no_args_is_help=True)
 def explain(
+    *,
     a: Annotated[Path, typer.Argument(metavar="A", help="The ledger of the run that compiled.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="The ledger of the run that missed.")],
     everything: Annotated[
         bool, typer.Option("--all", help="Show the modules that hit as well.")
     ] = False,
+    output: Output,
 ) -> None:
-    """Compare two ledgers and print what changed."""
+    """Compare two ledgers and write what changed."""
     runs = read(a), read(b)
     modules = explain_runs(*runs)
+    shown = [one for one in modules if everything or one.status != "hit"]
     hits = sum(one.status == "hit" for one in modules)
-    for one in modules:
-        if everything or one.status != "hit":
-            print_page(_lines(one))
-    print_page([f"{len(modules)} modules, {hits} of them hits."])
+    parts = [line for one in shown for line in _lines(one)]
+    parts.append(f"{len(modules)} modules, {hits} of them hits.")
     for path, run in zip((a, b), runs, strict=True):
         keyless = [event for event in run.events if not event.key]
         if keyless:
-            print_page([f"{path}: {len(keyless)} requests had no key: {keyless[0].detail}"])
+            parts.append(f"{path}: {len(keyless)} requests had no key: {keyless[0].detail}")
+    rows = [{"module": o.module, "status": o.status, "verdict": o.verdict} for o in shown]
+    write(output, parts, rows, shown)
     if not modules:
         raise typer.Exit(ExitCode.NOTHING)
 

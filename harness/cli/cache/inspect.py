@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from harness.cache import survey as surveys
 from harness.cache.directory import open_directory
 from harness.cache.survey import Entry, Evictions, Survey, Totals
 from harness.cli import options
-from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, print_json
-from harness.cli.output import print_page, printable
+from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
+from harness.cli.output import Output, Part, Rows, printable
 from harness.errors import UsageError
 from harness.records.units import ago, size_text
 
@@ -32,11 +31,13 @@ MOST_NAMES = 5
 
 @options.command("List every entry of a cache, without importing JAX or the program.")
 def inspect(
+    *,
     directory: CacheDirectory,
     max_size: MaxSize = -1,
     sort: Annotated[str, typer.Option(help=f"Order of the rows: {', '.join(SORTS)}.")] = "size",
     limit: Annotated[int, typer.Option(min=0, help="Rows to print; 0 for all.")] = 20,
     as_json: AsJson = False,
+    output: Output,
 ) -> None:
     """List every entry of a cache, readable or not."""
     if sort not in SORTS:
@@ -45,40 +46,33 @@ def inspect(
     entries = sorted(survey.entries, key=lambda entry: (SORTS[sort](entry), entry.name))
     totals = surveys.totals(entries)
     evictions = surveys.evictions(entries, max_size) if max_size >= 0 else None
-    if as_json:
-        print_json({"schema": 1, "survey": survey, "totals": totals, "evictions": evictions})
-        return
     shown = entries[: limit or None]
-    if shown:
-        print_page([_table(shown, survey.taken_at)])
-    print_page(_summary(survey, totals, len(shown)))
-    if evictions:
-        print_page(_evictions(evictions))
+    parts: list[Part] = [_table(shown, survey.taken_at)] if shown else []
+    parts += _summary(survey, totals, len(shown))
+    parts += _evictions(evictions) if evictions else ()
+    document = {"schema": 1, "survey": survey, "totals": totals, "evictions": evictions}
+    write(output, parts, entries, document, as_json)
 
 
-def _table(entries: Sequence[Entry], now: float) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("module", "key", "size", "written", "last use", "compile", "packed", "state"):
-        table.add_column(
-            heading,
-            justify="right" if heading in ("size", "compile") else "left",
-            no_wrap=heading not in ("module", "state"),
-            overflow="fold",
-        )
+def _table(entries: Sequence[Entry], now: float) -> Rows:
+    rows = []
     for entry in entries:
         contents = entry.contents
-        cells = (
-            entry.module,
-            entry.key[:KEY_DIGITS] or "not JAX's",
-            size_text(entry.size_bytes),
-            ago(now - entry.written_at),
-            _use(entry, now),
-            "?" if contents.compile_whole_s is None else f"{contents.compile_whole_s} s",
-            contents.compression or "?",
-            ": ".join(filter(None, (contents.state, contents.reason))),
+        whole_s = contents.compile_whole_s
+        rows.append(
+            {
+                "module": printable(entry.module),
+                "key": entry.key[:KEY_DIGITS] or "not JAX's",
+                "size": size_text(entry.size_bytes),
+                "written": ago(now - entry.written_at),
+                "last use": _use(entry, now),
+                "compile": "?" if whole_s is None else f"{whole_s} s",
+                "packed": contents.compression or "?",
+                "state": ": ".join(filter(None, (contents.state, contents.reason))),
+            }
         )
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    return table
+    left = ("written", "last use", "packed", "state")
+    return Rows(pd.DataFrame(rows), left=left, wrapped=("module", "state"))
 
 
 def _use(entry: Entry, now: float) -> str:

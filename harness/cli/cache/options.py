@@ -1,14 +1,16 @@
-"""Options that several cache commands share, and their JSON."""
+"""Options that several cache commands share, and how they write what they found."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
+from harness.cli.output import Format, Output, Part, markdown
 from harness.errors import UsageError
 
 CacheDirectory = Annotated[
@@ -29,13 +31,30 @@ MaxSize = Annotated[
         envvar="JAX_COMPILATION_CACHE_MAX_SIZE",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 
 
-def print_json(document: Any, indent: int | None = None) -> None:
-    """Print structs that may hold any file name as one JSON object."""
-    # json escapes file names that are not UTF-8, which msgspec refuses.
-    print(json.dumps(msgspec.to_builtins(document), indent=indent))
+def write(
+    output: Output,
+    parts: Iterable[Part],
+    rows: Sequence[Any],
+    document: Any,
+    as_json: bool = False,
+) -> None:
+    """Write a page for people, a row per struct in CSV, or the whole document in JSON."""
+    if as_json or output.format is Format.json:
+        # json escapes file names that are not UTF-8, which msgspec refuses.
+        output.text(json.dumps(msgspec.to_builtins(document), indent=1))
+    elif output.format is Format.csv:
+        import pandas as pd  # half a second that no other format takes
+
+        text = json.dumps(msgspec.to_builtins(rows), ensure_ascii=False)
+        known = json.loads(text.encode("utf-8", "replace"))  # no file name that is not UTF-8
+        output.text(pd.json_normalize(known).to_csv(index=False))
+    elif output.format is Format.markdown:
+        output.text(markdown(parts))
+    else:
+        output.page(parts)
 
 
 def check_writable(option: str, path: Path) -> None:

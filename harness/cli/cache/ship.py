@@ -11,9 +11,9 @@ import pandas as pd
 import typer
 
 from harness.cli import options
-from harness.cli.cache.options import AsJson, check_writable, print_json
+from harness.cli.cache.options import AsJson, check_writable, write
 from harness.cli.options import Benchmarks
-from harness.cli.output import Heading, Part, Rows, print_page, say
+from harness.cli.output import Heading, Output, Part, Rows, say
 from harness.declare import discovery
 from harness.errors import ExitCode, UsageError
 from harness.report.figures import shipping as figures
@@ -26,6 +26,7 @@ HELP = "Which way should I ship this? The time to the first result, and the byte
 
 @options.command(HELP, no_args_is_help=True)
 def ship(
+    *,
     workload: Annotated[
         str,
         typer.Argument(metavar="WORKLOAD", help="The workload, or an expression only it matches."),
@@ -50,6 +51,7 @@ def ship(
     ] = None,
     as_json: AsJson = False,
     benchmarks: Benchmarks = Path("benchmarks"),
+    output: Output,
 ) -> None:
     """Start one case by every way to ship it, or export it once for all sizes of an axis."""
     if figure is not None:  # before minutes of measuring
@@ -61,12 +63,12 @@ def ship(
     known = cases.cases_of(chosen, case or [], target)
     if symbolic is not None:
         export = sizes.compare(chosen, known, symbolic, processes, seed, say)
-        print_json(export, indent=2) if as_json else print_page(_export_page(export))
+        write(output, _export_page(export), sizes.medians(export), export, as_json)
         if export.reason or export.refused:
             raise typer.Exit(ExitCode.NOTHING if export.reason else ExitCode.SOME_FAILED)
         return
     report = routes.compare(chosen, known[0], processes, seed, say)
-    print_json(report, indent=2) if as_json else print_page(_page(report))
+    write(output, _page(report), report.rows, report, as_json)
     if figure is not None:
         figures.draw(report, figure)
         say(f"{figure} drawn")
