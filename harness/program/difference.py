@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from harness.program.canonical import canonical
 from harness.program.fact import Fact
 from harness.program.facts import FACTS, Facts
+from harness.program.text import canonical
 
 Value = float | None
 
