@@ -97,69 +97,63 @@
   };
 
   // A table that can be read aloud and sorted with the keyboard.
+  const collator = new Intl.Collator(undefined, { numeric: true });
+  const isNumber = (column) => NUMBERS.has(column.kind) || column.kind === "list";
+  const sorted = (rows, column, descending) => {
+    if (!column) return rows;
+    const missing = (row) => row[column.name] === null || row[column.name] === "";
+    const compare = isNumber(column) ? (a, b) => a - b : collator.compare;
+    return [...rows].sort((a, b) => missing(a) - missing(b)
+      || (missing(a) ? 0 : (descending ? -1 : 1) * compare(a[column.name], b[column.name])));
+  };
   const drawTable = (place, caption, columns, rows, state) => {
-    const numeric = (column) => NUMBERS.has(column.kind) || column.kind === "list";
-    const redraw = () => drawTable(place, caption, columns, rows, state);
-    let shown = rows;
-    const sorted = columns.find((column) => column.name === state.by);
-    if (sorted) {
-      const way = state.descending ? -1 : 1;
-      shown = [...rows].sort((a, b) => {
-        const [left, right] = [a[sorted.name], b[sorted.name]];
-        const missing = [left, right].map((value) => value === null || value === "");
-        if (missing[0] || missing[1]) return missing[0] - missing[1];
-        if (numeric(sorted)) return way * (left - right);
-        return way * left.localeCompare(right, undefined, { numeric: true });
-      });
-    }
-    const total = shown.length;
-    if (!state.all) shown = shown.slice(0, MOST);
-    const title = element("caption", { id: `${state.id}-caption` });
-    const counted = shown.length < total ? `${shown.length} of ${total}` : total;
-    title.append(element("span", {}, `${caption} (${counted})`));
+    const redraw = (focus) => {
+      drawTable(place, caption, columns, rows, state);
+      place.querySelector(focus).focus();
+    };
+    const ordered = sorted(rows, columns.find(({ name }) => name === state.by), state.descending);
+    const shown = state.all ? ordered : ordered.slice(0, MOST);
     const table = element("table");
-    const head = element("tr");
+    const title = table.createCaption();
+    title.id = `${state.id}-caption`;
+    const counted = shown.length < rows.length ? `${shown.length} of ${rows.length}` : rows.length;
+    title.append(element("span", {}, `${caption} (${counted})`));
+    const head = table.createTHead().insertRow();
     for (const column of columns) {
       const direction = state.by !== column.name ? "none" : state.descending ? "descending" : "ascending";
-      const cell = element("th", { scope: "col", "aria-sort": direction, class: numeric(column) ? "number" : "" });
       const button = element("button", { type: "button", "data-column": column.name }, column.label);
       button.addEventListener("click", () => {
-        state.descending = state.by === column.name ? !state.descending : numeric(column);
+        state.descending = state.by === column.name ? !state.descending : isNumber(column);
         state.by = column.name;
-        redraw();
-        [...place.querySelectorAll("thead button")].find((b) => b.dataset.column === column.name).focus();
+        redraw(`[data-column="${CSS.escape(column.name)}"]`);
       });
+      const cell = element("th", { scope: "col", "aria-sort": direction, class: isNumber(column) ? "number" : "" });
       cell.append(button);
       head.append(cell);
     }
-    const body = element("tbody");
+    const body = table.createTBody();
     for (const row of shown) {
-      const line = element("tr");
+      const line = body.insertRow();
       columns.forEach((column, number) => {
         const text = cellText(row[column.name], column.kind);
-        const cell = number === 0 ? element("th", { scope: "row" }, text) : element("td", {}, text);
-        if (numeric(column)) cell.className = "number";
+        const cell = number ? line.insertCell() : line.appendChild(element("th", { scope: "row" }));
+        cell.textContent = text;
+        if (isNumber(column)) cell.className = "number";
         else {
           cell.dir = "auto";
           if (text.length > 40) cell.className = "wide";
         }
-        line.append(cell);
       });
-      body.append(line);
     }
-    const header = element("thead");
-    header.append(head);
-    table.append(title, header, body);
     const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": title.id });
     scroll.append(table);
     place.replaceChildren(scroll);
-    if (total > MOST) {
-      const text = state.all ? `Show the first ${MOST}` : `Show all ${total} rows`;
+    if (rows.length > MOST) {
+      const text = state.all ? `Show the first ${MOST}` : `Show all ${rows.length} rows`;
       const more = element("button", { type: "button", class: "more" }, text);
       more.addEventListener("click", () => {
         state.all = !state.all;
-        redraw();
-        place.querySelector(".more").focus();
+        redraw(".more");
       });
       place.append(more);
     }
@@ -185,15 +179,17 @@
     if (spec.height?.step) spec.height = { step: 8 + 12 * lines };
   };
 
-  // What is on the page: drawn when it comes into view, and again when a filter changes.
+  // What is on the page: drawn one after the other, and again when a filter changes.
   const parts = [];
-  const part = (node, draw) => parts.push({ node, draw, stale: true });
+  const shows = (node, draw) => parts.push({ node, draw });
+  let queue = Promise.resolve();
+  const later = (task) => { queue = queue.then(task).catch(console.error); };
   let number = 0;
 
   for (const node of document.querySelectorAll("[data-table]")) {
     const table = tables[node.dataset.table];
     const state = { id: `table-${number += 1}` };
-    part(node, async () => {
+    shows(node, async () => {
       const chosen = filters();
       drawTable(node, table.caption, visible(table, chosen), objects(table, matching(table, chosen), []), state);
     });
@@ -260,47 +256,38 @@
       performance.mark("figure");
     };
     for (const select of selects) {
-      select.addEventListener("change", () => { picks[select.dataset.pick] = select.value; draw(); });
+      select.addEventListener("change", () => { picks[select.dataset.pick] = select.value; later(draw); });
     }
     details.addEventListener("toggle", () => tabulate(current()[figure.tables[0]]));
-    part(node, draw);
+    shows(node, draw);
   }
 
-  // One drawing of a part at a time: what has changed meanwhile is drawn after it.
-  const refresh = async (one) => {
-    if (!one.stale || one.busy) return;
-    one.busy = true;
-    while (one.stale) {
-      one.stale = false;
-      try {
-        await one.draw();
-        one.node.dataset.drawn = "yes";
-      } catch (error) {
-        console.error(error);
-        one.node.append(element("p", { class: "empty" }, `This could not be drawn: ${error.message}`));
+  // What is in view comes first; a newer change stops an older one between two parts.
+  let turn = 0;
+  const away = ({ node }) => {
+    const { top, bottom } = node.getBoundingClientRect();
+    return Math.max(0, top - window.innerHeight, -bottom);
+  };
+  const pause = () => new Promise((resolve) => { setTimeout(resolve); });
+  const refresh = () => {
+    const mine = turn += 1;
+    delete document.documentElement.dataset.complete;
+    later(async () => {
+      const near = parts.map((part) => [away(part), part]).sort(([a], [b]) => a - b);
+      for (const [, { node, draw }] of near) {
+        if (mine !== turn) return;
+        try {
+          await draw();
+        } catch (error) {
+          console.error(error);
+          node.append(element("p", { class: "empty" }, `This could not be drawn: ${error.message}`));
+        }
+        await pause();
       }
-    }
-    one.busy = false;
+      document.documentElement.dataset.complete = "yes";
+    });
   };
-  const watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      const one = parts.find((candidate) => candidate.node === entry.target);
-      one.near = entry.isIntersecting;
-      if (one.near) refresh(one);
-    }
-  }, { rootMargin: "300px" });
-  for (const one of parts) watcher.observe(one.node);
-  // Whatever was not looked at yet is drawn in idle time, so that printing finds all of it.
-  const idle = (call) => (window.requestIdleCallback
-    ? requestIdleCallback(call, { timeout: 500 }) : setTimeout(call, 50));
-  const next = () => {
-    const one = parts.find((candidate) => candidate.stale && !candidate.busy);
-    if (one) refresh(one).then(() => idle(next));
-    else if (parts.some((candidate) => candidate.busy)) setTimeout(next, 50);
-    else document.documentElement.dataset.complete = "yes";
-  };
-  window.addEventListener("load", () => idle(next));
-  window.addEventListener("beforeprint", () => parts.forEach(refresh));
+  window.addEventListener("load", refresh);
 
   const status = document.getElementById("status");
   const count = () => {
@@ -313,12 +300,7 @@
   };
   const changed = () => {
     count();
-    delete document.documentElement.dataset.complete;
-    for (const one of parts) {
-      one.stale = true;
-      if (one.near) refresh(one);
-    }
-    idle(next);
+    refresh();
   };
   let waiting = 0;
   form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(changed, 150); });

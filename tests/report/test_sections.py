@@ -1,0 +1,69 @@
+"""A section is one object: what it says of itself is all that the page needs."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from harness.frame.against import against_baseline
+from harness.report import results
+from harness.report.content import COUNT, Answer, Column, Content, Section, Table, plain
+from harness.report.page import render
+from tests.report.conftest import reported
+from tests.report.synthetic import frame
+from tests.report.test_page import embedded
+
+NOTHING = against_baseline([])
+
+
+def workloads(measured):
+    if measured.newest.empty:
+        return None
+    rows = measured.newest.groupby("workload", as_index=False).agg(rows=("stage", "size"))
+    table = Table(
+        "sizes", "Rows of each workload", (*plain("workload"), Column("rows", "n", COUNT)), rows
+    )
+    return Content(tables=(table,), shown=("sizes",))
+
+
+ABOUT = {"name": "sizes", "title": "Sizes", "intro": "How much was measured?", "content": workloads}
+
+
+@pytest.fixture
+def page_with(monkeypatch):
+    def made(section, rows):
+        monkeypatch.setattr(results, "SECTIONS", (*results.SECTIONS, section))
+        return reported(rows, NOTHING)
+
+    return made
+
+
+def test_a_section_that_is_added_is_on_the_page_with_its_table_and_its_answer(page_with):
+    answer = Answer("How much?", lambda measured: (f"{len(measured.newest)} rows.",), place=9)
+    report = page_with(Section(**ABOUT, answer=answer), frame(["a.A"]))
+    page = render(report)
+    assert '<h2 id="sizes-title">Sizes</h2>' in page
+    assert '<div class="table" data-table="sizes"></div>' in page
+    assert embedded(page)["tables"]["sizes"]["values"]["rows"] == [20]
+    assert report.answers[-1] == ("How much?", ("20 rows.",), "sizes")
+
+
+def test_a_section_without_data_says_what_fills_it_or_is_left_out(page_with):
+    empty = frame(["a.A"]).iloc[:0]
+    assert page_with(Section(**ABOUT), empty).sections[-1].name != "sizes"
+    told = Section(**ABOUT, missing="Nothing was measured.", command="harness run")
+    page = render(page_with(told, pd.DataFrame(empty)))
+    assert "Nothing was measured. To fill this: <code>harness run</code>" in page
+
+
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [
+        ({"title": ""}, "The section 'sizes' lacks title"),
+        ({"intro": ""}, "lacks intro"),
+        ({"missing": "Nothing."}, "lacks command"),
+    ],
+)
+def test_a_section_that_lacks_something_cannot_be_made(lacking, said):
+    with pytest.raises(TypeError, match=said):
+        Section(**{**ABOUT, **lacking})
