@@ -15,7 +15,7 @@ from harness.engine.visit import CurrentVisit
 from harness.records import environment
 from harness.sides.compared_case import ComparedCase
 from harness.sides.side import Side
-from harness.sides.variables import ProcessState
+from harness.sides.side_process import ProcessState
 from harness.stages.scenarios.registry import SCENARIOS
 
 

@@ -16,7 +16,7 @@ from harness.engine.job import Bye, Done, Hello, Job, JobCase, Message, unmeasur
 from harness.engine.process import run
 from harness.engine.visit import Visit
 from harness.records.schema import Record
-from harness.sides.variables import variables
+from harness.sides.side_process import variables
 from harness.stages.scenarios.registry import SCENARIOS
 
 

@@ -25,9 +25,8 @@ from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Job, JobCase
 from harness.records.comparison import Comparison
 from harness.records.schema import SCHEMA, digest
-from harness.sides import planning
+from harness.sides import registry as sides
 from harness.sides.ceilings import Ceilings
-from harness.sides.registry import SIDES
 from harness.stages.scenarios import registry as scenarios
 
 
@@ -55,7 +54,7 @@ class Group:
     @property
     def uses_jax(self) -> bool:
         """Whether JAX has the target's device in its processes."""
-        return not self.backend or SIDES[self.backend].uses_jax
+        return not self.backend or sides.SIDES[self.backend].uses_jax
 
     @functools.cached_property
     def version(self) -> str:
@@ -160,7 +159,7 @@ class Plan:
             lacking = self.context.host.lacking(target)
             if lacking and self.options.targets is None:
                 continue
-            for arm in planning.arms(workload, target):
+            for arm in sides.arms(workload, target):
                 group = Group(
                     workload,
                     source,
@@ -172,7 +171,7 @@ class Plan:
                     precision=arm.precision,
                 )
                 for index, case in enumerate(enumerate_cases(workload, [target.name])):
-                    if self.options.keep(case) and planning.compared(case, arm):
+                    if self.options.keep(case) and sides.compared(case, arm):
                         self._add(group, index, case, lacking)
                 if group.refs:
                     yield group

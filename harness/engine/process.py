@@ -18,7 +18,7 @@ from harness.engine.child import Child
 from harness.engine.job import Bye, Done, Fatal, Job, Message, decode_message, encode
 from harness.engine.visit import SIZE, CurrentVisit, Visit
 from harness.records.environment import surroundings
-from harness.sides.variables import owned
+from harness.sides.side_process import owned
 from harness.stages.scenarios.cache_state import forgotten
 from harness.stages.scenarios.registry import SCENARIOS
 

@@ -89,7 +89,7 @@ def _stage(
 
 def _compare(job: Job, current: CurrentVisit, stored: threading.Semaphore) -> None:
     """Verify the process, and take one side of a comparison."""
-    from harness.sides.variables import verified
+    from harness.sides.side_process import verified
 
     state = verified(job.environment, job.threads)  # before there is another thread
     channel.follow_parent(stored.release)

@@ -16,10 +16,10 @@ from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.comparison import Comparison
 from harness.records.schema import StageSamples
-from harness.sides import attribution, caches, counting, equivalence, guards, threads, timing
+from harness.sides import attribution, caches, counting, equivalence, guards, side_process, timing
 from harness.sides.side import Side
+from harness.sides.side_process import ProcessState
 from harness.sides.subject import Subject, subject_of
-from harness.sides.variables import ProcessState
 from harness.stages import reference, registry
 from harness.stages.passes import Pass
 
@@ -251,9 +251,9 @@ class ComparedCase:
         found = self.comparison
         if self.wall_ns:
             found.cpu_per_wall = round(self.cpu_ns / self.wall_ns, 3)
-            problem = threads.contradiction(self.threads, found.cpu_per_wall, self.state.cores)
+            problem = side_process.contradiction(self.threads, found.cpu_per_wall, self.state.cores)
             self._reject([problem] if problem else [])
-            if self.case.target == "cpu" and threads.disturbed(found.cpu_per_wall):
+            if self.case.target == "cpu" and side_process.disturbed(found.cpu_per_wall):
                 self._label(["disturbed"])
         found.compiles = dict(self.side.compiles())
         self._label(self.side.labels())

@@ -1,7 +1,11 @@
-"""The sides there are: each a class in a file of its own, and a line here."""
+"""The sides there are, each a class in a file of its own and a line here; and who compares what."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from harness.declare.workload import Case, Workload
 from harness.sides.cupy_eager import CupyEager
 from harness.sides.cupy_fused import CupyFused
 from harness.sides.cupy_graph import CupyGraph
@@ -9,6 +13,7 @@ from harness.sides.fused_side import FusedSide
 from harness.sides.numpy_side import NumpySide
 from harness.sides.side import Side, complete
 from harness.sides.xla_side import XlaSide
+from harness.targets import Target
 
 SIDES: dict[str, type[Side]] = {
     side.name: complete(side)
@@ -22,6 +27,12 @@ SIDES: dict[str, type[Side]] = {
     )
 }
 """By name, in the order of tables and of processes."""
+
+THREADS = {
+    "one": "pinned to one core, every library told to use one thread",
+    "all": "all cores that the process may use",
+}
+"""How many threads of the CPU a comparison may use; on other targets it is always `all`."""
 
 REFERENCE = XlaSide.name
 """The side that the others are held against."""
@@ -41,3 +52,38 @@ def find(name: str) -> type[Side]:
     if name not in SIDES:
         raise ValueError(f"no side is called {name!r}; known are {', '.join(SIDES)}")
     return SIDES[name]
+
+
+class Arm(NamedTuple):
+    """One side of a comparison: processes that are alike in all but the cases they measure."""
+
+    backend: str
+    threads: str
+    scenario: str
+    """Of the persistent cache for XLA, of the kernel cache for CuPy."""
+    precision: str
+    """The one precision of the process, where the environment decides on it."""
+
+
+def arms(workload: type[Workload], target: Target) -> Iterator[Arm]:
+    """Yield the sides to measure on `target`; none where there is nothing to compare or run.
+
+    Those that are held against each other follow each other, so that a drift of the machine hits
+    them alike.
+    """
+    if workload.baseline is None or target.compile_only:
+        return
+    for threads in THREADS if target.family == "cpu" else ("all",):
+        for side in of_family(target.family):
+            if not side.measures(workload):
+                continue
+            for precision in (side.one_precision and workload.precisions) or ("",):
+                for scenario in side.scenarios:
+                    yield Arm(side.name, threads, scenario, precision)
+
+
+def compared(case: Case, arm: Arm) -> bool:
+    """Tell whether an arm measures a case."""
+    if case.transform != "forward":
+        return False
+    return not SIDES[arm.backend].one_precision or case.precision == arm.precision

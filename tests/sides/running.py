@@ -10,7 +10,7 @@ from harness.engine.job import Done, Job, JobCase
 from harness.engine.visit import SIZE, CurrentVisit
 from harness.records.schema import SCHEMA
 from harness.sides import registry
-from harness.sides.variables import ProcessState
+from harness.sides.side_process import ProcessState
 from tests.sweeps import SUITES
 
 

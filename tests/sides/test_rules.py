@@ -11,14 +11,14 @@ import pytest
 
 from harness.declare import inputs
 from harness.declare.workload import spec
-from harness.sides import caches, guards, registry, threads
+from harness.sides import caches, guards, registry, side_process
 from harness.sides.namespace import SPECIAL, namespace
 from harness.sides.side import Unavailable
-from harness.sides.variables import owned, problems, variables
+from harness.sides.side_process import owned, problems, variables
 
 
 def test_one_thread_sets_every_librarys_variable_and_all_sets_none():
-    assert variables("numpy", "one", "", "") == dict.fromkeys(threads.VARIABLES, "1")
+    assert variables("numpy", "one", "", "") == dict.fromkeys(side_process.THREAD_VARIABLES, "1")
     assert variables("xla", "all", "", "") == {}
 
 
@@ -47,8 +47,8 @@ def test_a_variable_that_is_not_what_was_wanted_and_a_library_loaded_too_early_a
 def test_the_worker_verifies_before_it_loads_anything_that_reads_variables():
     script = (
         "import harness.engine.worker, harness.engine.job\n"
-        "from harness.sides import variables\n"
-        "print(variables.problems({}))"
+        "from harness.sides import side_process\n"
+        "print(side_process.problems({}))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
@@ -66,10 +66,10 @@ def test_planning_a_comparison_loads_neither_jax_nor_numpy(module):
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
 def test_one_thread_means_one_core():
     script = (
-        "import os\nfrom harness.sides import threads\n"
+        "import os\nfrom harness.sides import side_process\n"
         "before = len(os.sched_getaffinity(0))\n"
-        "assert threads.pin('all') == [] and len(os.sched_getaffinity(0)) == before\n"
-        "assert threads.pin('one') == [] and len(os.sched_getaffinity(0)) == 1\n"
+        "assert side_process.pin('all') == [] and len(os.sched_getaffinity(0)) == before\n"
+        "assert side_process.pin('one') == [] and len(os.sched_getaffinity(0)) == 1\n"
         "print('pinned')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -87,8 +87,8 @@ def test_one_thread_means_one_core():
     ],
 )
 def test_the_cores_at_work_must_agree_with_the_rule(setting, cpu_per_wall, cores, fine):
-    assert (threads.contradiction(setting, cpu_per_wall, cores) == "") == fine
-    assert threads.disturbed(cpu_per_wall) == (cpu_per_wall < 0.9)
+    assert (side_process.contradiction(setting, cpu_per_wall, cores) == "") == fine
+    assert side_process.disturbed(cpu_per_wall) == (cpu_per_wall < 0.9)
 
 
 @pytest.mark.parametrize(
