@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import random
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -161,7 +160,7 @@ def measured(
 
     These stay in `RESULTS/MACHINE/live/`, where :func:`harness.load` does not look.
     """
-    first, second = (live.parse(text, sys.executable) for text in (a, b))
+    arms = live.parse(a), live.parse(b)
     seed = random.SystemRandom().getrandbits(31) if seed is None else seed
     machine = environment.machine_name()
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
@@ -172,7 +171,7 @@ def measured(
     with warnings_said():
         try:
             with progress() as on_progress:
-                records = live.run_live(a, b, asked, on_progress)
+                records = live.run_live(arms, asked, on_progress)
         except KeyboardInterrupt:
             say("interrupted before both arms had finished a round: nothing to compare.")
             raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -183,7 +182,7 @@ def measured(
         results=results,
         interleaved=True,
         stages=filters.stage,
-        on=live.differing_columns(first, second),
+        on=live.differing_columns(*arms),
     )
     return comparison, records
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,14 +25,14 @@ _PREFIXES = ("python=", "set:", "target=", "scenario=")
 
 
 @dataclass(frozen=True)
-class Arm:
+class LiveArm:
     """What one side of a live comparison is measured of, and in."""
 
     text: str
     revision: str = ""
     """A commit, whose benchmarks and packages are measured; "" for the working tree."""
-    python: str = ""
-    variables: dict[str, str] = field(default_factory=dict)
+    python: str = sys.executable
+    variables: Mapping[str, str] = field(default_factory=dict)
     target: str = ""
     scenario: str = ""
 
@@ -40,15 +41,14 @@ class Arm:
 class Place:
     """Where an arm's processes run."""
 
-    arm: Arm
+    arm: LiveArm
     folder: Path
     benchmarks: Path
-    python: str
     environment: dict[str, str]
 
 
-def parse(text: str, python: str) -> Arm:
-    """Return the arm that `text` describes; `python` is the interpreter where it names none.
+def parse(text: str) -> LiveArm:
+    """Return the arm that `text` describes.
 
     A comma within the value of a `set:` stays there, unless what follows begins another part; so a
     commit stands first.
@@ -65,7 +65,10 @@ def parse(text: str, python: str) -> Arm:
     given: dict[str, str] = {}
     variables: dict[str, str] = {}
     for part in parts:
-        kind, value = _split(part, text)
+        prefix = next((one for one in _PREFIXES if part.startswith(one)), "")
+        kind, value = prefix.rstrip(":=") or "revision", part.removeprefix(prefix)
+        if not value or value.startswith("-"):
+            raise UsageError(f"{text!r} is no arm of a live comparison: expected {PARTS}.")
         if kind == "set":
             name, equals, content = value.partition("=")
             if not equals or not name.strip():
@@ -79,27 +82,11 @@ def parse(text: str, python: str) -> Arm:
         targets.find(given["target"])
     if "scenario" in given:
         scenarios.find(given["scenario"])
-    revision = given.get("revision", ".")
-    return Arm(
-        text,
-        "" if revision == "." else revision,
-        _interpreter(given["python"]) if "python" in given else python,
-        variables,
-        given.get("target", ""),
-        given.get("scenario", ""),
-    )
-
-
-def _split(part: str, text: str) -> tuple[str, str]:
-    for prefix in _PREFIXES:
-        if part.startswith(prefix):
-            kind, value = prefix.rstrip(":="), part.removeprefix(prefix)
-            break
-    else:
-        kind, value = "revision", part
-    if not value or value.startswith("-"):
-        raise UsageError(f"{text!r} is no arm of a live comparison: expected {PARTS}.")
-    return kind, value
+    if "python" in given:
+        given["python"] = _interpreter(given["python"])
+    if given.get("revision") == ".":
+        del given["revision"]
+    return LiveArm(text, variables=variables, **given)
 
 
 def _interpreter(given: str) -> str:
@@ -114,68 +101,62 @@ def _interpreter(given: str) -> str:
     return str(path)
 
 
-def differing_columns(a: Arm, b: Arm) -> tuple[str, ...]:
+def differing_columns(a: LiveArm, b: LiveArm) -> list[str]:
     """Return the columns of the frame in which two arms differ by intention."""
-    return tuple(name for name in ("target", "scenario") if getattr(a, name) != getattr(b, name))
+    return [name for name in ("target", "scenario") if getattr(a, name) != getattr(b, name)]
 
 
 @contextlib.contextmanager
-def prepared(arm: Arm, benchmarks: Path, instrument: Path) -> Iterator[Place]:
+def prepared(arm: LiveArm, benchmarks: Path) -> Iterator[Place]:
     """Yield where an arm's processes run; a commit is in a temporary worktree for so long.
 
-    Args:
-        arm: the arm.
-        benchmarks: the folder of workloads in the working tree.
-        instrument: the folder that :func:`link_instrument` made.
+    `benchmarks` is the folder of workloads in the working tree.
 
     Raises:
         UsageError: there is no such commit, or it has no such folder.
         HarnessError: the arm's interpreter cannot run the harness.
     """
     benchmarks = benchmarks.resolve()
-    if not arm.revision:
-        if not benchmarks.is_dir():
-            raise UsageError(f"There is no folder of benchmarks at {benchmarks}.")
-        top = top_of(benchmarks) or benchmarks.parent
-        yield _place(arm, top, Path.cwd(), benchmarks, instrument)
-        return
-    with worktree(benchmarks.parent, arm.revision) as (top, tree, commit):
-        there = tree / benchmarks.relative_to(top)
-        if not there.is_dir():
-            raise UsageError(
-                f"There is no folder {benchmarks.relative_to(top)} at {arm.revision!r} "
-                f"({commit[:8]})."
-            )
-        yield _place(arm, tree, tree, there, instrument)
-
-
-def link_instrument(folder: Path) -> Path:
-    """Make a folder that holds this harness and nothing else, for every arm to measure with."""
-    (folder / "harness").symlink_to(Path(harness.__file__).resolve().parent)
-    return folder
-
-
-def _place(arm: Arm, top: Path, folder: Path, benchmarks: Path, instrument: Path) -> Place:
-    environment = {**os.environ, **arm.variables}
-    # The arm's own packages come before what is installed; the harness is the same in both arms.
-    paths = [instrument, top / "src", top, *filter(None, [environment.get("PYTHONPATH")])]
-    environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
-    environment["PYTHONSAFEPATH"] = "1"  # the folder a process runs in holds no harness for it
-    place = Place(arm, folder, benchmarks, arm.python, environment)
-    if arm.python != sys.executable:
-        _check(place)
-    return place
+    with contextlib.ExitStack() as stack:
+        if arm.revision:
+            made = worktree(benchmarks.parent, arm.revision)
+            top, tree, commit = stack.enter_context(made)
+            own, folder = tree / benchmarks.relative_to(top), tree
+            if not own.is_dir():
+                raise UsageError(
+                    f"There is no folder {benchmarks.relative_to(top)} at {arm.revision!r} "
+                    f"({commit[:8]})."
+                )
+        else:
+            own, folder = benchmarks, Path.cwd()
+            if not own.is_dir():
+                raise UsageError(f"There is no folder of benchmarks at {benchmarks}.")
+            tree = top_of(benchmarks) or benchmarks.parent
+        # A folder that holds this harness and nothing else: both arms measure with it. The arm's
+        # own packages come before what is installed.
+        instrument = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-")))
+        (instrument / "harness").symlink_to(Path(harness.__file__).resolve().parent)
+        environment = {**os.environ, **arm.variables}
+        paths = [instrument, tree / "src", tree, *filter(None, [environment.get("PYTHONPATH")])]
+        environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
+        environment["PYTHONSAFEPATH"] = "1"  # the folder a process runs in holds no harness for it
+        place = Place(arm, folder, own, environment)
+        if arm.python != sys.executable:
+            _check(place)
+        yield place
 
 
 def _check(place: Place) -> None:
+    """Raise unless the arm's interpreter can run the harness."""
+    python = place.arm.python
     try:
-        with Child([place.python, "-c", _PROBE], place.environment, cwd=place.folder) as child:
+        with Child([python, "-c", _PROBE], place.environment, cwd=place.folder) as child:
             code = child.wait()
     except OSError as error:
-        raise HarnessError(f"{place.python} cannot be run: {error}.") from None
+        raise HarnessError(f"{python} cannot be run: {error}.") from None
     if code:
         last = child.output[-1] if child.output else child.how
         raise HarnessError(
-            f"{place.python} cannot run the harness: {last}. Install JAX and what the harness "
-            "needs there."
+            f"{python} cannot run the harness: {last}. Install JAX and what the harness needs "
+            "there."
         )

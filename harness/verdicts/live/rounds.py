@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from harness.records import environment
 from harness.records.schema import Record
 from harness.records.store import Store, record_files
 from harness.stages.sampling import Effort
-from harness.verdicts.live.arm import Arm, Place, link_instrument, parse, prepared
+from harness.verdicts.live.arm import LiveArm, Place, prepared
 
 _GOOD = (0, 3)
 """Exit codes of `harness run` after which there are records: fine, and some cases failed."""
@@ -49,8 +48,7 @@ class LiveOptions:
 
 
 def run_live(
-    a: str,
-    b: str,
+    arms: tuple[LiveArm, LiveArm],
     options: LiveOptions,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> tuple[list[Record], list[Record]]:
@@ -60,32 +58,26 @@ def run_live(
     raised again.
 
     Args:
-        a: what is measured, as :data:`harness.verdicts.live.arm.PARTS` says.
-        b: the same for the other arm.
+        arms: what is measured (:func:`harness.verdicts.live.arm.parse`).
         options: how.
         on_progress: is told of every arm of every round.
 
     Raises:
-        UsageError: an arm is described wrongly, or there is no such commit.
+        UsageError: there is no such commit.
         HarnessError: an arm cannot be measured; the text says which, and why.
 
     Warns:
         HarnessWarning: nothing that is recorded differs between the arms, a variable did not
             reach JAX, other flags made the same programs, or it was stopped.
     """
-    arms = [parse(text, sys.executable) for text in (a, b)]
     records: tuple[list[Record], list[Record]] = ([], [])
     with contextlib.ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-live-")))
-        instrument = scratch / "instrument"
-        instrument.mkdir()
-        link_instrument(instrument)
-        places = [
-            stack.enter_context(prepared(arm, options.benchmarks, instrument)) for arm in arms
-        ]
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-live-"))
+        folder = options.folder or Path(scratch)
+        places = [stack.enter_context(prepared(arm, options.benchmarks)) for arm in arms]
         finished = 0
         try:
-            for number, of_round in _rounds(places, options, scratch, on_progress):
+            for number, of_round in _rounds(places, options, folder, on_progress):
                 for kept, new in zip(records, of_round, strict=True):
                     kept += new
                 if not finished:
@@ -103,7 +95,7 @@ def run_live(
 def _rounds(
     places: Sequence[Place],
     options: LiveOptions,
-    scratch: Path,
+    folder: Path,
     on_progress: Callable[[Progress], None],
 ) -> Iterator[tuple[int, list[list[Record]]]]:
     """Yield the number of a round, from 1, and the records of both arms."""
@@ -119,7 +111,7 @@ def _rounds(
             done = 2 * (number - 1) + turn
             label = f"round {number}"
             on_progress(Progress(label, letter, place.arm.text, number - 1, done, 2 * rounds))
-            results = (options.folder or scratch) / f"round-{number}" / letter.lower()
+            results = folder / f"round-{number}" / letter.lower()
             reason = _measure(place, options, results, seed)
             records[side] = _read(results, number)
             if not reason and number == 1 and all(r.status != "ok" for r in records[side]):
@@ -135,7 +127,7 @@ def _rounds(
 def _measure(place: Place, options: LiveOptions, results: Path, seed: int) -> str:
     """Measure an arm once, and return why it could not be: `harness run`, a process a workload."""
     arm = place.arm
-    command = [place.python, "-m", "harness", "run", "--fresh"]
+    command = [arm.python, "-m", "harness", "run", "--fresh"]
     command += ["--effort", f"1x{options.effort.passes}", "--seed", str(seed)]
     command += ["--results", str(results.resolve()), "--machine", options.machine]
     command += ["--benchmarks", str(place.benchmarks)]
@@ -160,7 +152,9 @@ def _read(results: Path, number: int) -> list[Record]:
     ]
 
 
-def difference_problems(arms: Sequence[Arm], records: Sequence[Sequence[Record]]) -> Iterator[str]:
+def difference_problems(
+    arms: Sequence[LiveArm], records: Sequence[Sequence[Record]]
+) -> Iterator[str]:
     """Yield what is wrong with the difference between two arms, from the records of one round.
 
     Arms may differ in nothing, or in what did not reach JAX, or changed no program.
@@ -180,7 +174,7 @@ def difference_problems(arms: Sequence[Arm], records: Sequence[Sequence[Record]]
         yield "the arms' flags differ, but XLA built the same program for every case"
 
 
-def _unreached(letter: str, arm: Arm, records: Sequence[Record]) -> Iterator[str]:
+def _unreached(letter: str, arm: LiveArm, records: Sequence[Record]) -> Iterator[str]:
     """Yield which of an arm's variables its processes did not see as they were set."""
     seen = [msgspec.json.decode(record.environment).get("flags", {}) for record in records]
     for name, value in arm.variables.items():
