@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.report.profile.face import load_profile as read
+from harness.profiles.recorded import read
 from harness.watch import events, programs
 
 ROOT = Path(__file__).resolve().parents[2]

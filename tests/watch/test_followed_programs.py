@@ -13,7 +13,7 @@ import pytest
 
 from harness.cli.profile import run as running
 from harness.errors import UsageError
-from harness.report.profile.face import load_profile as read
+from harness.profiles.recorded import read
 from harness.watch import programs
 from tests.watch.programs import COMMAND, environment, followed, how, profiled
 

@@ -8,7 +8,7 @@ import sys
 import threading
 
 from harness.cache.ledger import read as read_ledger
-from harness.report.profile.face import load_profile as read
+from harness.profiles.recorded import read
 from harness.watch import events, programs
 from tests.watch.programs import COMMAND, built, environment, followed, how
 

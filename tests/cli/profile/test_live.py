@@ -1,0 +1,241 @@
+"""What `--live` shows, on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+import time
+
+import pytest
+from rich.console import Console
+
+from harness.cli.profile import live as line
+from harness.profiles.live import Now, State, Tally
+from harness.watch import events
+from harness.watch.writer import encoded
+
+S = 1_000_000_000
+NOW = Now("loss", "train.py:88", "compile", 58 * S, 3, 42)
+BUSY = State(1, 31, 48.2, (NOW,), Tally("step", "train.py:90", 1, 2.1), None)
+IDLE = State(1, 31, 48.2, (), Tally("step", "train.py:90", 1, 2.1), Tally("loss", "", 4, 40.0))
+
+
+def test_the_line_says_what_is_built_now_for_how_long_and_how_often():
+    assert line.line_of(BUSY, 70 * S, 70.0) == (
+        "compiling `loss` (train.py:88) for 12 s, 4th time · 31 builds, 48 s of 70 s"
+    )
+
+
+def test_between_builds_the_line_says_what_was_last_and_costs_most():
+    assert line.line_of(IDLE, 70 * S, 70.0) == (
+        "31 builds, 48 s of 70 s · last `step` (train.py:90), 2.1 s · most `loss`, 40 s"
+    )
+    assert line.line_of(State(0, 0, 0.0), S, 1.0) == "0 builds, 0 s of 1.0 s"
+
+
+def test_the_first_time_is_not_counted_and_other_threads_are():
+    first = Now("f", "", "trace", 0, 0, 1)
+    assert line.line_of(State(1, 1, 1.0, (first, NOW, NOW)), 2 * S, 3.0) == (
+        "tracing `f` for 2.0 s, and 2 more · 1 build, 1.0 s of 3.0 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (21, "21st"),
+     (102, "102nd"), (113, "113th")],
+)  # fmt: skip
+def test_ordinals(number, text):
+    assert line.ordinal(number) == text
+
+
+def test_a_name_cannot_move_the_cursor():
+    hostile = Now("a\x1b[2J\nb\u2028", "x\r.py:1", "compile", 0, 0, 1)
+    shown = line.doing(hostile, S)
+    assert shown == "compiling `a?[2J?b?` (x?.py:1) for 1.0 s"
+
+
+def plain(*times):
+    """Show states at given seconds, and return what was said at which."""
+    stream = io.StringIO()
+    shown = line.Plain(stream)
+    said = []
+    for seconds, state in times:
+        shown.show(state, round(seconds * S), seconds)
+        said += [(seconds, text) for text in stream.getvalue().splitlines()]
+        stream.seek(0)
+        stream.truncate()
+    return said
+
+
+def test_without_a_terminal_a_line_comes_every_ten_seconds_while_there_is_news():
+    states = [State(1, builds, 1.0) for builds in range(100)]
+    said = plain(*((number / 4, states[number // 40]) for number in range(400)))
+    assert [seconds for seconds, _ in said] == [10, 20, 30, 40, 50, 60, 70, 80, 90]
+    assert said[0][1] == "harness: 1 build, 1.0 s of 10 s"
+
+
+def test_without_a_terminal_nothing_new_is_no_line():
+    assert len(plain(*((number / 4, IDLE) for number in range(4_000)))) == 1
+
+
+def test_a_build_that_takes_long_is_told_after_30_s_and_each_minute():
+    said = plain(*((number / 4, BUSY) for number in range(58 * 4, 300 * 4)))
+    assert [round(seconds) for seconds, text in said if "still" in text] == [88, 118, 178, 238, 298]
+    assert said[-1][1] == ("harness: still compiling `loss` (train.py:88) for 4 min 0 s, 4th time")
+    assert len(said) == 6
+
+
+TAKEN_AWAY = "\x1b7\x1b[r\x1b[24H\x1b[2K\x1b8"
+"""Of a terminal of 24 lines: all of it scrolls again."""
+
+
+class Screen(io.StringIO):
+    """Keeps what was drawn since it was last asked."""
+
+    def new(self):
+        found = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return found
+
+
+def test_on_a_terminal_the_line_goes_away_when_nothing_is_built(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("LINES", "24")
+    screen = Screen()
+    shown = line.OnTerminal(screen)
+    shown.show(BUSY, 70 * S, 70.0)
+    drawn = screen.new()
+    assert "compiling `loss`" in drawn
+    assert "…" in drawn
+    for at in (71, 72, 73):
+        shown.show(IDLE, at * S, at)
+        assert "31 builds" in screen.new()
+    shown.show(IDLE, 74 * S, 74.0)
+    assert screen.new() == TAKEN_AWAY
+    for at in (75, 80, 900):  # a prompt, an editor: nothing is drawn over it
+        shown.show(IDLE, at * S, at)
+        assert screen.new() == ""
+    shown.show(BUSY, 901 * S, 901.0)
+    assert "compiling" in screen.new()
+    shown.end()
+    shown.end()
+    assert screen.new() == TAKEN_AWAY
+
+
+def test_on_a_terminal_what_the_program_writes_scrolls_above_the_line(monkeypatch):
+    monkeypatch.setenv("LINES", "24")
+    screen = Screen()
+    shown = line.OnTerminal(screen)
+    shown.show(BUSY, 70 * S, 70.0)
+    # Room is made once; then lines 1 to 23 scroll, and the last one is written anew.
+    assert screen.new().startswith("\x1bD\x1b[A\x1b7\x1b[1;23r\x1b[24H\x1b[2K")
+    shown.show(BUSY, 71 * S, 71.0)
+    assert screen.new().startswith("\x1b7\x1b[1;23r\x1b[24H\x1b[2K")
+    monkeypatch.setenv("LINES", "30")
+    shown = line.OnTerminal(screen)  # rich reads the variables once
+    shown._height = 24
+    shown.show(BUSY, 72 * S, 72.0)
+    assert screen.new().startswith(TAKEN_AWAY + "\x1bD\x1b[A\x1b7\x1b[1;29r")
+
+
+def test_a_terminal_of_two_lines_is_left_alone(monkeypatch):
+    monkeypatch.setenv("LINES", "2")
+    screen = Screen()
+    shown = line.OnTerminal(screen)
+    shown.show(BUSY, 70 * S, 70.0)
+    shown.end()
+    assert screen.new() == ""
+
+
+PROGRAM = """
+import os, sys, time
+from pathlib import Path
+from harness.cli.profile.live import Live
+from harness.watch import events
+from harness.watch.writer import encoded
+folder = Path(sys.argv[1])
+with Live(folder):
+    print("Your name? ", end="", flush=True)
+    time.sleep(0.6)
+    with (folder / "h-1-0.jsonl").open("ab") as file:
+        now = time.perf_counter_ns()
+        file.write(events.encoded(events.Running(1, "compile", 1, 1, now - 10**9, now)))
+    time.sleep(1.4)
+print("Ada")
+"""
+
+
+def seen_on_a_terminal(tmp_path, term):
+    """Run the program on a pseudo terminal: all that was written there, with times."""
+    from tests.profiles.test_live import Writing
+
+    Writing(tmp_path / "profile")
+    outer, inner = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "profile")],
+        stdout=inner,
+        stderr=inner,
+        env={**os.environ, "TERM": term, "COLUMNS": "100", "LINES": "24", "NO_COLOR": "1"},
+    )
+    os.close(inner)
+    found, begin = [], time.monotonic()
+    while True:
+        try:
+            text = os.read(outer, 65536)
+        except OSError:  # the other end was closed
+            break
+        if not text:
+            break
+        found.append((time.monotonic() - begin, text.decode()))
+    os.close(outer)
+    assert process.wait() == 0
+    return found
+
+
+def test_a_hanging_compile_is_seen_on_a_terminal_and_a_prompt_stays_whole(tmp_path):
+    found = seen_on_a_terminal(tmp_path, "xterm-256color")
+    text = "".join(text for _, text in found)
+    assert "compiling `loss` (train.py:88) for 1." in text
+    # Where the cursor was is kept before the line is drawn, and gone back to.
+    assert text.startswith("Your name? \x1bD\x1b[A\x1b7\x1b[1;23r\x1b[24H\x1b[2K")
+    assert text.endswith(f"{TAKEN_AWAY}Ada\r\n")
+    assert "\x1b[?25l" not in text
+
+
+def test_a_terminal_that_cannot_do_it_gets_plain_lines(tmp_path):
+    text = "".join(text for _, text in seen_on_a_terminal(tmp_path, "dumb"))
+    assert text == "Your name? Ada\r\n"
+
+
+def test_a_stream_that_fails_or_a_folder_that_goes_away_does_not_reach_the_program(tmp_path):
+    class Gone(io.StringIO):
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            raise BrokenPipeError
+
+    (tmp_path / "h-1-0.jsonl").write_bytes(encoded(events.Running(1, "compile", 1, 1, 0, 0)))
+    for stream in (Gone(), io.StringIO()):
+        shown = line.Live(tmp_path / "nowhere" if stream.isatty() else tmp_path, stream)
+        shown.__enter__()
+        time.sleep(0.4)
+        shown.__exit__(None, None, None)
+        assert not shown._thread.is_alive()
+
+
+def test_the_line_is_never_wider_than_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    screen = Screen()
+    shown = line.OnTerminal(screen)
+    wide = Now("損失" * 40, "", "compile", 0, 0, 1)
+    shown.show(State(1, 1, 1.0, (wide,)), S, 1.0)
+    text = screen.new().rpartition("\x1b[2K")[2]
+    from rich.text import Text
+
+    assert Console().measure(Text.from_ansi(text.removesuffix("\x1b8"))).maximum <= 19

@@ -1,0 +1,356 @@
+"""What is passed: shapes, dtypes, structures, static values; and what must not matter."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tests.profiles.causes.programs import builds
+
+ONES = np.ones((4, 3), np.float32)
+
+
+@builds("double: first", "double: shape x")
+def shape() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    double(ONES)
+    double(ONES[:2])
+    double(ONES)
+
+
+@builds("double: first", "double: shape x")
+def rank() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    double(ONES)
+    double(ONES[0])
+
+
+@builds("double: first", "double: shape x", "double: shape x", "double: shape x")
+def many_shapes() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    for n in range(1, 5):
+        double(np.ones(n))
+    for n in range(1, 5):
+        double(np.ones(n))
+
+
+@builds("double: first", "double: dtype x")
+def dtype() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    double(ONES)
+    double(ONES.astype(np.int32))
+
+
+@builds("double: first", "double: dtype x")
+def int_for_float() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    double(1.5)
+    double(2)
+
+
+@builds("double: first", "double: weak type x")
+def weak_type() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    double(1.5)
+    double(np.float32(1.5))
+
+
+@builds("double: first", "double: shape x", "double: weak type x")
+def weak_type_among_shapes() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    double(1.5)
+    double(ONES)
+    double(np.float32(1.5))
+
+
+@builds("step: first", "step: shape batch['x']")
+def shape_in_a_dict() -> None:
+    @jax.jit
+    def step(params, batch):
+        return params["w"] * batch["x"].sum()
+
+    step({"w": ONES}, {"x": ONES})
+    step({"w": ONES}, {"x": ONES[:2]})
+
+
+@builds("scaled: first", "scaled: dtype x")
+def two_differences_at_once() -> None:
+    @jax.jit
+    def scaled(x, by):
+        return x * by
+
+    scaled(ONES, 2.0)
+    scaled(ONES.astype(np.int32), np.float32(2))
+
+
+@builds("total: first", "total: pytree params")
+def keys_of_a_dict() -> None:
+    @jax.jit
+    def total(params):
+        return sum(params.values())
+
+    total({"a": ONES})
+    total({"a": ONES, "b": ONES})
+
+
+@builds("total: first", "total: pytree xs")
+def list_for_tuple() -> None:
+    @jax.jit
+    def total(xs):
+        return xs[0] + xs[1]
+
+    total([ONES, ONES])
+    total((ONES, ONES))
+
+
+@builds("masked: first", "masked: pytree mask")
+def none_for_an_array() -> None:
+    @jax.jit
+    def masked(x, mask):
+        return x if mask is None else x * mask
+
+    masked(ONES, None)
+    masked(ONES, ONES)
+
+
+@builds("scaled: first", "scaled: pytree by")
+def keyword_for_position() -> None:
+    @jax.jit
+    def scaled(x, by):
+        return x * by
+
+    scaled(ONES, ONES)
+    scaled(ONES, by=ONES)
+
+
+@builds("total: first", "total: pytree xs[1]")
+def number_of_arguments() -> None:
+    @jax.jit
+    def total(*xs):
+        return sum(xs)
+
+    total(ONES)
+    total(ONES, ONES)
+
+
+@builds("scaled: first", "scaled: pytree by")
+def default_left_out() -> None:
+    @jax.jit
+    def scaled(x, by=2.0):
+        return x * by
+
+    scaled(ONES)
+    scaled(ONES, 2.0)
+
+
+@builds("power: first", "power: static value n", "power: static value n")
+def static_number() -> None:
+    @functools.partial(jax.jit, static_argnames="n")
+    def power(x, n):
+        return x**n
+
+    for n in (2, 3, 2, 4):
+        power(ONES, n)
+
+
+@builds("power: first", "power: static value n", "power: static value n", "power: static value n")
+def static_types() -> None:
+    @functools.partial(jax.jit, static_argnums=1)
+    def power(x, n):
+        return x * int(n)
+
+    for n in (1, True, np.int64(1), 1.0):
+        power(ONES, n)
+
+
+@builds("apply: first", "apply: static value mode")
+def static_string() -> None:
+    @functools.partial(jax.jit, static_argnames="mode")
+    def apply(x, *, mode):
+        return x if mode == "train" else -x
+
+    for mode in ("train", "eval", "train"):
+        apply(ONES, mode=mode)
+
+
+@builds("reshaped: first", "reshaped: static value shape")
+def static_tuple() -> None:
+    @functools.partial(jax.jit, static_argnums=1)
+    def reshaped(x, shape):
+        return x.reshape(shape)
+
+    for shape in ((3, 4), (2, 6), (3, 4)):
+        reshaped(ONES, shape)
+
+
+@builds("apply: first", "apply: static value options")
+def static_object_without_equality() -> None:
+    class Options:
+        scale = 2.0
+
+    @functools.partial(jax.jit, static_argnums=1)
+    def apply(x, options):
+        return x * options.scale
+
+    apply(ONES, Options())
+    apply(ONES, Options())
+
+
+@builds("apply: first")
+def static_objects_that_are_equal() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Options:
+        scale: float = 2.0
+
+    @functools.partial(jax.jit, static_argnums=1)
+    def apply(x, options):
+        return x * options.scale
+
+    apply(ONES, Options())
+    apply(ONES, Options())
+
+
+@builds("apply: first", "apply: static value function")
+def static_lambda() -> None:
+    @functools.partial(jax.jit, static_argnums=0)
+    def apply(function, x):
+        return function(x)
+
+    for _ in range(2):
+        apply(lambda x: x + 1, ONES)
+
+
+@builds("apply: first", "apply: shape x")
+def equal_static_objects_and_another_shape() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Options:
+        scale: float = 2.0
+
+    @functools.partial(jax.jit, static_argnums=1)
+    def apply(x, options):
+        return x * options.scale
+
+    apply(ONES, Options())
+    apply(ONES[0], Options())
+
+
+@builds("power: first", "power: pytree n")
+def static_by_keyword() -> None:
+    @functools.partial(jax.jit, static_argnames="n")
+    def power(x, n):
+        return x**n
+
+    power(ONES, 2)
+    power(ONES, n=2)
+
+
+@builds()
+def unhashable_static() -> None:
+    @functools.partial(jax.jit, static_argnums=1)
+    def power(x, n):
+        return x * n[0]
+
+    try:
+        power(ONES, [2])
+    except ValueError:
+        return
+    raise AssertionError("JAX took a list as a static argument")
+
+
+@builds("draw: first", "draw: dtype key")
+def key_types() -> None:
+    @jax.jit
+    def draw(key):
+        return jax.random.normal(key, (3,))
+
+    draw(jax.random.PRNGKey(0))
+    draw(jax.random.key(0))
+
+
+@builds("double: first")
+def what_does_not_matter() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    double(ONES)
+    double(ONES + 1)
+    double(jnp.asarray(ONES))
+    double(ONES[::-1])
+
+
+@builds("double: first")
+def other_numbers() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    for x in (1.0, 2.5, float("inf")):
+        double(x)
+
+
+@builds("apply: first", "apply: static value model")
+def static_models_of_a_class() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Model:
+        width: int
+
+        def __call__(self, x):
+            return x * self.width
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def apply(model, x):
+        return model(x)
+
+    for width in (1, 2, 1):
+        apply(Model(width), ONES)
+
+
+@builds("fussy: first", "fussy: shape x", "fussy: failed before", "fussy: shape x")
+def raised_for_another_shape() -> None:
+    @jax.jit
+    def fussy(x, *, mask=None, scale=None):
+        if x.ndim == 1:
+            raise RuntimeError
+        return x * scale["by"]
+
+    for x in (ONES, ONES[0], ONES[0], ONES[:2]):
+        with contextlib.suppress(RuntimeError):
+            fussy(x, scale={"by": 1.0}, mask=2)
+
+
+@builds("double: raised", "double: first", "double: raised")
+def arguments_that_are_none() -> None:
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    for x in ("text", ONES, "text"):
+        with contextlib.suppress(TypeError):
+            double(x)

@@ -1,0 +1,128 @@
+"""A cause is added by one new file and one line, and one that lacks something says so at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.profiles.causes.cause import Cause, ChangeKind, Kind
+from harness.profiles.causes.registry import KINDS, LOOKS
+from tests.added import House
+
+FOLDER = "harness/profiles/causes"
+
+PRECISION = '''
+"""Another precision of matrix products."""
+
+from harness.profiles.causes.cause import Change, ChangeKind
+
+
+def _context(pair, setting):
+    name, before, after = setting
+    return [Change("precision", before, after)] if name.endswith("matmul_precision") else None
+
+
+CAUSE = ChangeKind(
+    name="precision",
+    several="{what} took {n} values",
+    looks={"context": _context},
+    sentence=lambda built, what: f"Products of matrices were {what.before}, now {what.after}.",
+    remedy=lambda built, what: "Set it once.",
+)
+'''
+
+PROGRAM = """
+import sys
+from harness.profiles.decision.decide import decide
+from harness.profiles.answer.summary import summary
+from harness.profiles.log_reader import Log
+from harness.profiles.model import Process
+from harness.profiles.recorded import Recorded
+from harness.profiles.tables.frames import frame
+from harness.report.profile.page import write
+from harness.watch import events
+
+S = 10**9
+lines = [events.Started(1, 1, 0, "h", "context", (), "/p", "3.12", 0.0, 0, 0, 2, 1)]
+lines.append(events.Function(1, "step", "step", "/p/train.py", 3, "program"))
+for number, precision in enumerate(("highest", "default"), 1):
+    begin = number * S
+    context = {"jax_default_matmul_precision": precision}
+    span = events.Span("trace", begin, begin + S // 2, 1)
+    build = (number, "call", 1, 1, 1, 0, 1, begin, begin + S // 2, (span,))
+    lines += [events.Settings(number, {}, context), events.Build(*build, settings=number)]
+lines.append(events.Ended(4 * S, "context"))
+profile = Recorded((Process(Log("memory", lines[0], tuple(lines))),))
+print(*summary(profile), sep="\\n")
+print(frame(profile, "causes").to_csv())
+write(profile, __import__("pathlib").Path("page.html"))
+"""
+
+
+def added(house: House, module: str, text: str) -> None:
+    """Add a cause as CONTRIBUTING says, in front of `configuration`."""
+    (house.folder / FOLDER / f"{module}.py").write_text(text)
+    registry = house.folder / FOLDER / "registry.py"
+    before = '    "configuration",\n'
+    whole = registry.read_text()
+    assert before in whole
+    registry.write_text(whole.replace(before, f'    "{module}",\n{before}'))
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path)
+
+
+def test_a_cause_is_one_new_file_and_one_line(house):
+    before = house.python("-c", PROGRAM).stdout
+    assert "`jax_default_matmul_precision` of JAX's configuration" in before
+    added(house, "precision", PRECISION)
+    done = house.python("-c", PROGRAM)
+    assert done.returncode == 0, done.stderr
+    answer, _, table = done.stdout.partition(",function,")
+    assert "`step` was traced once more: products of matrices were highest, now default" in answer
+    assert "Set it once." in answer
+    assert "precision,precision,1," in table
+    assert "Products of matrices were highest, now default." in (
+        house.folder / "page.html"
+    ).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("left_out", "lacks"),
+    [
+        ("    remedy=", "missing 1 required keyword-only argument: 'remedy'"),
+        ("    looks=", "missing 1 required keyword-only argument: 'looks'"),
+        ("CAUSE =", "harness.profiles.causes.precision lacks `CAUSE`"),
+    ],
+)
+def test_a_cause_that_lacks_something_fails_at_import_with_what_it_lacks(house, left_out, lacks):
+    lines = PRECISION.splitlines(keepends=True)
+    if left_out == "CAUSE =":
+        text = PRECISION.replace(left_out, "OTHER =")
+    else:
+        text = "".join(line for line in lines if not line.startswith(left_out))
+    added(house, "precision", text)
+    done = house.python("-c", "import harness.profiles.causes.registry")
+    assert done.returncode
+    assert lacks in done.stderr
+
+
+def kind(**given) -> ChangeKind:
+    return ChangeKind(name="x", sentence=lambda *_: "", remedy=lambda *_: "", **given)
+
+
+def test_a_cause_that_is_never_found_is_refused():
+    with pytest.raises(TypeError, match="'x' looks at 'nothing'; expected some of function, "):
+        kind(looks={})
+    with pytest.raises(TypeError, match="'x' looks at 'sizes'; expected some of function, "):
+        kind(looks={"sizes": lambda *_: None})
+    with pytest.raises(TypeError, match="'x' lacks `sets_off`: the stages that it sets off"):
+        kind(looks={"options": lambda *_: None})
+
+
+def test_every_cause_is_called_as_its_file():
+    assert all(isinstance(one, Kind) for one in KINDS.values())
+    assert [one.name for one in KINDS.values()] == list(KINDS)
+    assert {one.name for lookers in LOOKS.values() for one, _ in lookers} <= set(KINDS)
+    assert Cause("first").kind in KINDS

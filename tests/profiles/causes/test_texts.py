@@ -1,0 +1,250 @@
+"""Long texts are cut to where they differ; what libraries make is told apart from one's own."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import harness
+from harness.profiles.causes.cause import Cause
+from harness.profiles.causes.pytree import tree_differences
+from harness.profiles.causes.values import (
+    ANOTHER_OBJECT,
+    another_object,
+    around,
+    short_functions,
+)
+from harness.profiles.causes.weak_type import with_article
+from harness.profiles.decision.decide import decide
+from harness.profiles.log_reader import Log
+from harness.profiles.model import Process
+from harness.profiles.names import package_of
+from harness.watch import events
+from tests.profiles.causes.lines import started
+
+Stage = Literal["trace", "lower", "compile"]
+STAGES: tuple[Stage, ...] = ("trace", "lower", "compile")
+PACKAGES = "/venv/lib/python3.12/site-packages/"
+
+
+def test_long_texts_are_shown_from_before_their_first_difference() -> None:
+    same = "GraphDef(nodes=[\n  NodeDef(type='M')], " + "x" * 300
+    one, other = around(f"{same} rate=0.5 {same}", f"{same} rate=0.25 {same}")
+    assert one != other
+    assert one.startswith("…rate=0.5 ")
+    assert other.startswith("…rate=0.25 ")
+    assert "\n" not in one + other
+    assert max(len(one), len(other)) < 125
+
+
+def test_short_texts_are_shown_whole() -> None:
+    assert around("{'a': *}", "{'b': *}") == ("{'a': *}", "{'b': *}")
+
+
+def test_what_differs_by_its_address_only_is_another_object() -> None:
+    text = "[(<bound method L.apply of L()>, <function chain.<locals>.init at 0x7f{}>, *)]"
+    assert another_object(text.format(1), text.format(2)) == "chain.<locals>.init"
+    assert another_object(text.format(1), text.format(1)) == ""
+    assert another_object(text.format(1), text.format(2) + " ") == ""
+    found = list(tree_differences("state: " + text.format(1), "state: " + text.format(2)))
+    assert found == [("state", "chain.<locals>.init", ANOTHER_OBJECT)]
+
+
+def test_texts_of_functions_articles_and_libraries() -> None:
+    assert short_functions("<f.<locals>.<lambda> at /a b/c.py:7>") == "<lambda> (c.py:7)"
+    assert short_functions("(<f at /a/c.py:7>, <g at /a/d.py:8>)") == "(f (c.py:7), g (d.py:8))"
+    assert short_functions("<Thing at home>") == "<Thing at home>"
+    assert [with_article(name) for name in ("int32", "uint32", "float32")] == [
+        "an int32",
+        "a uint32",
+        "a float32",
+    ]
+    assert package_of(PACKAGES + "numpyro/util.py") == "numpyro"
+    assert package_of("/home/user/train.py") == ""
+
+
+def causes(
+    function: events.Function, calls: list[tuple[int, events.Arguments, int]], *stages: Stage
+) -> list[Cause]:
+    """Return the causes of builds, each of (line of the program, arguments, function object)."""
+    lines: list[events.AnyLine] = [started(), function, events.Settings(1, {}, {})]
+    for number, (line, arguments, object_) in enumerate(calls, 1):
+        frames = (
+            events.Frame("/home/user/fit.py", line, "main", "program"),
+            events.Frame(PACKAGES + "solve/core.py", 9, "run", "library"),
+        )
+        spans = tuple(
+            events.Span(stage, number * 10, number * 10 + 1, 1) for stage in stages or STAGES
+        )
+        lines += [
+            events.Stack(number, frames),
+            arguments,
+            events.Build(
+                number, "call", 1, object_, 1, number, 1, number * 10, number * 10 + 5, spans,
+                arguments=arguments.id, settings=1,
+            ),
+        ]  # fmt: skip
+    found = decide(Process(Log("memory", started(), tuple(lines))).builds)
+    return [found["memory", number] for number in range(1, len(calls) + 1)]
+
+
+def library(through: str = "") -> events.Function:
+    file = PACKAGES + "solve/core.py"
+    return events.Function(1, "step", "make.<locals>.step", file, 3, "library", through)
+
+
+def program() -> events.Function:
+    return events.Function(1, "step", "step", "/home/user/fit.py", 3, "program")
+
+
+def given(number: int, *statics: events.Static, tree: str = "x") -> events.Arguments:
+    return events.Arguments(number, tree, (events.Leaf("x", "float32[4]"),), statics)
+
+
+def test_what_a_library_makes_anew_is_told_by_the_line_of_the_program() -> None:
+    _, found = causes(library(), [(5, given(1), 1), (5, given(1), 2)])
+    assert found.kind == "new function object"
+    assert "core.py:3 (solve)" in found.sentence
+    assert found.remedy.startswith("solve makes it, used at fit.py:5: make the object")
+
+
+def test_a_static_function_that_a_library_makes_anew() -> None:
+    text = f"<run.<locals>.body at {PACKAGES}solve/core.py:88>"
+    calls = [(5, given(n, events.Static("body", "function", text, object=n)), 1) for n in (1, 2)]
+    _, found = causes(library(), calls)
+    assert found.sentence == (
+        "`body` is static, and is a function made anew each time: `body` at core.py:88 of solve."
+    )
+    assert "solve makes it, used at fit.py:5" in found.remedy
+
+
+def test_a_static_function_that_the_program_makes_anew() -> None:
+    text = "<main.<locals>.<lambda> at /home/user/fit.py:4>"
+    calls = [(5, given(n, events.Static("term", "function", text, object=n)), 1) for n in (1, 2)]
+    _, found = causes(library("equinox.filter_jit"), calls)
+    assert "a function made anew each time: `<lambda>` at fit.py:4" in found.sentence
+    assert found.remedy.startswith("Define the function once, outside the loop")
+
+
+def test_another_use_of_a_library_is_told_without_a_remedy() -> None:
+    rates = [events.Static("rate", "float", value) for value in ("1.0", "2.0")]
+    calls = [(5, given(1, rates[0]), 1), (8, given(2, rates[1], tree="x: (*, *)"), 1)]
+    _, found = causes(library(), calls)
+    assert found.sentence.startswith("Another use of solve's `step`, at fit.py:8: ")
+    assert found.sentence.endswith("from what it was given at fit.py:5.")
+    assert found.remedy == ""
+    _, same_line = causes(library(), [calls[0], (5, *calls[1][1:])])
+    assert same_line.sentence.startswith("The structure of the arguments changed at `x`")
+
+
+def test_numbers_that_equinox_takes_as_static() -> None:
+    rates = [events.Static("rate", "float", value) for value in ("1.0", "2.0")]
+    calls = [(5, given(n, rate), 1) for n, rate in enumerate(rates, 1)]
+    _, found = causes(library("equinox.filter_jit"), calls)
+    assert found.remedy.startswith("Make `rate` an array, e.g. `jnp.asarray(2.0)`")
+
+
+def test_a_static_argument_that_becomes_an_array() -> None:
+    array = events.Arguments(
+        2, "x", (events.Leaf("x", "float32[4]"), events.Leaf("n", "int32[]")), ()
+    )
+    calls = [(5, given(1, events.Static("n", "int", "2")), 1), (5, array, 1)]
+    _, found = causes(library("equinox.filter_jit"), calls)
+    assert found.sentence == "`n` was the static 2, now it is an array."
+    _, back = causes(library("equinox.filter_jit"), calls[::-1])
+    assert back.sentence == "`n` was an array, now it is the static 2."
+
+
+def of_static(before: events.Static, after: events.Static) -> Cause:
+    calls = [(5, given(n, static), 1) for n, static in enumerate((before, after), 1)]
+    return causes(program(), calls)[1]
+
+
+def test_a_static_value_is_called_dynamic_only_where_an_array_can_stand_for_it() -> None:
+    def remedy(kind: str, before: str, after: str) -> str:
+        return of_static(*(events.Static("n", kind, text) for text in (before, after))).remedy
+
+    assert remedy("int", "2", "3").startswith("Make `n` a dynamic argument (with jax.lax.fori")
+    assert remedy("numpy.int64", "np.int64(2)", "np.int64(3)").startswith("Make `n` a dynamic")
+    assert remedy("bool", "True", "False").startswith("Make `n` a dynamic argument (with jnp.where")
+    assert remedy("str", "'train'", "'eval'") == "Let `n` take few values."
+    assert remedy("type", "<class 'a'>", "<class 'b'>") == "Let `n` take few values."
+
+
+def test_a_value_whose_end_is_not_recorded_is_not_taken_for_another_object() -> None:
+    for kind, text in (("tuple", "(0, 1, ...)"), ("main.Config", "Config(" + "x" * 193)):
+        found = of_static(*(events.Static("n", kind, text, number) for number in (1, 2)))
+        assert found.after.endswith(" (the rest differs)")
+        assert len(found.after) < 90
+        assert found.remedy == "Let `n` take few values."
+
+
+def test_another_object_of_the_same_text_is_one() -> None:
+    found = of_static(*(events.Static("n", "main.Config", "<Config>", n) for n in (1, 2)))
+    assert found.after == "<Config> (object 2)"
+    assert found.remedy.startswith("Pass the same object as `n`")
+
+
+def test_what_is_traced_of_jaxs_in_a_function_needs_no_remedy() -> None:
+    text = "/venv/lib/python3.12/site-packages/jax/_src/numpy/ufuncs.py"
+    add = events.Function(1, "add", "add", text, 1208, "jax")
+    leaves = [(events.Leaf("x", f"float32[{n}]"),) for n in (1, 2)]
+    calls = [(5, events.Arguments(n, "x", leaf, ()), 1) for n, leaf in enumerate(leaves, 1)]
+    _, found = causes(add, calls, "trace")
+    assert (found.kind, found.remedy) == ("shape", "")
+
+
+def test_what_jax_runs_while_another_is_traced_is_not_called_transformed() -> None:
+    def outer(x: Any) -> Any:
+        with jax.ensure_compile_time_eval():
+            scale = jnp.arange(3).sum() + 1
+        return x * scale
+
+    def found(run: Any) -> list[str]:
+        with harness.profile() as profile:
+            run()
+        return [
+            f"{cause.sentence} {cause.remedy}"
+            for built in profile.builds
+            if built.function.origin == "jax" and (cause := profile.cause_of(built))
+        ]
+
+    jax.clear_caches()
+    assert not any("batched" in text for text in found(lambda: jax.jit(outer)(np.ones(5))))
+    jax.clear_caches()
+    assert any(
+        "batched" in text for text in found(lambda: jax.vmap(jnp.matmul)(*[np.ones((2, 3, 3))] * 2))
+    )
+
+
+def test_a_mesh_is_told_of_once() -> None:
+    old, new = ({"abstract_mesh_context_manager": n, "mesh": n} for n in ("i=2", "i=4"))
+    function, lines = program(), []
+    for number, context in enumerate((old, new), 1):
+        settings = events.Settings(number, {}, context)
+        spans = (events.Span("trace", number * 10, number * 10 + 1, 1),)
+        begin = number * 10
+        build = events.Build(
+            *(number, "call", 1, 1, 1, 0, 1, begin, begin + 5, spans), settings=number
+        )
+        lines += [settings, build]
+    process = Process(Log("memory", started(), (started(), function, *lines)))
+    cause = decide(process.builds)["memory", 2]
+    assert cause.sentence == "`mesh` of JAX's configuration or context was i=2, now i=4."
+
+
+def test_loops_are_advised_for_whole_numbers_only() -> None:
+    def steps(x: Any, n: int, rate: float) -> Any:
+        return x * n * rate
+
+    jitted = jax.jit(steps, static_argnames=("n", "rate"))
+    with harness.profile() as profile:
+        for n, rate in ((1, 0.5), (2, 0.5), (2, 0.25)):
+            jitted(np.ones(3), n=n, rate=rate)
+    built = [built for built in profile.builds if built.function.name == "steps"]
+    _, whole, fraction = [cause.remedy if (cause := profile.cause_of(b)) else "" for b in built]
+    assert "Make `n` a dynamic argument (with jax.lax.fori_loop" in whole
+    assert "Make `rate` a dynamic argument, or let it take few values" in fraction

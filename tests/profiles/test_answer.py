@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from harness.profiles.answer.findings import findings
+from harness.profiles.answer.summary import LINES
+from harness.profiles.causes.cause import Cause
+from harness.profiles.names import line_text
+from harness.records.units import seconds_text
+from harness.report.profile.face import Profile
+from harness.watch import events
+from tests.profiles.logs import (
+    MAIN,
+    build,
+    caused,
+    ended,
+    ns,
+    profile_of,
+    request,
+    samples,
+    started,
+)
+
+IMPORT = events.Import(ns(100), ns(600), MAIN, {"jax": "0.10.2"})
+
+
+def text_of(profile, width=100):
+    lines = profile.summary(width)
+    assert len(lines) <= LINES
+    # A command can be copied, whatever the length of the folder's name.
+    assert all(len(line) <= width for line in lines if "harness profile" not in line)
+    return "\n".join(lines)
+
+
+def compiled(count, each=1000.0, begin=1000.0, **other):
+    return [
+        build(
+            number,
+            begin + (number - 1) * each,
+            begin + number * each,
+            ("compile", begin + (number - 1) * each, begin + number * each),
+            requests=(request("unwritten", each, each, key=f"{number}", reason="no directory"),),
+            **other,
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def test_the_first_line_is_the_answer_and_the_dearest_cause_follows(tmp_path):
+    lines = [started(), IMPORT, *compiled(17), samples(30_000, program=480), ended(30_000)]
+    profile = caused(profile_of(tmp_path, lines))
+    for number, built in enumerate(profile.builds):
+        profile.causes[built.key] = profile.causes[built.key]._replace(
+            argument="steps", before=str(number - 1), after=str(number), remedy="Trace `steps`."
+        )
+    text = text_of(profile)
+    assert text.startswith("17 s of 30 s (57 %) went into building programs: compile 17 s\n")
+    assert "the program 12 s (12 s in its own code; sampled" in " ".join(text.split())
+    assert (
+        "   16 s  `loss` was compiled 16 times more: `steps` is static and took 17 values, "
+        "train.py:88\n           Trace `steps`.\n" in text
+    )
+    assert "A second run would save at most 17 s with JAX_COMPILATION_CACHE_DIR=DIR" in text
+    assert f"harness profile show {tmp_path} --table causes" in text
+
+
+def test_a_program_without_jax(tmp_path):
+    text = text_of(profile_of(tmp_path, [started(), ended(2_000)]))
+    assert text.startswith("2.0 s, and JAX built nothing: no process that was followed imported it")
+    assert "Next" not in text
+
+
+def test_jax_without_builds(tmp_path):
+    text = text_of(profile_of(tmp_path, [started(), IMPORT, ended(2_000)]))
+    assert text.startswith("2.0 s, and JAX built nothing: no function was traced, lowered or compi")
+
+
+def test_one_build_only(tmp_path):
+    profile = caused(profile_of(tmp_path, [started(), IMPORT, *compiled(1), ended(2_500)]))
+    text = text_of(profile)
+    assert "1 build of 1 function: 1 compiled." in text
+    assert "1.0 s  First build of `loss`: 1.0 s of it is compile, train.py:88" in text
+    assert "not sampled" in " ".join(text.split())
+
+
+def test_a_program_that_is_still_recorded_says_so():
+    assert Profile(()).summary() == ["Nothing is recorded yet."]
+
+
+def test_eager_programs_are_one_line(tmp_path):
+    lines = compiled(212, each=40, function=2)
+    profile = caused(profile_of(tmp_path, [started(), *lines, ended(20_000)]), "shape")
+    text = text_of(profile)
+    assert (
+        "  8.5 s  212 small programs outside jit: JAX's own `broadcast_in_dim`, train.py:88\n"
+        "           Make arrays with NumPy" in text
+    )
+
+
+LIBRARY = events.Frame("/x/site-packages/numpyro/infer/util.py", 5, "init", "library")
+NUMPY = events.Frame("/x/site-packages/numpy/_core/fromnumeric.py", 9, "sum", "library")
+USER = events.Frame("/project/train.py", 44, "main", "program")
+
+
+def eager_programs(tmp_path):
+    """10 small programs of a library's, 5 of the program's own, and 3 loops of the library's."""
+    body = "body at /project/train.py:7"
+    lines = [
+        events.Stack(2, (USER, LIBRARY)),
+        events.Stack(3, (USER, NUMPY)),
+        events.Function(3, "scan", "f", "/x/site-packages/jax/scan.py", 5, "jax", body),
+    ]
+    for n in range(1, 19):
+        function, stack = (2, 2) if n <= 10 else (2, 3) if n <= 15 else (3, 2)
+        made = compiled(1, each=100, begin=1000 + 100 * n, function=function)[0]
+        lines.append(replace(made, id=n, stack=stack, object=n))
+    # Traced inside another function only: no program.
+    traced = build(19, 5000, 5001, ("trace", 5000, 5001), function=2)
+    lines.append(replace(traced, stack=2))
+    return caused(profile_of(tmp_path, [started(), *lines, ended(20_000)]))
+
+
+def test_small_programs_are_told_by_who_called_them_and_loops_apart(tmp_path):
+    profile = eager_programs(tmp_path)
+    library, own, loop = findings(profile)
+    assert library.text == "10 small programs outside jit by numpyro: JAX's own `broadcast_in_dim`"
+    assert library.place == "called at train.py:44"
+    assert "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0" in library.remedy
+    assert own.text == "5 small programs outside jit: JAX's own `broadcast_in_dim`"
+    assert own.remedy.startswith("Make arrays with NumPy")
+    assert loop.text == (
+        "JAX's `scan` of `body` (train.py:7) was compiled outside jit by numpyro 3 times: each "
+        "time with a new function object"
+    )
+    assert "JAX's functions outside jit" not in text_of(profile)  # there is nothing else
+
+
+def test_findings_add_up_to_all_builds(tmp_path):
+    grad = events.Function(3, "loss", "loss", "/project/train.py", 10, "program", "grad_f")
+    lines = [grad, *compiled(8), *eager_lines(9), *small_firsts(20)]
+    profile = caused(profile_of(tmp_path, [started(), *lines, ended(90_000)]), "shape")
+    found = findings(profile)
+    assert sum(one.seconds for one in found) == pytest.approx(
+        sum(built.build_ns for built in profile.builds) / 1e9
+    )
+    assert any(one.text.startswith("3 first builds (") for one in found)
+    assert "Of that: 7.0 s building again, 1.0 s first builds" in text_of(profile)
+
+
+def eager_lines(number):
+    return [build(number, 20_000, 20_500, ("compile", 20_000, 20_500), function=2)]
+
+
+def small_firsts(number):
+    """First builds of three functions, of 1 ms each."""
+    lines = []
+    for n in range(3):
+        at = 30_000 + 10 * n
+        lines.append(events.Function(10 + n, f"g{n}", "g", "/project/train.py", 50, "program"))
+        lines.append(build(number + n, at, at + 1, ("trace", at, at + 1), function=10 + n))
+    return lines
+
+
+def test_one_kind_of_cause_is_one_finding_but_for_what_is_mended_apart(tmp_path):
+    for kind, expected in (("committed", 1), ("static value", 2)):
+        profile = caused(profile_of(tmp_path / kind, [started(), *compiled(3), ended(9_000)]))
+        for built, argument in zip(profile.builds[1:], ("params", "state"), strict=True):
+            cause = Cause(kind, argument, sentence=f"`{argument}` is. Also: more.")
+            profile.causes[built.key] = cause
+        again = [one for one in findings(profile) if " more" in one.text]
+        assert len(again) == expected
+        if kind == "committed":
+            assert again[0].text == (
+                "`loss` was compiled 2 times more: `params` is; and once for `state`"
+            )
+
+
+def test_functions_are_named_so_that_they_can_be_told_apart(tmp_path):
+    lambda_ = "<lambda>"
+    lines = [
+        events.Function(3, "loss", "loss", "/project/train.py", 10, "program", "vmap_f, grad_f"),
+        events.Function(4, lambda_, lambda_, "/project/train.py", 52, "program"),
+        events.Function(5, "step", "step", "/x/site-packages/blackjax/base.py", 3, "library"),
+        *(replace(one, function=one.id + 1) for one in compiled(4)[1:]),
+        compiled(1)[0],
+    ]
+    profile = caused(profile_of(tmp_path, [started(), *lines, ended(9_000)]))
+    for built in profile.builds:
+        profile.causes[built.key] = Cause("first")
+    text = " ".join(one.text for one in findings(profile))
+    assert "`vmap(grad(loss))`:" in text
+    assert "`<lambda>` (train.py:52)" in text
+    assert "blackjax's `step`" in text
+    assert "`loss`:" in text
+    assert "4 functions" in text_of(profile)
+    assert set(profile.frame("functions")["through"]) == {"", "vmap_f, grad_f"}
+    assert len(profile.frame("functions")) == 4
+
+
+def test_what_is_wrong_with_the_logs_is_told(tmp_path):
+    end = ended(9_000, lost=3, failures=("ValueError: no",))
+    profile_of(tmp_path, [started(), *compiled(2)], [started(pid=8), *compiled(1), end])
+    (log,) = list(tmp_path.glob("*-1.jsonl"))
+    log.write_bytes(log.read_bytes() + b'{"event":"bui')
+    from harness.report.profile.face import load_profile as read
+
+    profile = caused(read(tmp_path), "unexplained")
+    text = text_of(profile)
+    assert "1 log cut off (process 7): killed, or still running." in text
+    assert "1 line of the logs could not be read." in text
+    assert "3 lines could not be written" in text
+    assert "The profile itself failed once: ValueError: no" in text
+    assert "2 builds could not be explained." in text
+    assert "in 2 processes" in text
+
+
+def test_a_build_that_never_ended_comes_first(tmp_path):
+    hung = [events.Running(1, "compile", 1, MAIN, ns(1_000), ns(at)) for at in (2_000, 190_000)]
+    text = text_of(profile_of(tmp_path, [started(), *hung]))
+    assert "3 min 9 s  `loss` never ended: the log stops in its compile, train.py:88" in text
+
+
+def test_the_persistent_cache_when_it_is_on(tmp_path):
+    asked = [
+        request("written", 900, 800, write=50, key="a"),
+        request("hit", 30, load=20, key="a"),
+        request("hit", 30, load=20, key="elsewhere"),
+        request("unwritten", 100, 90, key="b", reason="below the time threshold"),
+    ]
+    lines = [
+        build(n, 1000 * n, 1000 * n + 950, ("compile", 1000 * n, 1000 * n + 900), requests=(one,))
+        for n, one in enumerate(asked, 1)
+    ]
+    profile = caused(profile_of(tmp_path, [started(), *lines, ended(6_000)]))
+    text = " ".join(text_of(profile).split())
+    assert (
+        "Persistent cache: 2 of 4 requests hit in 60 ms, which saved 780 ms without the 1 that an "
+        "earlier run compiled; 1 written; not written: 1 below the time threshold." in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        ((0.4, 0.5), "save nothing with JAX_COMPILATION_CACHE_DIR=DIR, at most 900 ms with JAX_PE"),
+        ((0.5, 2.5), "save at most 2.5 s with JAX_COMPILATION_CACHE_DIR=DIR, at most 3.0 s with"),
+        ((1.5, 2.0), "save at most 3.5 s with JAX_COMPILATION_CACHE_DIR=DIR, less loading the"),
+        ((0.0, 0.0), "It would save a second run nothing."),
+    ],
+)
+def test_what_the_persistent_cache_would_save(tmp_path, seconds, told):
+    lines = []
+    for n, took in enumerate(seconds, 1):
+        lines += [replace(compiled(1, each=1e3 * took, begin=9e3 * n)[0], id=n)]
+    text = text_of(caused(profile_of(tmp_path, [started(), *lines, ended(30_000)])))
+    assert told in " ".join(text.split())
+
+
+def test_where_the_persistent_cache_is_disabled_nothing_is_promised(tmp_path):
+    asked = request("unwritten", 2000, 2000, key="a", reason="disabled")
+    lines = [build(1, 1000, 4000, ("compile", 1000, 3000), requests=(asked,))]
+    text = text_of(caused(profile_of(tmp_path, [started(), *lines, ended(6_000)])))
+    assert "Persistent cache: disabled: by jax_enable_compilation_cache" in text
+    assert "save" not in text
+
+
+@pytest.mark.parametrize("width", [20, 60, 100, 200])
+def test_it_fits_a_screen_whatever_is_in_it(tmp_path, width):
+    lines = []
+    for number in range(1, 60):
+        name = f"a_function_with_a_very_long_name_{number}" * 3
+        lines.append(events.Function(100 + number, name, name, f"/l/{number}.py", 1, "program"))
+        lines += [
+            build(n, 1000 * n, 1000 * n + 900, ("trace", 1000 * n, 1000 * n + 900), function=f)
+            for n, f in ((2 * number, 100 + number), (2 * number + 1, 100 + number))
+        ]
+    long = "word " * 100
+    profile = profile_of(tmp_path, [started(), *lines, ended(200_000, lost=1, failures=(long,))])
+    caused(profile, "shape", argument="x" * 50, sentence=long, remedy=long)
+    found = profile.summary(width)
+    assert len(found) <= LINES
+    assert all(len(line) <= max(60, width) for line in found if "harness profile" not in line)
+    assert "other finding" in "\n".join(found)
+
+
+def test_100000_builds_are_told_in_seconds(tmp_path):
+    lines = []
+    for n in range(1, 100_001):
+        stages = [("trace", n, n + 0.2), ("lower", n + 0.2, n + 0.3), ("compile", n + 0.3, n + 0.9)]
+        asked = (request("written", 0.5, 0.4, write=0.1, key=str(n)),)
+        lines.append(build(n, n, n + 0.95, *stages, requests=asked, thread=n % 3))
+    profile = profile_of(tmp_path, [started(), *lines, ended(200_000)])
+    caused(profile, argument="n")
+    before = time.process_time()
+    text = text_of(profile)
+    assert time.process_time() - before < 20  # 3 s on the machine it was written on
+    assert "100,000 builds of 1 function in 3 threads" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (3e-5, "30 µs"),
+        (0.0012, "1.2 ms"),
+        (0.0123, "12 ms"),
+        (0.9996, "1.0 s"),
+        (9.96, "10 s"),
+        (41.2, "41 s"),
+        (192, "3 min 12 s"),
+        (7261, "2 h 1 min"),
+    ],
+)
+def test_times_have_no_more_digits_than_they_are_worth(seconds, text):
+    assert seconds_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "text"),
+    [
+        ("/project/train.py", 88, "train.py:88"),
+        ("/project/src/train.py", 0, "src/train.py"),
+        ("/workshop/train.py", 8, "/workshop/train.py:8"),
+        ("/env/lib/python3.11/site-packages/equinox/_jit.py", 5, "equinox/_jit.py:5"),
+        ("", 0, ""),
+    ],
+)
+def test_places_are_named_from_where_the_program_ran(file, line, text):
+    assert line_text(file, line, "/project") == text
+
+
+def test_a_call_that_raised_is_not_said_to_have_built_anything(tmp_path):
+    lines = [started(), IMPORT, *compiled(3), ended(20_000)]
+    profile = caused(profile_of(tmp_path, lines), "raised", after="TypeError")
+    assert "raised TypeError 2 times, and nothing was built" in text_of(profile)

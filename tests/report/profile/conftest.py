@@ -1,0 +1,20 @@
+"""The page that the tests look at."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.report.page import render
+from harness.report.profile.page import assemble
+from tests.profiles import synthetic
+from tests.report.conftest import chromium as chromium
+
+
+@pytest.fixture(scope="session")
+def hostile_report():
+    return assemble(synthetic.profile())
+
+
+@pytest.fixture(scope="session")
+def hostile_page(hostile_report) -> str:
+    return render(hostile_report)

@@ -1,0 +1,165 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.profiles.synthetic import HOSTILE
+from tests.report.conftest import wait_until
+
+COMPLETE = "document.documentElement.dataset.complete === 'yes'"
+
+
+@pytest.fixture(scope="session")
+def file(hostile_page, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "profile.html"
+    path.write_text(hostile_page, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def page(chromium, file):
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    # A page that still scrolls is no place to press on.
+    still = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": still})
+    chromium.get_log("browser")
+    chromium.get(file.as_uri())
+    wait_until(chromium, COMPLETE)
+    yield chromium
+    said = chromium.get_log("browser")
+    assert [entry for entry in said if entry["level"] == "SEVERE"] == []
+
+
+def texts(page, selector):
+    return page.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector
+    )
+
+
+def press(page, selector):
+    """Press a button as a keyboard does."""
+    from selenium.webdriver.common.keys import Keys
+
+    page.find_element("css selector", selector).send_keys(Keys.ENTER)
+
+
+def choose(page, name, value):
+    page.execute_script(
+        "document.querySelector(`[name=${arguments[0]}]`).value = arguments[1];"
+        "document.forms[0].dispatchEvent(new Event('input', {bubbles: true}))",
+        name,
+        value,
+    )
+    wait_until(page, "document.getElementById('status').textContent.includes(' of ')")
+    wait_until(page, COMPLETE)
+
+
+def test_every_figure_is_drawn_and_names_stay_text(page):
+    marks = page.execute_script(
+        "return Object.fromEntries([...document.querySelectorAll('[data-figure]')].map(f =>"
+        " [f.dataset.figure, f.querySelectorAll('.chart svg .role-mark path').length]))"
+    )
+    assert set(marks) == {"time", "causes", "timeline"}
+    assert marks["timeline"] > 80
+    assert page.execute_script("return document.querySelectorAll('main script').length") == 0
+    shown = set(texts(page, "[data-table=builds] tbody th"))
+    assert set(HOSTILE) <= shown
+    assert any(HOSTILE[2] in text for text in texts(page, ".tree span"))
+
+
+def test_a_tooltip_shows_hostile_names_as_text(page):
+    page.execute_script(
+        "const m = document.querySelector('#figure-timeline .role-mark path[aria-label*=script]')"
+        " || document.querySelectorAll('#figure-timeline .mark-rect path')[8];"
+        " m.dispatchEvent(new PointerEvent('pointermove', {bubbles: true}));"
+        " m.dispatchEvent(new MouseEvent('mousemove', {bubbles: true}))"
+    )
+    assert page.execute_script("return document.querySelectorAll('img, iframe').length") == 0
+    assert page.execute_script("return window.alerted") is None
+
+
+def test_filters_narrow_timeline_and_tables(page):
+    page.find_element("name", "function").send_keys("دالة")
+    wait_until(page, "document.getElementById('status').textContent.includes(' of ')")
+    wait_until(page, COMPLETE)
+    assert set(texts(page, "[data-table=builds] tbody th")) == {HOSTILE[2]}
+    press(page, "#filters [type=reset]")
+    wait_until(page, "document.getElementById('status').textContent === ''")
+    wait_until(page, COMPLETE)
+    choose(page, "stage", "load")
+    heads = texts(page, "[data-table=builds] thead button")
+    assert "load" in heads
+    assert "compile" not in heads
+    loads = texts(page, f"[data-table=builds] tbody td:nth-child({heads.index('load') + 1})")
+    assert loads
+    assert "–" not in loads
+
+
+def test_a_table_is_sorted_by_its_head(page):
+    press(page, "[data-table=functions] [data-column=builds]")
+    place = texts(page, "[data-table=functions] thead button").index("builds")
+    column = texts(page, f"[data-table=functions] tbody td:nth-child({place + 1})")
+    counts = [int(text) for text in column]
+    assert counts == sorted(counts, reverse=True)
+
+
+def window(page):
+    wait_until(page, "document.getElementById('figure-timeline').dataset.to")
+    shown = "document.getElementById('figure-timeline').dataset"
+    return page.execute_script(f"return [Number({shown}.from), Number({shown}.to)]")
+
+
+def test_the_timeline_is_zoomed_with_the_keyboard_and_the_mouse(page):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    begin, end = window(page)
+    assert begin == 0
+    labels = texts(page, "#figure-timeline .role-axis-label text")
+    press(page, "#figure-timeline [data-zoom=in]")
+    press(page, "#figure-timeline [data-zoom=in]")
+    wait_until(page, f"document.getElementById('figure-timeline').dataset.to < {end * 0.7}")
+    first, last = window(page)
+    assert last - first == pytest.approx((end - begin) / 4)
+    assert "from" in texts(page, "#figure-timeline .shown")[0]
+    wait_until(
+        page,
+        "[...document.querySelectorAll('#figure-timeline .role-axis-label text')]"
+        f".map(e => e.textContent).join() !== {','.join(labels)!r}",
+    )
+    chart = page.find_element("css selector", "#figure-timeline svg")
+    ActionChains(page).drag_and_drop_by_offset(chart, -100, 0).perform()
+    wait_until(page, f"document.getElementById('figure-timeline').dataset.from > {first}", 10)
+    # What is shown stays when a filter draws the figure anew.
+    moved = window(page)
+    choose(page, "stage", "compile")
+    assert window(page) == moved
+    press(page, "#figure-timeline [data-zoom=all]")
+    wait_until(page, "document.getElementById('figure-timeline').dataset.from === '0'")
+    assert window(page) == [begin, end]
+
+
+def test_the_tree_opens_with_the_keyboard(page):
+    page.execute_script("document.querySelectorAll('.tree details').forEach(d => d.open = false)")
+    press(page, ".tree summary")
+    assert page.execute_script("return document.querySelector('.tree details').open")
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_a_narrow_window_does_not_scroll_sideways(page, width):
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page.refresh()
+    wait_until(page, COMPLETE)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_controls_are_labelled_and_it_prints(page):
+    unlabelled = page.execute_script(
+        "return [...document.querySelectorAll('input, select')].filter(e => !e.labels.length)"
+    )
+    assert unlabelled == []
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
+    hidden = page.execute_script("return getComputedStyle(document.querySelector('.zoom')).display")
+    assert hidden == "none"
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})

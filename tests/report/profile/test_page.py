@@ -1,0 +1,192 @@
+"""The page as text, and what is in its sections."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+
+import pandas as pd
+import pytest
+
+from harness.errors import StoreError
+from harness.report import images
+from harness.report.page import render
+from harness.report.profile import bars
+from harness.report.profile.face import Profile
+from harness.report.profile.page import assemble
+from harness.report.profile.sections import causes, plain
+from harness.report.profile.sections import sites as tree
+from harness.report.profile.shown import Shown
+from harness.report.profile.tables import MOST
+from tests.profiles import synthetic
+from tests.profiles.synthetic import HOSTILE
+
+MB = 1_000_000
+
+
+def section(report, name):
+    return next(one for one in report.sections if one.name == name)
+
+
+def table(report, name):
+    return next(t for one in report.sections for t in one.tables if t.name == name)
+
+
+def without_scripts(page):
+    return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_the_answer_stands_first(hostile_report):
+    questions = [question for question, _, _ in hostile_report.answers]
+    assert questions[:2] == ["In short", "What costs most"]
+    said = dict((question, lines) for question, lines, _ in hostile_report.answers)
+    assert "went into building" in said["In short"][0]
+    assert any("cut off" in line for line in said["What to know about the numbers"])
+    assert any("paths" in line for line in said["What to know about the numbers"])
+    assert "Exit code 0." in said["What was profiled"]
+
+
+def test_names_of_users_are_text_and_data_only(hostile_page):
+    markup = without_scripts(hostile_page)
+    assert "<script>alert" not in hostile_page
+    assert 'x" onmouseover' not in markup
+    assert "&lt;script&gt;alert(1)" in markup  # in the tree, and in the title
+    assert HOSTILE[2] in hostile_page
+
+
+def test_nothing_is_loaded_from_elsewhere(hostile_page):
+    markup = without_scripts(hostile_page)
+    assert "default-src &#39;none&#39;" in markup
+    assert not re.search(r"""(src|href|action)\s*=\s*["']?(https?:)?//""", markup)
+
+
+def test_seconds_of_the_timeline_are_those_of_the_builds():
+    profile = synthetic.profile(builds=40, hostile=False)
+    found = bars.timeline(Shown(profile))
+    seconds = (found.bars["end"] - found.bars["begin"]).groupby(found.bars["stage"]).sum()
+    whole = profile.frame("builds")
+    for stage in ("trace", "lower", "compile", "load"):
+        assert seconds[stage] == pytest.approx(whole[f"{stage}_s"].sum(), abs=1e-9)
+    assert found.notes == []
+    assert found.rows[0] == "train.py[4711] main"
+
+
+def test_many_short_bars_become_few_of_the_same_length():
+    one = bars.Bar("r", 0.0, 0.0, "trace", "f", "a.py:1", "shape", "x", "p", "")
+    many = [
+        one._replace(begin=n * 1e-3, end=n * 1e-3 + 5e-4, stage=("trace", "compile")[n % 2])
+        for n in range(20_000)
+    ]
+    many.append(one._replace(begin=20.0, end=25.0, stage="compile", function="long"))
+    few = bars.merged(many, 25.0, 500)
+    assert len(few) <= 500
+    for stage in ("trace", "compile"):
+        before, after = (
+            sum(bar.end - bar.begin for bar in some if bar.stage == stage) for some in (many, few)
+        )
+        assert after == pytest.approx(before)
+    assert sum(bar.builds for bar in few) == len(many)
+    assert [bar.builds for bar in few if bar.function == "long"] == [1]
+    ends = sorted((bar.begin, bar.end) for bar in few)
+    assert all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(ends))
+
+
+def test_the_tree_adds_up_and_has_the_largest_first():
+    profile = synthetic.profile(hostile=False)
+    root = tree.grown(profile)
+    assert root.ns == sum(built.build_ns for built in profile.builds)
+    nodes = tree.nodes(root)
+    assert nodes[0].share == 1.0
+    assert nodes[0].text == "main  train.py:88"  # the library's line beside it is left out
+    assert "lib/run.py:5" in nodes[0].note
+    shares = [node.share for node in nodes[0].children]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1.0)
+
+
+def test_a_great_tree_keeps_its_largest_lines():
+    root = tree.Branch(tree.Step("", "", False))
+    for number in range(5_000):
+        step = tree.Step(f"f{number}", "", False)
+        root.below[step] = tree.Branch(step, 1 + number, 1)
+        root.ns += 1 + number
+    nodes = tree.nodes(root, 100)
+    assert len(nodes) == 101
+    assert nodes[0].text == "f4999"
+    assert nodes[-1].text == "4900 more"
+    assert sum(node.share for node in nodes) == pytest.approx(1.0)
+
+
+def test_what_can_be_mended_stands_in_front_with_what_it_saves():
+    shape = ["shape", 5, 2.0, "f was built again", "Pad x."]
+    rows = [["first", 1, 9.0, "", ""], ["unexplained", 1, 8.0, "", ""], shape]
+    names = ["cause", "builds", "build_s", "sentence", "remedy"]
+    frame = pd.DataFrame(rows, columns=names).assign(function="f", argument="", origin="program")
+    made = causes.content(frame)
+    data = made.tables[0].data
+    assert list(data["cause"]) == ["shape", "first", "unexplained"]
+    assert data["saves_s"].iloc[0] == 2.0
+    assert data["saves_s"].iloc[1:].isna().all()
+    assert made.figures[0].title == "2.0 s of 19 s went into building again"
+    eager = pd.DataFrame([["shape", 9, 4.0, "", ""]], columns=names)
+    eager = eager.assign(function="add", argument="", origin="jax")
+    (figure,) = causes.content(pd.concat([frame, eager], ignore_index=True)).figures
+    assert figure.title == (
+        "2.0 s of 23 s went into building again, 4.0 s into JAX's functions outside jit"
+    )
+
+
+def test_a_table_says_how_much_of_it_is_not_there(monkeypatch):
+    shown = Shown(synthetic.profile())
+    frame = pd.DataFrame({"function": ["f"] * 2_000, "build_s": 1.0})
+    monkeypatch.setattr(shown, "frame", lambda table: frame)
+    made = plain.FUNCTIONS.part(shown)
+    assert len(made.tables[0].data) == MOST
+    assert "1500 of 2000" in made.notes[0]
+
+
+def test_a_profile_without_builds_makes_a_page():
+    (process,) = synthetic.profile(processes=1).processes
+    started = process.started
+    quiet = dataclasses.replace(process.log, lines=(started,))
+    report = assemble(Profile((type(process)(quiet),)))
+    page = render(report)
+    assert "Nothing was traced" in page
+    assert "harness profile -- python PROGRAM" in page
+
+
+@pytest.mark.parametrize(("builds", "most"), [(1_000, 2 * MB), (2_500, 3 * MB)])
+def test_the_page_stays_small(builds, most):
+    report = assemble(synthetic.profile(builds=builds, hostile=False))
+    assert len(render(report).encode()) < most
+    assert len(table(report, "timeline").data) <= bars.MOST_BARS
+    assert len(table(report, "marks").data) <= bars.MOST_MARKS
+    assert any("drawn as one" in note for note in section(report, "timeline").notes)
+
+
+def test_the_timeline_is_drawn_as_a_file(hostile_report, tmp_path):
+    written = {path.stem: path.read_text() for path in images.write(hostile_report, tmp_path)}
+    assert {"time", "causes", "timeline"} <= set(written)
+    assert written["timeline"].count("<path") > 20
+    assert "<script>alert" not in written["timeline"]
+
+
+def test_report_writes_one_file(tmp_path):
+    size = synthetic.profile().report(tmp_path / "new" / "profile.html")
+    assert (tmp_path / "new" / "profile.html").stat().st_size == size
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="Choose another place with -o"):
+        synthetic.profile().report(tmp_path / "file" / "profile.html")
+
+
+def test_the_command_writes_it_beside_the_profile(tmp_path):
+    from typer.testing import CliRunner
+
+    from harness.cli.profile import app
+
+    folder = synthetic.write(synthetic.profile(), tmp_path / "p")
+    done = CliRunner().invoke(app, ["report", str(folder), "--figures", str(tmp_path / "f")])
+    assert done.exit_code == 0, done.output
+    assert (folder / "profile.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (tmp_path / "f" / "timeline.svg").exists()
