@@ -28,8 +28,9 @@ def replaced(
     target = path.resolve()
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
-            with target.open(mode, encoding=encoding) as handle:
+        special = target.exists() and not target.is_file() and not target.is_dir()
+        if special or path.is_relative_to("/dev"):
+            with path.open(mode, encoding=encoding) as handle:
                 yield handle
             return
         target.parent.mkdir(parents=True, exist_ok=True)

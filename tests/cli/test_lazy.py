@@ -1,0 +1,93 @@
+"""Commands are loaded when they are asked for, and rooms that hold one can be taken away."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from harness.cli import COMMANDS, app, lazy
+
+HARNESS = Path(__file__).parents[2] / "harness"
+
+MOST_IN_FUNCTIONS = 145
+"""Imports inside functions in the whole house. What runs in a process of its own, beside the
+program of a user or before JAX has to be imported, needs some."""
+
+
+ALONE = """
+import runpy, sys
+sys.meta_path = [finder for finder in sys.meta_path if "editable" not in repr(finder)]
+sys.argv[0] = "harness"
+runpy.run_module("harness", run_name="__main__")
+"""
+"""Run the package in the current folder, not the one that is installed for development."""
+
+
+def imports_in_functions(folder):
+    """Yield `file:line` of each import that stands inside a function."""
+    for file in sorted(folder.rglob("*.py")):
+        for function in ast.walk(ast.parse(file.read_text())):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                for node in ast.walk(function):
+                    if isinstance(node, ast.Import | ast.ImportFrom):
+                        yield f"{file.relative_to(folder.parent)}:{node.lineno}"
+
+
+def test_few_imports_stand_inside_functions():
+    places = sorted(set(imports_in_functions(HARNESS)))
+    assert len(places) <= MOST_IN_FUNCTIONS, "\n".join(places)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_loads_and_has_a_help_of_its_own(name):
+    command = typer.main.get_command(app).get_command(None, name)
+    assert command.help
+    assert COMMANDS[name].help.endswith((".", "?"))
+
+
+def test_a_command_of_a_room_that_is_not_there_is_none():
+    commands = {"here": lazy.Lazy("a:b", "A."), "gone": lazy.Lazy("a:b", "A.", "harness.nowhere")}
+    group = lazy.group(commands)(name="group")
+    assert list(group.commands) == ["here"]
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """A copy of the package without the rooms that nothing else needs."""
+    folder = tmp_path_factory.mktemp("house")
+    ignored = shutil.ignore_patterns("__pycache__", "fleet", "nightly", "scaffold")
+    shutil.copytree(HARNESS, folder / "harness", ignore=ignored)
+    (folder / "benchmarks").mkdir()
+
+    def run(*arguments):
+        command = [sys.executable, "-c", ALONE, *arguments]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_fleet_nightly_and_scaffold_can_be_deleted(house):
+    shown = house("--help")
+    assert shown.returncode == 0, shown.stderr
+    commands = shown.stdout.partition("Commands:")[2]
+    assert "nightly" not in commands
+    assert "init" not in commands
+    assert house("run", "--help").returncode == 0
+    assert "No such command 'nightly'" in house("nightly").stderr
+
+
+def test_measuring_on_a_fleet_that_was_deleted_says_so(house, tmp_path):
+    (tmp_path / "own.py").write_text(
+        "from harness import Workload, spec\n"
+        "class Own(Workload):\n"
+        "    def inputs(self): return spec((4,))\n"
+        "    @staticmethod\n"
+        "    def function(x): return x\n"
+    )
+    done = house("run", "--on", "tcp://nowhere:1", "--benchmarks", str(tmp_path))
+    assert done.returncode == 5
+    assert "--on needs harness.fleet, which is not part of this installation" in done.stderr

@@ -1,0 +1,96 @@
+"""The one way out: a writer per format, and files that are there as a whole or not at all."""
+
+import io
+import json
+import math
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from harness.cli.output import (
+    Format,
+    Heading,
+    Output,
+    Rows,
+    escaped,
+    json_text,
+    print_page,
+    say,
+    warnings_said,
+)
+from harness.errors import StoreError
+
+FRAME = pd.DataFrame(
+    {
+        "name": ["a|b", "ü"],
+        "value": [1.5, math.nan],
+        "when": pd.to_datetime(["2026-01-02", None], utc=True),
+    }
+)
+
+
+def page():
+    return [Heading("Two *rows*"), Rows(FRAME.astype(str)), "A line with x_1 and _y_."]
+
+
+def test_a_page_in_markdown_leaves_text_as_it_is(capsys):
+    Output(Format.markdown).show(page(), FRAME)
+    said = capsys.readouterr().out
+    assert said.startswith("**Two \\*rows\\***\n\n| name | value | when |\n| --- |")
+    assert "| a\\|b | 1.5 |" in said
+    assert said.rstrip().endswith("- A line with x_1 and \\_y\\_.")
+
+
+def test_json_is_strict_and_csv_is_everything(capsys):
+    Output(Format.json).show(page(), FRAME)
+    first, second = json.loads(capsys.readouterr().out)
+    assert first == {"name": "a|b", "value": 1.5, "when": "2026-01-02T00:00:00+00:00"}
+    assert (second["value"], second["when"]) == (None, None)
+    assert json.loads(json_text({"a": [math.inf, (1,)]})) == {"a": [None, [1]]}
+    Output(Format.json).show(page(), FRAME, {"own": FRAME["value"].iloc[0]})
+    assert json.loads(capsys.readouterr().out) == {"own": 1.5}
+    Output(Format.csv).show(page(), FRAME)
+    assert capsys.readouterr().out.splitlines()[0] == "name,value,when"
+
+
+def test_a_page_for_a_terminal_shows_what_a_file_name_may_hold():
+    file = io.StringIO()
+    print_page(["a\x1b[31m \udcff [bold]"], Console(file=file, width=80))
+    assert file.getvalue() == "a\\x1b[31m \\udcff [bold]\n"
+    assert escaped("@someone <b>") == "&#64;someone &lt;b&gt;"
+
+
+def test_a_file_is_replaced_as_a_whole_or_stays(tmp_path):
+    file = tmp_path / "deep" / "page.txt"
+    Output(path=file).page(page())
+    before = file.read_text()
+    assert "Two *rows*" in before
+
+    def failing():
+        yield "half"
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        Output(path=file).page(failing())
+    assert file.read_text() == before
+    assert [path.name for path in file.parent.iterdir()] == ["page.txt"]
+    with pytest.raises(StoreError, match=r"cannot be written: Is a directory. Choose another"):
+        Output(path=tmp_path).text("a")
+    with pytest.raises(StoreError, match=r"cannot be written: (File exists|Not a directory)"):
+        Output(path=file / "below").text("a")
+
+
+def test_what_is_no_file_is_written_directly(capfd):
+    Output(path=Path("/dev/stdout")).text("straight")
+    assert capfd.readouterr().out == "straight\n"
+
+
+def test_what_is_said_goes_to_standard_error_and_each_warning_once(capsys):
+    say("one", "two")
+    with warnings_said():
+        for _ in range(2):
+            warnings.warn("mind", stacklevel=1)
+    assert capsys.readouterr() == ("", "harness: one\nharness: two\nharness: mind\n")

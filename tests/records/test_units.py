@@ -1,0 +1,46 @@
+import math
+
+import pytest
+
+from harness.records.units import ago, counted, ratio_text, seconds_text, share_text, size_text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0 s"),
+        (3e-7, "300 ns"),
+        (4.84e-6, "4.8 µs"),
+        (9.96e-4, "996 µs"),
+        (0.0041, "4.1 ms"),
+        (0.9996, "1.0 s"),
+        (41.3, "41 s"),
+        (99.6, "1 min 40 s"),
+        (3599.4, "59 min 59 s"),
+        (7500.0, "2 h 5 min"),
+    ],
+)
+def test_a_time_has_a_unit_that_suits_it(seconds, text):
+    assert seconds_text(seconds) == text
+
+
+def test_an_interval_has_the_unit_of_its_time_and_a_digit_that_is_not_0():
+    assert seconds_text(0.0041, 0.0002) == "4.1 ± 0.2 ms"
+    assert seconds_text(0.041, 0.00002) == "41.00 ± 0.02 ms"
+
+
+def test_sizes_shares_ratios_and_counts():
+    sizes = (512, 1500, 999_600, 3.21e6)
+    assert [size_text(size) for size in sizes] == ["512 B", "1.5 kB", "1 MB", "3.21 MB"]
+    assert [share_text(part, 1000) for part in (690, 4, 0)] == ["69 %", "0.4 %", "0 %"]
+    assert share_text(1, 0) == ""
+    assert [ratio_text(ratio) for ratio in (1.2749, math.nan)] == ["1.27×", "–"]
+    assert [counted(number, "build") for number in (1, 2000)] == ["1 build", "2,000 builds"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-5, "5 s ahead"), (-0.5, "0 s ago"), (119, "119 s ago"), (7200, "2 h ago"), (3e5, "3 d ago")],
+)
+def test_how_long_ago_something_was(seconds, text):
+    assert ago(seconds) == text
