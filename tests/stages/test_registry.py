@@ -16,6 +16,7 @@ WHOLE = {
     "calibrated_by": "compile",
     "effect": 0.1,
     "colour": "#000000",
+    "take": print,
 }
 
 
