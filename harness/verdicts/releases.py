@@ -9,9 +9,9 @@ import pandas as pd
 from packaging.version import InvalidVersion, Version
 
 from harness.frame.cases import check
-from harness.frame.frame import INSTRUMENTS, ordinary
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.judge import compare_arms
+from harness.verdicts.pairs import comparable_rows
 
 
 def releases(
@@ -34,26 +34,19 @@ def releases(
         UsageError: this is no frame of results.
     """
     check(frame, "harness.releases")
-    rows = ordinary(frame)
-    rows = rows[~rows["workload"].isin(INSTRUMENTS) & (rows["jax"] != "")]
-    found = []
-    for machine in rows["machine"].unique():
-        own = rows[rows["machine"] == machine]
-        known = sorted(own["jax"].unique(), key=_order)
-        arms = {release: own[own["jax"] == release] for release in known}
-        for before, after in itertools.pairwise(known):
-            compared = compare_arms(arms[before], arms[after], rates=rates)
-            found.append(_named(compared, before, after))
-    if not found:
-        found = [_named(compare_arms(rows.head(0), rows.head(0)), "", "")]
-    return pd.concat(found, ignore_index=True)
+    rows = comparable_rows(frame[frame["jax"] != ""])
+    parts = []
+    for _, own in rows.groupby("machine", sort=False):
+        for before, after in itertools.pairwise(sorted(own["jax"].unique(), key=_order)):
+            arms = (own[own["jax"] == release] for release in (before, after))
+            parts.append(_named(compare_arms(*arms, rates=rates), before, after))
+    none = rows.head(0)
+    return pd.concat(parts or [_named(compare_arms(none, none), "", "")], ignore_index=True)
 
 
 def _named(compared: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
-    named = compared.copy()
-    for place, (name, release) in enumerate((("jax_a", before), ("jax_b", after))):
-        named.insert(place, name, release)
-    return named.astype({"jax_a": "str", "jax_b": "str"})
+    releases = pd.DataFrame({"jax_a": before, "jax_b": after}, compared.index, dtype="str")
+    return releases.join(compared)
 
 
 def _order(release: str) -> tuple[int, object]:

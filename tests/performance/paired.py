@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+
+from harness.stages.sampling import median_interval_ranks
 
 
 class Paired(NamedTuple):
@@ -30,10 +31,8 @@ def paired(over: Sequence[float], under: Sequence[float]) -> Paired:
     """Return the median of `over[i] / under[i]`; its interval is from the binomial distribution."""
     ratios = np.asarray(over) / np.asarray(under)
     low = high = math.nan
-    if len(ratios) >= 6:
+    ranks = median_interval_ranks(len(ratios))
+    if ranks is not None:
         ordered = np.sort(ratios)
-        # The order statistics that hold the median with at least 95 % (W. J. Conover, Practical
-        # Nonparametric Statistics, 3.2).
-        rank = int(stats.binom.ppf(0.025, len(ratios), 0.5))
-        low, high = ordered[rank - 1], ordered[len(ratios) - rank]
+        low, high = ordered[list(ranks)]
     return Paired(float(np.median(ratios)), float(low), float(high), len(ratios))
