@@ -34,12 +34,13 @@ def _memory(of: str, sizes: Any) -> int | None:
     return None if value is None else int(value)
 
 
+_cost_fact = functools.partial(Fact, source="cost", better="less")
+_memory_fact = functools.partial(Fact, source="memory", unit="bytes", better="less")
+
 COSTS = (
-    Fact(
+    _cost_fact(
         name="flops",
-        source="cost",
         unit="flops",
-        better="less",
         meaning="floating-point operations; XLA counts the body of a loop once",
         noun="flop",
         read=functools.partial(_cost, "flops"),
@@ -47,21 +48,17 @@ COSTS = (
         rank=4,
         column=True,
     ),
-    Fact(
+    _cost_fact(
         name="transcendentals",
-        source="cost",
         unit="count",
-        better="less",
         meaning="exp, log, tanh and the like; the body of a loop once",
         noun="transcendental",
         read=functools.partial(_cost, "transcendentals"),
         large=True,
     ),
-    Fact(
+    _cost_fact(
         name="bytes_accessed",
-        source="cost",
         unit="bytes",
-        better="less",
         meaning="bytes read and written by all instructions; the body of a loop once",
         noun="accessed",
         read=functools.partial(_cost, "bytes accessed"),
@@ -71,58 +68,41 @@ COSTS = (
 )
 
 MEMORY = (
-    Fact(
+    _memory_fact(
         name="argument_bytes",
-        source="memory",
-        unit="bytes",
-        better="less",
         meaning="memory of the inputs",
         noun="arguments",
         read=functools.partial(_memory, "argument_size_in_bytes"),
     ),
-    Fact(
+    _memory_fact(
         name="output_bytes",
-        source="memory",
-        unit="bytes",
-        better="less",
         meaning="memory of the results",
         noun="outputs",
         read=functools.partial(_memory, "output_size_in_bytes"),
     ),
-    Fact(
+    _memory_fact(
         name="temporary_bytes",
-        source="memory",
-        unit="bytes",
-        better="less",
         meaning="memory held only while it runs",
         noun="temporary",
         read=functools.partial(_memory, "temp_size_in_bytes"),
         rank=6,
         column=True,
     ),
-    Fact(
+    _memory_fact(
         name="aliased_bytes",
-        source="memory",
-        unit="bytes",
         better="more",  # asv would call a donation that works a regression
         meaning="result memory that lives in donated inputs",
         noun="aliased",
         read=functools.partial(_memory, "alias_size_in_bytes"),
     ),
-    Fact(
+    _memory_fact(
         name="peak_bytes",
-        source="memory",
-        unit="bytes",
-        better="less",
         meaning="most memory at once, inputs and results included",
         noun="peak",
         read=functools.partial(_memory, "peak_memory_in_bytes"),
     ),
-    Fact(
+    _memory_fact(
         name="code_bytes",
-        source="memory",
-        unit="bytes",
-        better="less",
         meaning="size of the machine code; 0 where the back end does not count it",
         noun="code",
         read=functools.partial(_memory, "generated_code_size_in_bytes"),

@@ -7,6 +7,7 @@ too, largest first and unknown ones last.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -50,22 +51,18 @@ def _counted(kinds: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(kinds).items()))
 
 
-INSTRUCTIONS = Fact(
+_count = functools.partial(Fact, source="hlo", unit="count", better="less")
+
+INSTRUCTIONS = _count(
     name="hlo_instructions",
-    source="hlo",
-    unit="count",
-    better="less",
     meaning="instructions of the optimised HLO",
     noun="HLO instruction",
     read=_instructions,
     rank=3,
 )
 
-FUSIONS = Fact(
+FUSIONS = _count(
     name="fusions",
-    source="hlo",
-    unit="count",
-    better="less",
     meaning="groups of operations that XLA made one kernel",
     noun="fusion",
     read=_fusions,
@@ -74,22 +71,16 @@ FUSIONS = Fact(
     column=True,
 )
 
-CUSTOM_CALLS = Fact(
+CUSTOM_CALLS = _count(
     name="custom_calls",
-    source="hlo",
-    unit="count",
-    better="less",
     meaning="calls of library code, such as BLAS, LAPACK or cuDNN",
     noun="custom call",
     read=_custom_calls,
     parts="custom_call_targets",
 )
 
-WHILE_LOOPS = Fact(
+WHILE_LOOPS = _count(
     name="while_loops",
-    source="hlo",
-    unit="count",
-    better="less",
     meaning="loops; after them, how often each runs where XLA knows",
     noun="while loop",
     read=_trips,
@@ -97,11 +88,8 @@ WHILE_LOOPS = Fact(
     part="trips",
 )
 
-COLLECTIVES = Fact(
+COLLECTIVES = _count(
     name="collectives",
-    source="hlo",
-    unit="count",
-    better="less",
     meaning="exchanges between devices",
     noun="collective",
     read=_collectives,

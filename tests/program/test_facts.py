@@ -135,7 +135,7 @@ class Chosen(Workload):
 SHOWN = """
 import harness
 (value,) = set(harness.load("results")["selects"].dropna())
-print(value, harness.asv.metrics.UNITS["selects"])
+print(value, harness.asv.metrics.METRICS["selects"].unit)
 """
 
 
