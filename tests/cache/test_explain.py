@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cache import explain as comparing
-from harness.cache import stablehlo_difference as causes
+from harness.cache import stablehlo_difference as stablehlo
+from harness.cache.explain import explain_runs
 from harness.cache.ledger import LedgerError, read
 from harness.watch import jax_names
 from harness.watch.ledger_events import Component, Parts, Requests
@@ -79,7 +79,7 @@ def base(runs):
 
 
 def only(a, b):
-    [found] = comparing.explain_runs(a, b)
+    [found] = explain_runs(a, b)
     return found
 
 
@@ -305,17 +305,17 @@ def test_missing_parts_are_said_and_not_guessed(base):
 
 
 def test_a_module_of_one_run_alone_is_listed(base):
-    found = comparing.explain_runs(base, Requests((), Parts()))
+    found = explain_runs(base, Requests((), Parts()))
     assert [one.status for one in found] == ["only in A"]
-    found = comparing.explain_runs(Requests((), Parts()), base)
+    found = explain_runs(Requests((), Parts()), base)
     assert [one.status for one in found] == ["only in B"]
 
 
 def test_a_large_text_is_compared_in_little_time():
     lines = [f"%{i} = stablehlo.add %{i}, %{i}" for i in range(200_000)]
     changed = [*lines[:1000], *(line.replace("add", "mul") for line in lines[1000:])]
-    shown = causes.diff("\n".join(lines), "\n".join(changed))
-    assert len(shown) == causes.MAX_LINES + 1
+    shown = stablehlo.diff("\n".join(lines), "\n".join(changed))
+    assert len(shown) == stablehlo.MAX_LINES + 1
 
 
 def test_the_command_shows_the_verdict_and_counts_the_hits(runs, base):
