@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from harness.engine import channel
-from harness.engine.child import ChildError, ask
+from harness.engine.child import ChildError, ChildTimeout, ask
 from harness.errors import HarnessError
 from harness.watch.jax_names import file_cache
 
@@ -74,6 +74,11 @@ def measure(entries: int, scratch: Path | None = None) -> PutCost:
         raise HarnessError(
             f"The cost of a write could not be measured: {error}. Give --scratch a folder with "
             "room for it, or leave it out with --no-put-cost."
+        ) from None
+    except ChildTimeout:
+        raise HarnessError(
+            f"JAX's own write in a scratch directory took more than {TIMEOUT_S:.0f} s and was "
+            "stopped. Leave the measurement out with --no-put-cost."
         ) from None
     except ChildError as error:
         raise HarnessError(

@@ -231,6 +231,10 @@ def test_a_write_that_cannot_be_measured_does_not_hide_the_findings(fill, tmp_pa
     assert done.returncode == 1
     assert "ailing: torn" in done.stdout
     assert re.search("could not be measured: .* --no-put-cost", done.stdout)
+    with monkeypatch.context() as impatient:
+        impatient.setattr(put_cost, "TIMEOUT_S", 0.0)
+        with pytest.raises(HarnessError, match=r"took more than 0 s and was stopped\. Leave"):
+            put_cost.measure(1, tmp_path)
     (tmp_path / "filelock.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(HarnessError, match=r"own write failed .*install.*filelock.* --no-put-cost"):
