@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from harness.errors import StoreError, UsageError
+from harness.errors import UsageError
 from harness.frame import parquet
 from harness.frame.frame import LISTS, ORIGIN
+from harness.records.files import replaced
 
 
 def is_tree(path: Path) -> bool:
@@ -51,13 +48,16 @@ def write(frame: pd.DataFrame, output: Path, *, partition: bool = False) -> int:
         for origin, rows in groups:
             file = parquet.place(dict(zip(ORIGIN, map(str, origin), strict=True)))
             rows = rows.sort_values("workload", kind="stable")
-            _whole_file(output / file, lambda scratch, rows=rows: parquet.write(rows, scratch))  # type: ignore[misc]
+            with replaced(output / file, "wb") as handle:
+                parquet.write(rows, handle)
         return groups.ngroups
     if output.suffix == ".parquet":
-        _whole_file(output, lambda scratch: parquet.write(frame, scratch, with_axes=True))
+        with replaced(output, "wb") as handle:
+            parquet.write(frame, handle, with_axes=True)
     elif output.suffix == ".csv":
         lines = frame.assign(**{name: frame[name].map(_json) for name in LISTS})
-        _whole_file(output, lambda scratch: lines.to_csv(scratch, index=False))
+        with replaced(output) as handle:
+            lines.to_csv(handle, index=False)
     else:
         raise UsageError(
             f"{output} ends in {output.suffix!r}; expected .csv or .parquet, or a folder's name "
@@ -68,24 +68,3 @@ def write(frame: pd.DataFrame, output: Path, *, partition: bool = False) -> int:
 
 def _json(values: list[float]) -> str:
     return json.dumps([None if math.isnan(value) else value for value in values])
-
-
-def _whole_file(output: Path, write_to: Callable[[str], Any]) -> None:
-    """Let `write_to` fill a scratch file beside `output`, put in its place when it is whole."""
-    scratch = ""
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        # The dot hides what a writer that was killed leaves behind from readers of the folder.
-        handle, scratch = tempfile.mkstemp(".part", ".", output.parent)
-        os.close(handle)
-        write_to(scratch)
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, output)
-    except OSError as error:
-        raise StoreError(
-            f"{output} cannot be written: {error.strerror or error}. Choose another place with "
-            "--output."
-        ) from error
-    finally:
-        if scratch and os.path.exists(scratch):
-            os.unlink(scratch)

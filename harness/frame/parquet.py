@@ -13,7 +13,7 @@ import operator
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -74,8 +74,8 @@ _FOLDERS = ds.partitioning(pa.schema({"machine": pa.string(), "night": pa.string
 _ORDER = ("machine", "commit_date", "commit", "env")
 
 
-def write(frame: pd.DataFrame, path: str | Path, with_axes: bool = False) -> None:
-    """Write a frame into a Parquet file; `with_axes` adds a column per axis for other programs."""
+def write(frame: pd.DataFrame, handle: IO[bytes], with_axes: bool = False) -> None:
+    """Write a frame as a Parquet file; `with_axes` adds a column per axis for other programs."""
     table = _to_table(frame)
     if with_axes:
         for name in axis_columns(frame):
@@ -84,7 +84,7 @@ def write(frame: pd.DataFrame, path: str | Path, with_axes: bool = False) -> Non
         table = table.select([*(name for name in table.column_names if name != AXES), AXES])
     pq.write_table(
         table,
-        path,
+        handle,
         row_group_size=GROUP_ROWS,
         compression="zstd",
         use_dictionary=[*(n for n, kind in COLUMNS.items() if kind == TEXT), "environment", AXES],

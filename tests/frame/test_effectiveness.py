@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import harness
-from harness.errors import UsageError
 from harness.frame.load import frame_of
 from harness.records.schema import digest, to_raw
 from tests.frame.trees import record
@@ -63,11 +62,3 @@ def test_axes_that_are_called_like_its_columns_keep_their_values():
 
     assert found["axis_saved_s"].tolist() == [3]
     assert found["saved_s"].tolist() == pytest.approx([0.076])
-
-
-def test_what_is_no_frame_of_results_is_refused():
-    with pytest.raises(UsageError, match=r"harness\.cache_effectiveness got a list"):
-        harness.cache_effectiveness([])
-    frame = frame_of(case({})).drop(columns="entry_bytes")
-    with pytest.raises(UsageError, match=r"without the column.* entry_bytes"):
-        harness.cache_effectiveness(frame)

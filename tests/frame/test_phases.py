@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 import harness
-from harness.errors import UsageError
 from harness.frame.startup import PHASES
 from harness.records.schema import to_raw
 from tests.frame.cases import HOSTILE, case, frame
@@ -79,20 +78,6 @@ def test_cases_that_failed_have_no_row_and_hostile_names_stay_text():
     assert found["workload"].tolist() == [HOSTILE]
     assert found["axis_total_s"].tolist() == ["x"]
     assert found["size"].tolist() == [(1, "a")]
-
-
-def test_an_empty_frame_gives_the_same_columns():
-    whole = frame(process(), case(BUILT))
-    found = harness.phases(whole.head(0))
-    assert found.empty
-    assert list(found.columns) == list(harness.phases(whole).columns)
-
-
-def test_something_else_than_a_frame_of_results_is_refused():
-    with pytest.raises(UsageError, match=r"harness\.phases got a list, expected a frame"):
-        harness.phases([])
-    with pytest.raises(UsageError, match=r"without the column\(s\) stage, threads\."):
-        harness.phases(frame(case(BUILT)).drop(columns=["stage", "threads"]))
 
 
 def test_the_committed_results_have_every_phase_where_the_machine_ran_them():

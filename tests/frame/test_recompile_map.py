@@ -85,18 +85,9 @@ def test_cases_without_a_program_are_left_out():
     assert found["build_s"].tolist() == pytest.approx([0.23])
 
 
-@pytest.mark.parametrize("by", ["case", "axis"])
-def test_an_empty_frame_gives_the_same_columns(by):
-    found = harness.recompile_map(sweep().head(0), by=by)
-    assert found.empty
-    assert list(found.columns) == list(harness.recompile_map(sweep(), by=by).columns)
-
-
 def test_another_way_than_by_case_or_axis_is_refused():
     with pytest.raises(UsageError, match=r"by='stage' is unknown, expected 'case' or 'axis'\."):
         harness.recompile_map(sweep(), by="stage")
-    with pytest.raises(UsageError, match=r"without the column\(s\) fingerprint"):
-        harness.recompile_map(sweep().drop(columns="fingerprint"))
 
 
 def test_every_axis_of_the_committed_results_makes_new_programs():

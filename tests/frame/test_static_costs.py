@@ -79,13 +79,6 @@ def test_failed_cases_are_left_out_and_hostile_names_are_kept():
     assert found["axis_static_value"].tolist() == [(1, "a")]
 
 
-def test_an_empty_frame_gives_the_same_columns():
-    whole = sweep(static=["unroll"])
-    found = harness.static_costs(whole.head(0))
-    assert found.empty
-    assert list(found.columns) == list(harness.static_costs(whole).columns)
-
-
 class Unrolled(Workload):
     """A workload with a static axis, to be measured."""
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from harness.frame.against_tables import axis_columns, row_text
 from harness.frame.frame import rows_of
 from harness.report.charts import GREEN, GREY, VERMILLION
 from harness.sides.registry import SIDES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 VERDICT_COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
 
@@ -28,7 +27,7 @@ def chart(frame: pd.DataFrame) -> Any:
     """
     import altair as alt
 
-    parts = [_ratios(frame), _roofline(frame)]
+    parts = [_ratios(frame), _roofline_chart(frame)]
     return alt.vconcat(*(part for part in parts if part is not None)).resolve_scale(
         color="independent"
     )
@@ -36,7 +35,6 @@ def chart(frame: pd.DataFrame) -> Any:
 
 def _ratios(frame: pd.DataFrame) -> Any:
     import altair as alt
-    import pandas as pd
 
     axes = axis_columns(frame)
     rows = []
@@ -83,41 +81,25 @@ def _ratios(frame: pd.DataFrame) -> Any:
 _SHOWN = ("ratio", "low", "high")
 
 
-def _roofline(frame: pd.DataFrame) -> Any:
+def _roofline_chart(frame: pd.DataFrame) -> Any:
     """Return the scatter under the ceilings, or None where no row can be placed in it."""
     import altair as alt
-    import pandas as pd
 
     axes = axis_columns(frame)
-    points, roofs = [], {}
-    for row in rows_of(frame):
-        intensity = row["flops"] / row["least_bytes"] if row["least_bytes"] else math.nan
-        if not intensity > 0 or row["verdict"].startswith("no ratio"):
-            continue
-        name = f"{row['workload']} {row_text(row, axes)}".strip()
-        for side, label in (("xla", "xla"), ("baseline", row["baseline"])):
-            if not math.isnan(row[f"{side}_fraction"]):
-                rate = row["flops"] / row[f"{side}_s"]
-                points.append({"case": name, "by": label, "intensity": intensity, "rate": rate})
-                roofs[row["ceiling_bandwidth"], row["ceiling_flop_rate"]] = row
-    if not points:
+    cases = [f"{row['workload']} {row_text(row, axes)}".strip() for row in rows_of(frame)]
+    points, lines = roofline(frame.assign(case=cases))
+    if points.empty:
         return None
     x = alt.X("intensity:Q", scale=alt.Scale(type="log"), title="flop / least byte")
     y = alt.Y("rate:Q", scale=alt.Scale(type="log"), title="flop/s", axis=alt.Axis(format="~s"))
-    intensities = [point["intensity"] for point in points]
-    shown = [name for name in SIDES if name in {point["by"] for point in points}]
-    lines = [
-        {"roof": number, "intensity": at, "rate": rate}
-        for number, ceilings in enumerate(roofs)
-        for at, rate in corners(*ceilings, min(intensities), max(intensities))
-    ]
+    shown = [name for name in SIDES if name in set(points["by"])]
     roof = (
-        alt.Chart(pd.DataFrame(lines), title="Under the ceilings that the same sweep measured")
+        alt.Chart(lines, title="Under the ceilings that the same sweep measured")
         .mark_line(color=GREY)
         .encode(x=x, y=y, detail="roof:N")
     )
     scatter = (
-        alt.Chart(pd.DataFrame(points))
+        alt.Chart(points)
         .mark_point(filled=True, size=60)
         .encode(
             x=x,
@@ -133,7 +115,35 @@ def _roofline(frame: pd.DataFrame) -> Any:
     return (roof + scatter).properties(width=520, height=300)
 
 
-def corners(
+def roofline(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a row per side of a case that can be placed under the ceilings, and their corners.
+
+    `data` is of :func:`harness.against_baseline`, with a column `case` of text.
+    """
+    points: list[dict[str, Any]] = []
+    roofs: dict[tuple[float, float], list[float]] = {}
+    for row in rows_of(data):
+        intensity = row["flops"] / row["least_bytes"] if row["least_bytes"] else math.nan
+        if not intensity > 0 or row["verdict"].startswith("no ratio"):
+            continue
+        for side, name in (("xla", "xla"), ("baseline", row["baseline"])):
+            if not math.isnan(row[f"{side}_fraction"]):
+                rate = row["flops"] / row[f"{side}_s"]
+                about = {key: row[key] for key in ("workload", "case", "target", "machine")}
+                about |= {"by": name, "intensity": intensity, "rate": rate}
+                points.append(about | {"fraction": row[f"{side}_fraction"]})
+                roof = (row["ceiling_bandwidth"], row["ceiling_flop_rate"])
+                roofs.setdefault(roof, []).append(intensity)
+    every = [at for places in roofs.values() for at in places]
+    lines = [
+        {"roof": float(number), "intensity": at, "rate": rate}
+        for number, roof in enumerate(roofs)
+        for at, rate in _corners(*roof, min(every), max(every))
+    ]
+    return pd.DataFrame(points).drop_duplicates(), pd.DataFrame(lines)
+
+
+def _corners(
     bandwidth: float, flop_rate: float, least: float, most: float
 ) -> list[tuple[float, float]]:
     """Return the corners of a roofline, (flop/byte, flop/s), around a range of intensities."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import altair as alt
 import pandas as pd
 
@@ -25,7 +22,7 @@ from harness.report.content import (
     Table,
     plain,
 )
-from harness.report.figures.against import VERDICT_COLOURS, corners
+from harness.report.figures.against import VERDICT_COLOURS, roofline
 from harness.report.measured import Measured
 from harness.sides.registry import SIDES
 
@@ -42,7 +39,7 @@ def _content(measured: Measured) -> Content | None:
     if measured.comparisons.empty:
         return None
     data = _ratios(measured.comparisons)
-    points, roofs = _roofline(data)
+    points, roofs = roofline(data)
     figures = [_ratio_figure(data)] if data["ratio"].notna().any() else []
     tables = [_table(data)]
     if not points.empty:
@@ -96,30 +93,6 @@ def _ratio_figure(data: pd.DataFrame) -> Figure:
         ("against",),
         picks=(("baseline", "baseline", data["baseline"].iloc[0]),),
     )
-
-
-def _roofline(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    points: list[dict[str, Any]] = []
-    roofs: dict[tuple[float, float], list[float]] = {}
-    for row in rows_of(data):
-        intensity = row["flops"] / row["least_bytes"] if row["least_bytes"] else math.nan
-        if not intensity > 0 or row["verdict"].startswith("no ratio"):
-            continue
-        for side, name in (("xla", "xla"), ("baseline", row["baseline"])):
-            if not math.isnan(row[f"{side}_fraction"]):
-                rate = row["flops"] / row[f"{side}_s"]
-                about = {key: row[key] for key in ("workload", "case", "target", "machine")}
-                about |= {"by": name, "intensity": intensity, "rate": rate}
-                points.append(about | {"fraction": row[f"{side}_fraction"]})
-                roof = (row["ceiling_bandwidth"], row["ceiling_flop_rate"])
-                roofs.setdefault(roof, []).append(intensity)
-    every = [at for places in roofs.values() for at in places]
-    lines = [
-        {"roof": float(number), "intensity": at, "rate": rate}
-        for number, roof in enumerate(roofs)
-        for at, rate in corners(*roof, min(every), max(every))
-    ]
-    return pd.DataFrame(points).drop_duplicates(), pd.DataFrame(lines)
 
 
 def _roofline_figure(points: pd.DataFrame) -> Figure:
