@@ -158,5 +158,7 @@ def test_no_record_holds_the_path_of_a_scratch_directory(outcome):
 
 
 def test_an_unknown_scenario_is_refused():
-    with pytest.raises(UsageError, match=r"No scenario is called 'hot'; known are off, cold, warm"):
+    with pytest.raises(
+        UsageError, match=r"No scenario is called 'hot'\. There are: off, cold, warm"
+    ):
         measure(Scale, scenarios=("hot",))
