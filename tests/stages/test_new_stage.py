@@ -1,15 +1,10 @@
 """A stage and a scenario are added, each by a file and its entry, and seen where others are."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-import harness
+from tests.added import House
 from tests.sweeps import SUITES
 
 STAGE = '''"""`serialize`."""
@@ -54,58 +49,37 @@ SCENARIO = Scenario(
 '''
 
 
-def enter(registry, name, kind):
-    """Enter a module's object into a registry: its import, and its place in the table."""
-    text = registry.read_text()
-    at = text.index(f".{kind},") - len(text[: text.index(f".{kind},")].split()[-1])
-    text = f"{text[:at]}{name}.{kind},\n            {text[at:]}"
-    place = "harness.stages" + (".scenarios" if kind == "SCENARIO" else "")
-    first = text.index(f"from {place} import")
-    registry.write_text(f"{text[:first]}from {place} import {name}\n{text[first:]}")
-
-
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    """A harness with one stage and one scenario more, and what it measured: twice two processes."""
-    folder = tmp_path_factory.mktemp("house")
-    here = Path(harness.__file__).parent
-    shutil.copytree(here, folder / "harness", ignore=shutil.ignore_patterns("__pycache__"))
-    stages = folder / "harness" / "stages"
-    (stages / "serialize.py").write_text(STAGE)
-    enter(stages / "registry.py", "serialize", "STAGE")
-    (stages / "scenarios" / "kept.py").write_text(SCENARIO)
-    enter(stages / "scenarios" / "registry.py", "kept", "SCENARIO")
+    """A harness with one stage and one scenario more, and what it measured in two nights."""
+    house = House(tmp_path_factory.mktemp("house"))
+    stages, scenarios = "harness/stages", "harness/stages/scenarios"
+    house.add(
+        f"{stages}/serialize.py",
+        STAGE,
+        f"{stages}/registry.py",
+        "    dispatch.STAGE",
+        "    serialize.STAGE",
+        "from harness.stages import serialize",
+    )
+    house.add(
+        f"{scenarios}/kept.py",
+        SCENARIO,
+        f"{scenarios}/registry.py",
+        "default.SCENARIO",
+        "kept.SCENARIO",
+        "from harness.stages.scenarios import kept",
+    )
     command = ["run", "Scale", "--effort", "2x1", "--scenario", "off", "--scenario", "kept"]
-    command += ["--benchmarks", str(SUITES / "troubled"), "-r", "results", "--machine", "tested"]
+    command += ["--benchmarks", SUITES / "troubled", "-r", "results", "--machine", "tested"]
     for night in ("one", "two"):
-        run(folder, *command, "--night", night)
-    return folder
+        house.command(*command, "--night", night)
+    return house
 
 
-def run(folder, *arguments, good=(0,)):
-    """Return what a command of the copied harness prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in good, done.stderr
-    return done.stdout
-
-
-def python(folder, script):
+def python(house, script):
     """Return what a script prints that imports the copied harness."""
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = house.python("-c", script)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -127,15 +101,14 @@ def test_a_new_stage_is_in_the_frame_calibrated_in_its_place_and_proven(house):
 
 
 def test_a_new_stage_is_shown_compared_reported_and_read_by_asv(house):
-    shown = run(house, "show", "-r", "results")
-    assert "serialize" in shown
+    assert "serialize" in house.command("show", "-r", "results")
     arms = ["compare", "night=one", "night=two", "-r", "results", "--stage", "serialize"]
-    compared = json.loads(run(house, *arms, "--all", "--format", "json", good=(0, 1)))
+    compared = json.loads(house.command(*arms, "--all", "--format", "json"))
     assert [(row["stage"], row["basis"]) for row in compared["rows"]] == [
         ("serialize", "calibrated")
     ] * 2
-    run(house, "report", "-r", "results", "-o", "page.html")
-    assert "serialize" in (house / "page.html").read_text()
+    house.command("report", "-r", "results", "-o", "page.html")
+    assert "serialize" in (house.folder / "page.html").read_text()
     metrics = python(house, "from harness.asv.metrics import METRICS; print(METRICS['serialize'])")
     assert "scenario='off', stage='serialize', unit='seconds'" in metrics
 
@@ -149,4 +122,4 @@ def test_a_new_scenario_has_its_stages_and_is_measured_in_a_filled_directory(hou
         "print(sorted(set(own.stage)), set(own.status))",
     )
     assert said.strip() == "['first_call', 'load', 'lower', 'start', 'trace'] {'ok'}"
-    assert "kept" in run(house, "show", "-r", "results")
+    assert "kept" in house.command("show", "-r", "results")
