@@ -164,7 +164,7 @@ with Live(folder):
     time.sleep(0.6)
     with (folder / "h-1-0.jsonl").open("ab") as file:
         now = time.perf_counter_ns()
-        file.write(events.encoded(events.Running(1, "compile", 1, 1, now - 10**9, now)))
+        file.write(encoded(events.Running(1, "compile", 1, 1, now - 10**9, now)))
     time.sleep(1.4)
 print("Ada")
 """
