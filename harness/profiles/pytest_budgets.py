@@ -56,9 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     config.addinivalue_line("markers", HELP)
     try:
-        settings = _settings(config)
-        if settings:
-            made(_limits(settings), MARK, **_options(settings))
+        if settings := _settings(config):
+            _made(settings, MARK)
     except HarnessError as error:
         raise pytest.UsageError(str(error)) from None
 
@@ -106,10 +105,16 @@ def budgets_of(item: pytest.Item) -> list[Budget]:
         for name, value in source.items():
             into.setdefault(name, value)
     return [
-        made(_limits(one), where, exceeded=OverBudget, **_options(one))
+        _made(one, where)
         for one in merged.values()
-        if any(value is not None for value in _limits(one).values())
+        if any(one.get(name) is not None for name in NAMES)
     ]
+
+
+def _made(source: Mapping[str, Any], where: str) -> Budget:
+    limits = {name: source[name] for name in NAMES if name in source}
+    options = {name: source[name] for name in OPTIONS if name in source}
+    return made(limits, where, exceeded=OverBudget, **options)
 
 
 def _settings(config: pytest.Config) -> dict[str, Any]:
@@ -129,11 +134,3 @@ def _known(source: Mapping[str, Any], where: str) -> None:
     for name in source:
         if name not in (*NAMES, *OPTIONS):
             raise UsageError(unknown(where, name, (*NAMES, *OPTIONS)))
-
-
-def _limits(source: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in source.items() if name in NAMES}
-
-
-def _options(source: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: source[name] for name in OPTIONS if name in source}

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import TextIO
 
 from rich.console import Console
@@ -55,12 +54,7 @@ class Live:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Show no more, and leave a clean line."""
         self._over.set()
         self._thread.join(timeout=5)

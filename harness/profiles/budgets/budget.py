@@ -13,7 +13,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.errors import UsageError
@@ -56,14 +55,9 @@ class _Block:
     def __enter__(self) -> None:
         self.window = self._budget._begin()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         __tracebackhide__ = True
-        self._budget._end(self.window, failed=error is not None)
+        self._budget._end(self.window, failed=error[0] is not None)
 
 
 class Budget:
@@ -112,14 +106,9 @@ class Budget:
         self._blocks().append(block)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         __tracebackhide__ = True
-        self._blocks().pop().__exit__(kind, error, traceback)
+        self._blocks().pop().__exit__(*error)
 
     def __call__(self, function: F) -> F:
         """Return the function with this budget for each call of it.
