@@ -38,17 +38,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'harness' has no attribute {name!r}")
     home, own = _HOMES[name]
-    module = importlib.import_module(home)
-    if name == "sweep":
-        module.on_executor = _on_executor  # type: ignore[attr-defined]
-    value = getattr(module, own)
+    value = getattr(importlib.import_module(home), own)
     globals()[name] = value  # the next look-up does not come here
     return value
-
-
-def _on_executor(*arguments: Any) -> Any:
-    """Return what measures on a fleet, for `sweep(executor=...)`: frames know nothing of that."""
-    return importlib.import_module("harness.fleet.driving").on_executor(*arguments)
 
 
 def __dir__() -> list[str]:

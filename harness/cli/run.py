@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,8 @@ from harness.declare import discovery
 from harness.engine.context import Context, Options, local_context
 from harness.engine.state import Outcome
 from harness.engine.sweep import sweep as measure
-from harness.errors import ExitCode, FleetError, UsageError
+from harness.engine.sweep import sweep_elsewhere
+from harness.errors import ExitCode, UsageError
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
 from harness.records import environment
@@ -118,10 +119,14 @@ def run(
         seed=seed,
     )
     context = local_context(results, benchmarks, machine, environment.night(night))
-    sweep = _on_fleet(on, each_machine, wait_for_workers) if on else measure
     try:
         with progress() as on_progress:
-            outcome = sweep(measured, context, asked, on_progress)
+            if on:
+                waiting = {} if wait_for_workers is None else {"wait_s": wait_for_workers}
+                given = (measured, context, asked, on_progress, say, each_machine)
+                outcome = sweep_elsewhere(on, *given, **waiting)
+            else:
+                outcome = measure(measured, context, asked, on_progress)
     except KeyboardInterrupt:
         say("interrupted. Every finished record is kept; the same command resumes.")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -132,28 +137,6 @@ def run(
         raise typer.Exit(ExitCode.SOME_FAILED if outcome.failed else ExitCode.NOTHING)
     if outcome.failed or chosen.broken:
         raise typer.Exit(ExitCode.SOME_FAILED)
-
-
-def _on_fleet(address: str, each_machine: bool, wait_s: float | None) -> Callable[..., Outcome]:
-    """Return what sweeps on the workers of a scheduler: the one place that needs the fleet."""
-    try:
-        from harness.fleet import driving, pools
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("harness.fleet"):
-            raise
-        raise FleetError(
-            "--on needs harness.fleet, which is not part of this installation. Install jax-harness "
-            "with it, or leave --on out to measure on this machine."
-        ) from None
-
-    def sweep(workloads: Any, context: Context, asked: Options, on_progress: Any) -> Any:
-        wait = driving.WAIT_S if wait_s is None else wait_s
-        with pools.of_address(address) as pool:
-            return driving.sweep_on(
-                pool, workloads, context, asked, on_progress, say, each_machine, wait
-            )
-
-    return sweep
 
 
 def _check_on(

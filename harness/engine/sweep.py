@@ -7,15 +7,15 @@ complete, so that a sweep which is ended resumes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from typing import Any
 
 from harness.declare.check import check
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.execution import execute
 from harness.engine.state import GroupListener, Outcome, Progress, SweepState
-
-Driver = Callable[[Sequence[type[Workload]], Context, Options, Callable[[Progress], None]], Outcome]
-"""What measures workloads: `sweep` does it here, others may on other machines."""
+from harness.errors import FleetError
 
 
 def sweep(
@@ -42,3 +42,29 @@ def sweep(
                 execute(job, GroupListener(state, group, process))
     state.close()
     return outcome
+
+
+def sweep_elsewhere(where: Any, *arguments: Any, **named: Any) -> Outcome:
+    """Do what :func:`sweep` does on other machines: with what the package offers for that, if any.
+
+    Args:
+        where: the address of a scheduler, or an executor.
+        arguments: as :func:`sweep` takes them.
+        named: what only a fleet needs; see :func:`harness.fleet.sweep.sweep_on`.
+
+    Raises:
+        FleetError: this installation cannot, or nobody can measure there.
+    """
+    for offered in entry_points(group="harness.fleet"):
+        try:
+            measure = offered.load()
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("harness.fleet"):
+                raise
+            break
+        outcome: Outcome = measure(where, *arguments, **named)
+        return outcome
+    raise FleetError(
+        "Measuring on other machines needs harness.fleet, which is not part of this installation. "
+        "Install jax-harness with it, or measure on this machine."
+    )

@@ -53,7 +53,7 @@ def close(client: Any) -> None:
         client.close(timeout=5)
 
 
-def workers(client: Any) -> dict[str, dict[str, Any]]:
+def workers_of(client: Any) -> dict[str, dict[str, Any]]:
     """Return what the scheduler knows of its workers now, by their address.
 
     Raises:

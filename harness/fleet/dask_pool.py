@@ -14,15 +14,15 @@ import msgspec
 
 from harness import __version__
 from harness.errors import FleetError
-from harness.fleet import dask_client, nanny, remote, spool
+from harness.fleet import dask_client, machine, remote, spool
 from harness.fleet import place as places
-from harness.fleet.errand import (
-    Errand,
-    Kept,
-    Report,
-    decode_report,
-    decode_said,
-    encode_errand,
+from harness.fleet.messages import (
+    Assignment,
+    RecordLine,
+    Result,
+    decode_result,
+    decode_told,
+    encode,
 )
 from harness.fleet.place import Place, Question
 from harness.fleet.pool import Answers, Changed, Event, Gone, Lost
@@ -33,7 +33,7 @@ LOOK_S = 1.0
 ANSWER_S = 120.0
 """How long workers may take to say what they are: they import the workloads for it."""
 
-CALL = "__import__('harness.fleet.remote', fromlist=['remote']).carry_out(errand)"
+CALL = "__import__('harness.fleet.remote', fromlist=['remote']).carry_out(assignment)"
 """What a task evaluates. The scheduler reads tasks as well, and need not have the harness: so they
 must not hold a function of ours, and code objects would tie them to one version of Python."""
 
@@ -57,11 +57,11 @@ class DaskPool:
         self._only = set(only)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._flying: dict[str, tuple[Any, str, str]] = {}
-        """Errand to its future, its worker's address, and which of the workers that had it."""
+        """Assignment to its future, its worker's address, and which of the workers that had it."""
         self._heard: Counter[str] = Counter()
-        """Errand to how many of its records have been told."""
-        self._reports: dict[str, Report] = {}
-        """Reports that were told, of errands that Dask does not call finished yet."""
+        """Assignment to how many of its records have been told."""
+        self._results: dict[str, Result] = {}
+        """Results that were told, of assignments that Dask does not call finished yet."""
         self._known: dict[str, str] = {}
         """The workers that :meth:`workers` last returned."""
         self._looked = float("-inf")
@@ -76,7 +76,7 @@ class DaskPool:
             raise FleetError(Gone(str(error)).text(self.name)) from error
 
     def _workers(self) -> dict[str, str]:
-        found = dask_client.workers(self.client)
+        found = dask_client.workers_of(self.client)
         return {
             address: str(info.get("id", ""))
             for address, info in found.items()
@@ -110,29 +110,29 @@ class DaskPool:
                 answers.silent[address] = self._why_silent(address, found)
         return answers
 
-    def send(self, errand: Errand, place: Place) -> None:
-        """Send an errand to one worker, which takes it as soon as its resource is free."""
+    def send(self, assignment: Assignment, place: Place) -> None:
+        """Send an assignment to one worker, which takes it as soon as its resource is free."""
         if not self._topic:
             # A scheduler keeps what was last said of a topic: one for each results tree is few.
-            self._topic = f"harness/{errand.owner}"
+            self._topic = f"harness/{assignment.owner}"
             self.client.subscribe_topic(self._topic, self._on_said)
-        errand.topic = self._topic
+        assignment.topic = self._topic
         address = place.worker
         future = self.client.submit(
             eval,
             CALL,
-            {"errand": encode_errand(errand)},
-            key=f"harness-{errand.id}",
+            {"assignment": encode(assignment)},
+            key=f"harness-{assignment.id}",
             workers=[address],
             allow_other_workers=False,
-            resources={errand.job.target: 1},
+            resources={assignment.job.target: 1},
             pure=False,
         )
-        self._flying[errand.id] = (future, address, self._known.get(address, ""))
-        future.add_done_callback(lambda done: self._on_done(errand.id, done))
+        self._flying[assignment.id] = (future, address, self._known.get(address, ""))
+        future.add_done_callback(lambda done: self._on_done(assignment.id, done))
 
     def next_events(self, timeout_s: float) -> Sequence[Event]:
-        """Wait until records or reports arrive, or workers come or go."""
+        """Wait until records or results arrive, or workers come or go."""
         found: list[Event] = []
         with contextlib.suppress(queue.Empty):
             found.append(self._events.get(timeout=timeout_s))
@@ -142,8 +142,8 @@ class DaskPool:
             kept = [event for event in found if not isinstance(event, Lost)]
             return [*kept, Gone("the connection to it was lost")]
         for event in found:
-            if isinstance(event, Report | Lost):
-                self._flying.pop(event.errand, None)
+            if isinstance(event, Result | Lost):
+                self._flying.pop(event.assignment, None)
         return [*found, *self._look()]
 
     def fetch(self, owner: str, workers: Collection[str]) -> dict[str, dict[str, bytes]]:
@@ -196,39 +196,39 @@ class DaskPool:
         except ConnectionError as error:
             return [Gone(str(error))]
         changed: list[Event] = [Changed()] if there != self._known else []
-        for errand, (future, address, since) in list(self._flying.items()):
+        for assignment, (future, address, since) in list(self._flying.items()):
             if there.get(address) != since:
-                del self._flying[errand]
+                del self._flying[assignment]
                 future.cancel(force=True)
-                changed.append(Lost(errand, "the worker was lost"))
+                changed.append(Lost(assignment, "the worker was lost"))
         return changed
 
     def _on_said(self, event: Any) -> None:
         _, text = event
-        said = decode_said(text)
-        if isinstance(said, Kept):
-            self._heard[said.errand] += 1
+        said = decode_told(text)
+        if isinstance(said, RecordLine):
+            self._heard[said.assignment] += 1
             self._events.put(said)
-        elif said.said == self._heard[said.errand]:
-            self._reports[said.errand] = said
+        elif said.told == self._heard[said.assignment]:
+            self._results[said.assignment] = said
 
-    def _on_done(self, errand: str, future: Any) -> None:
-        told = self._reports.pop(errand, None)
-        self._heard.pop(errand, None)
+    def _on_done(self, assignment: str, future: Any) -> None:
+        told = self._results.pop(assignment, None)
+        self._heard.pop(assignment, None)
         if future.status == "finished":
             try:
-                self._events.put(told or decode_report(future.result()))
+                self._events.put(told or decode_result(future.result()))
             except Exception as error:  # its worker was lost before it could be fetched
-                self._events.put(Lost(errand, dask_client.why(error)))
+                self._events.put(Lost(assignment, dask_client.why(error)))
         elif future.status == "error":
-            self._events.put(Lost(errand, dask_client.why(future.exception())))
+            self._events.put(Lost(assignment, dask_client.why(future.exception())))
         else:
-            self._events.put(Lost(errand, f"Dask calls it {future.status}"))
+            self._events.put(Lost(assignment, f"Dask calls it {future.status}"))
 
 
 async def _answer(question: bytes, dask_worker: Any = None) -> bytes:
     """Describe the worker that this runs in, beside its event loop."""
-    nanny.undo(dask_worker)
+    machine.undo_nanny(dask_worker)
     resources = dict(dask_worker.state.total_resources)
     return await asyncio.to_thread(places.describe, question, dask_worker.address, resources)
 

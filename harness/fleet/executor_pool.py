@@ -1,6 +1,6 @@
 """Workers behind anything with the shape of `concurrent.futures.Executor`.
 
-Such a pool does not say where a call will run. So several calls ask who answers; an errand that
+Such a pool does not say where a call will run. So several calls ask who answers; an assignment that
 lands on a machine for which it was not meant comes back at once, and is sent again.
 """
 
@@ -16,7 +16,7 @@ from concurrent.futures import wait as wait_for
 from harness.errors import FleetError
 from harness.fleet import place as places
 from harness.fleet import remote, spool
-from harness.fleet.errand import Errand, decode_report, encode_errand
+from harness.fleet.messages import Assignment, decode_result, encode
 from harness.fleet.place import Place, Question
 from harness.fleet.pool import Answers, Event, Gone, Lost
 
@@ -27,7 +27,7 @@ ANSWER_S = 300.0
 """How long the first answer may take: a pool may have to start its workers."""
 
 ATTEMPTS = 100
-"""How often an errand that landed elsewhere is sent again."""
+"""How often an assignment that landed elsewhere is sent again."""
 
 FORGET_S = 5.0
 """How long a sweep that is done waits for workers to remove what has been stored."""
@@ -80,18 +80,18 @@ class ExecutorPool:
             found.append((place, clock_ns - min(max(clock_ns, before), time.time_ns())))
         return found
 
-    def send(self, errand: Errand, place: Place) -> None:
-        """Submit an errand."""
+    def send(self, assignment: Assignment, place: Place) -> None:
+        """Submit an assignment."""
         try:
-            future = self.executor.submit(remote.carry_out, encode_errand(errand))
+            future = self.executor.submit(remote.carry_out, encode(assignment))
         except Exception as error:  # shut down, or broken
             self._events.put(Gone(f"{type(error).__name__}: {error}"))
             return
         self._flying.add(future)
-        future.add_done_callback(lambda done: self._on_done(errand, place, done))
+        future.add_done_callback(lambda done: self._on_done(assignment, place, done))
 
     def next_events(self, timeout_s: float) -> Sequence[Event]:
-        """Wait until reports arrive."""
+        """Wait until results arrive."""
         found: list[Event] = []
         with contextlib.suppress(queue.Empty):
             found.append(self._events.get(timeout=timeout_s))
@@ -100,11 +100,11 @@ class ExecutorPool:
         return found
 
     def fetch(self, owner: str, workers: Collection[str]) -> dict[str, dict[str, bytes]]:
-        """Return nothing: what a worker keeps is returned by the errand for the same cases."""
+        """Return nothing: what a worker keeps is returned by the assignment for the same cases."""
         return {}
 
     def forget(self, owner: str, stored: dict[str, dict[str, int]]) -> None:
-        """Let whoever answers remove what has been stored; the others are told by errands."""
+        """Let whoever answers remove what has been stored; the others are told by assignments."""
         orders = {order: size for found in stored.values() for order, size in found.items()}
         if orders and not self._stopped:
             asked = range(1 if len(stored) == 1 else self._count())
@@ -123,23 +123,23 @@ class ExecutorPool:
     def _count(self) -> int:
         return getattr(self.executor, "_max_workers", None) or ASKED
 
-    def _on_done(self, errand: Errand, place: Place, future: Future[bytes]) -> None:
+    def _on_done(self, assignment: Assignment, place: Place, future: Future[bytes]) -> None:
         self._flying.discard(future)
         try:
-            report = decode_report(future.result())
+            result = decode_result(future.result())
         except BrokenExecutor as error:
             self._events.put(Gone(str(error)))
             return
         except BaseException as error:
-            self._events.put(Lost(errand.id, f"{type(error).__name__}: {error}"))
+            self._events.put(Lost(assignment.id, f"{type(error).__name__}: {error}"))
             return
-        self._attempts[errand.id] = self._attempts.get(errand.id, 0) + 1
-        if report.elsewhere and self._attempts[errand.id] < ATTEMPTS and not self._stopped:
+        self._attempts[assignment.id] = self._attempts.get(assignment.id, 0) + 1
+        if result.elsewhere and self._attempts[assignment.id] < ATTEMPTS and not self._stopped:
             time.sleep(0.05)
-            self.send(errand, place)
+            self.send(assignment, place)
         else:
-            self._attempts.pop(errand.id)
-            self._events.put(report)
+            self._attempts.pop(assignment.id)
+            self._events.put(result)
 
 
 def _key(place: Place) -> tuple[str, str, str]:

@@ -16,7 +16,7 @@ import msgspec
 
 from harness import __version__, targets
 from harness.declare.location import Source
-from harness.fleet import gpus, installed, sources, spool
+from harness.fleet import machine, sources, spool
 from harness.records import environment
 from harness.records.git import Commit, commit_of
 from harness.targets.host import host
@@ -115,9 +115,9 @@ def describe(
     if folder is not None:
         exclude = (folder / asked.exclude).resolve() if asked.exclude else None
         commit = commit_of(folder, exclude=exclude)
-    versions = installed.versions()  # before the identity, which is made of them
+    versions = machine.versions()  # before the identity, which is made of them
     workloads, broken = _versions(asked.sources)
-    mine = gpus.visible()
+    mine = machine.visible_gpus()
     place = Place(
         worker=address or f"{platform.node()}:{os.getpid()}",
         host=_host(),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
-from harness.fleet.errand import Errand, Kept, Report
+from harness.fleet.messages import Assignment, RecordLine, Result
 from harness.fleet.place import Place, Question
 
 
 class Lost(NamedTuple):
-    """An errand will not come back."""
+    """An assignment will not come back."""
 
-    errand: str
+    assignment: str
     why: str
 
 
@@ -33,7 +33,7 @@ class Changed(NamedTuple):
     """Workers have come or gone, or have been started anew, since the pool was asked for them."""
 
 
-Event = Kept | Report | Lost | Gone | Changed
+Event = RecordLine | Result | Lost | Gone | Changed
 
 
 class Answers(NamedTuple):
@@ -47,7 +47,7 @@ class Answers(NamedTuple):
 
 
 class Pool(Protocol):
-    """Workers that carry errands out."""
+    """Workers that carry assignments out."""
 
     name: str
     """What it is called in messages, such as the scheduler's address."""
@@ -71,17 +71,17 @@ class Pool(Protocol):
             FleetError: the pool is gone.
         """
 
-    def send(self, errand: Errand, place: Place) -> None:
-        """Send an errand to a worker."""
+    def send(self, assignment: Assignment, place: Place) -> None:
+        """Send an assignment to a worker."""
 
     def next_events(self, timeout_s: float) -> Sequence[Event]:
         """Wait until something happens, and return it."""
 
     def fetch(self, owner: str, workers: Collection[str]) -> dict[str, dict[str, bytes]]:
-        """Return what workers keep for an owner: worker to order to lines."""
+        """Return what workers keep for an owner: worker to assignment to lines."""
 
     def forget(self, owner: str, stored: dict[str, dict[str, int]]) -> None:
-        """Let workers remove what has been stored: worker to order to bytes."""
+        """Let workers remove what has been stored: worker to assignment to bytes."""
 
     def stop(self, sweep: str) -> None:
         """End what is being measured for a sweep."""

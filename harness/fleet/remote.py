@@ -1,4 +1,4 @@
-"""Carry an errand out, on the worker: records go to the spool first and to the client then."""
+"""Carry an assignment out, on the worker: records go to the spool first and to the client then."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from harness.declare.location import Source
 from harness.engine.execution import execute
 from harness.engine.job import Bye, Job, JobCase
 from harness.errors import HarnessError
-from harness.fleet import installed, nanny, sources, spool
-from harness.fleet.device import alone
-from harness.fleet.errand import Errand, Kept, Report, decode_errand, encode_report, encode_said
+from harness.fleet import machine, messages, sources, spool
+from harness.fleet.messages import Assignment, RecordLine, Result
 from harness.records import environment
 from harness.records.schema import Record, encode
 from harness.sides.registry import SIDES
@@ -26,29 +25,29 @@ class Stopped(Exception):
     """The client has ended the sweep."""
 
 
-def carry_out(errand: bytes) -> bytes:
-    """Measure what an errand asks for, and return the report; runs on the worker.
+def carry_out(assignment: bytes) -> bytes:
+    """Measure what an assignment asks for, and return the result; runs on the worker.
 
     The records of cases that are in the spool already, from a client that went away or a worker
     that was killed, are returned and not measured again.
     """
-    asked = decode_errand(errand)
-    report = Report(asked.id, [])
+    asked = messages.decode_assignment(assignment)
+    result = Result(asked.id, [])
     worker = _dask_worker(asked)
     if worker:
-        nanny.undo(worker)  # it may have been started anew since it was asked what it is
+        machine.undo_nanny(worker)  # it may have been started anew since it was asked what it is
     spool.forget(asked.owner, asked.stored)
-    report.refused = _changed(asked)
-    report.elsewhere = bool(report.refused)
-    if not report.refused:
+    result.refused = _changed(asked)
+    result.elsewhere = bool(result.refused)
+    if not result.refused:
         found = sources.here(asked.job.source)
         if found is None:
-            report.refused = f"{asked.job.source.module} is gone"
+            result.refused = f"{asked.job.source.module} is gone"
         else:
-            _carry_out(asked, found, report)
-    # A client that has heard of every record need not fetch the whole report.
-    _saying(asked)(encode_said(msgspec.structs.replace(report, kept=[])))
-    return encode_report(report)
+            _carry_out(asked, found, result)
+    # A client that has heard of every record need not fetch the whole result.
+    _teller(asked)(messages.encode(msgspec.structs.replace(result, lines=[])))
+    return messages.encode(result)
 
 
 def stop(sweep: str) -> None:
@@ -56,29 +55,29 @@ def stop(sweep: str) -> None:
     _stopped.add(sweep)
 
 
-def _carry_out(asked: Errand, found: Source, report: Report) -> None:
-    report.refused = spool.trouble(asked.owner)
-    if report.refused:
+def _carry_out(asked: Assignment, found: Source, result: Result) -> None:
+    result.refused = spool.trouble(asked.owner)
+    if result.refused:
         return
     store = spool.store(asked.owner, asked.id)
     if store.path.exists():
         # Dask runs a task anew where a worker comes back under the address of one that was lost.
-        report.lost = "the worker was lost, and has come back"
+        result.lost = "the worker was lost, and has come back"
         return
     asked.job = _at_home(asked.job, found)
-    listener = _Listener(asked, report)
+    listener = _Listener(asked, result)
     try:
         store.open()
-        with alone(asked.devices, listener.check):
+        with machine.alone(asked.devices, listener.check):
             listener.start()
             if asked.job.cases:
                 execute(asked.job, listener)
     except Stopped:
-        report.stopped = True
+        result.stopped = True
     except (HarnessError, OSError) as error:  # a disk is full, or no process can be started
-        report.refused = spool.trouble(asked.owner) or f"{type(error).__name__}: {error}"
-    report.spooled = spool.size(asked.owner, asked.id)
-    if not report.spooled:
+        result.refused = spool.trouble(asked.owner) or f"{type(error).__name__}: {error}"
+    result.spooled = spool.size(asked.owner, asked.id)
+    if not result.spooled:
         spool.forget(asked.owner, {asked.id: 0})
 
 
@@ -93,32 +92,32 @@ def _at_home(job: Job, source: Source) -> Job:
     return msgspec.structs.replace(job, source=source, platforms=platforms, environment=environment)
 
 
-def _changed(asked: Errand) -> str:
+def _changed(asked: Assignment) -> str:
     """Say what is not as it was when this worker was chosen: it may be another one by now."""
     expected = asked.expected
     if expected.harness != __version__:
         return f"it has harness {__version__} now, and had {expected.harness}"
-    found = installed.versions()
+    found = machine.versions()
     for name, version in expected.versions.items():
         if found.get(name) != version:
             return f"it has {name} {found.get(name) or 'not at all'} now, and had {version}"
-    machine = environment.machine_name()
-    if expected.machine != machine:
-        return f"it is on the machine {machine} now, and was on {expected.machine}"
+    name = environment.machine_name()
+    if expected.machine != name:
+        return f"it is on the machine {name} now, and was on {expected.machine}"
     if expected.identity != environment.identity():
         return "its flags, plugins or hardware are not what they were"
     return ""
 
 
 class _Listener:
-    def __init__(self, asked: Errand, report: Report) -> None:
+    def __init__(self, asked: Assignment, result: Result) -> None:
         self.asked = asked
-        self.report = report
+        self.result = result
         self.store = spool.store(asked.owner, asked.id)
-        self.say = _saying(asked)
+        self.say = _teller(asked)
 
     def start(self) -> None:
-        """Take over what an earlier errand has left in the spool."""
+        """Take over what an earlier assignment has left in the spool."""
         job = self.asked.job
         replicate, sweep = job.base["replicate"], job.base["sweep"]
         wanted = {ref.key: ref for ref in job.cases}
@@ -138,10 +137,10 @@ class _Listener:
         self._pass_on(record, ref, hopeless)
 
     def _pass_on(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
-        kept = Kept(self.asked.id, encode(record), ref.index if ref else None, hopeless)
-        self.report.kept.append(kept)
-        self.report.said += 1
-        self.say(encode_said(kept))
+        line = RecordLine(self.asked.id, encode(record), ref.index if ref else None, hopeless)
+        self.result.lines.append(line)
+        self.result.told += 1
+        self.say(messages.encode(line))
 
     def tell(self, case: str, stage: str) -> None:
         pass
@@ -151,11 +150,11 @@ class _Listener:
             raise Stopped
 
     def timed(self, bye: Bye) -> None:
-        self.report.timed_ns += bye.timed_ns
-        self.report.wall_ns += bye.wall_ns
+        self.result.timed_ns += bye.timed_ns
+        self.result.wall_ns += bye.wall_ns
 
 
-def _dask_worker(asked: Errand) -> Any:
+def _dask_worker(asked: Assignment) -> Any:
     """Return the Dask worker that this runs on, or None: other pools have no topics."""
     if not asked.topic:
         return None
@@ -164,7 +163,7 @@ def _dask_worker(asked: Errand) -> Any:
     return get_worker()
 
 
-def _saying(asked: Errand) -> Callable[[bytes], None]:
+def _teller(asked: Assignment) -> Callable[[bytes], None]:
     worker = _dask_worker(asked)
     if not worker:
         return lambda said: None

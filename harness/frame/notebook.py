@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from harness.declare.workload import Workload
 from harness.engine.context import Options, local_context
 from harness.engine.state import Progress
-from harness.engine.sweep import Driver
 from harness.engine.sweep import sweep as measure
-from harness.errors import FleetError, HarnessWarning, UsageError
+from harness.engine.sweep import sweep_elsewhere
+from harness.errors import HarnessWarning, UsageError
 from harness.stages import sampling
 from harness.stages.scenarios.registry import find as find_scenario
 
@@ -100,14 +100,13 @@ def sweep(
     )
     with tempfile.TemporaryDirectory() as scratch:
         context = local_context(Path(results or scratch), _folder(chosen), machine)
-        driver = measure if executor is None else on_executor(executor, each_machine, _warn)
-        outcome = driver(chosen, context, options, on_progress)
+        if executor is None:
+            outcome = measure(chosen, context, options, on_progress)
+        else:
+            outcome = sweep_elsewhere(
+                executor, chosen, context, options, on_progress, _warn, each_machine
+            )
     return frame_of(outcome.records)
-
-
-def on_executor(executor: Executor, each_machine: bool, on_note: Callable[[str], None]) -> Driver:
-    """Return what measures on the workers of an executor; :mod:`harness` puts the fleet's here."""
-    raise FleetError("executor= needs harness.fleet: call harness.sweep where that is installed.")
 
 
 def _warn(note: str) -> None:

@@ -1,4 +1,4 @@
-"""A pool in this process: workers that carry errands out for real, and can be made to misbehave."""
+"""A pool in this process: workers that measure for real, and can be made to misbehave."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 
 from harness.engine.context import Options, local_context
-from harness.fleet import driving, place, remote, spool
-from harness.fleet.errand import Report, decode_report, encode_errand
+from harness.fleet import place, remote, spool
+from harness.fleet.messages import Result, decode_result, encode
 from harness.fleet.pool import Answers, Changed, Lost
+from harness.fleet.sweep import sweep_on
 from harness.stages import sampling
 
 
@@ -28,8 +29,8 @@ class Hands:
         self.sent = []
         self.stopped = []
         self.threads = ThreadPoolExecutor()
-        self.on_send = lambda errand, place: None
-        """What a test does with an errand before it is carried out; what it returns is reported."""
+        self.on_send = lambda assignment, place: None
+        """What a test does with an assignment first; what it returns is what became of it."""
 
     def workers(self):
         return dict(self.there)
@@ -45,22 +46,23 @@ class Hands:
                 answers.offsets_ns[worker] = 0
         return answers
 
-    def send(self, errand, place):
-        self.sent.append((place.worker, errand))
-        said = self.on_send(errand, place)
+    def send(self, assignment, place):
+        self.sent.append((place.worker, assignment))
+        said = self.on_send(assignment, place)
         if said is not None:
             self.events.put(said)
             return
         real = msgspec.structs.replace(
-            errand, expected=msgspec.structs.replace(errand.expected, machine=self.machine())
+            assignment,
+            expected=msgspec.structs.replace(assignment.expected, machine=self.machine()),
         )
         self.threads.submit(self.work, real)
 
-    def work(self, errand):
+    def work(self, assignment):
         try:
-            self.events.put(decode_report(remote.carry_out(encode_errand(errand))))
+            self.events.put(decode_result(remote.carry_out(encode(assignment))))
         except Exception as error:
-            self.events.put(Lost(errand.id, repr(error)))
+            self.events.put(Lost(assignment.id, repr(error)))
 
     def machine(self):
         from harness.records import environment
@@ -93,9 +95,9 @@ class Hands:
         self.threads.shutdown()
 
 
-def done(errand):
-    """Return the report of an errand that brought nothing."""
-    return Report(errand.id, [])
+def done(assignment):
+    """Return the report of an assignment that brought nothing."""
+    return Result(assignment.id, [])
 
 
 def sweep(pool, workloads, results, folder, effort="1x1", **options):
@@ -104,7 +106,5 @@ def sweep(pool, workloads, results, folder, effort="1x1", **options):
     context = local_context(results, folder, "client")
     asked = Options(sampling.effort(effort), targets=("cpu",), **options)
     notes = []
-    outcome = driving.sweep_on(
-        pool, workloads, context, asked, on_note=notes.append, wait_s=0.0, **how
-    )
+    outcome = sweep_on(pool, workloads, context, asked, on_note=notes.append, wait_s=0.0, **how)
     return outcome, notes

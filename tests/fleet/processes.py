@@ -15,7 +15,7 @@ from pathlib import Path
 import harness
 from harness.declare import location
 from harness.engine.context import Options, local_context
-from harness.fleet import driving
+from harness.fleet import sweep
 from harness.fleet.dask_pool import DaskPool
 from harness.records.store import Store, record_files
 from harness.stages import sampling
@@ -196,7 +196,7 @@ class Fleet:
         with Client(self.address, set_as_default=False) as client:
             pool = DaskPool(client=client, only=only)
             try:
-                outcome = driving.sweep_on(
+                outcome = sweep.sweep_on(
                     pool,
                     workloads,
                     context,

@@ -8,8 +8,10 @@ import time
 import pytest
 
 from harness.errors import FleetError
-from harness.fleet import driving, spool, waiting
-from harness.fleet.errand import Kept, Report
+from harness.fleet import queue as task_queue
+from harness.fleet import spool
+from harness.fleet import sweep as sweeping
+from harness.fleet.messages import RecordLine, Result
 from harness.fleet.pool import Changed, Gone, Lost
 from harness.records.schema import Record, encode, to_raw
 from harness.records.store import Store, record_files
@@ -60,7 +62,7 @@ def test_what_a_worker_with_a_wrong_clock_has_kept_is_corrected_as_well(at, tmp_
     old = sweep_here([Scale], tmp_path / "first", "1x1", targets=("cpu",)).records
     spool.store(owner, "old").append(old)
     pool = Hands({"a": {"clock_ns": time.time_ns() + HOUR_NS, "machine": "alpha"}})
-    pool.on_send = lambda errand, place: done(errand)
+    pool.on_send = lambda assignment, place: done(assignment)
     at(pool)
     stored = {
         (r.key, r.replicate): r
@@ -99,7 +101,7 @@ def test_machines_of_one_name_with_other_accelerators_are_unlike(at):
 def test_an_unlike_machine_that_comes_late_is_not_used_and_the_rest_goes_on(at):
     pool = Hands({"a": {}})
 
-    def on_send(errand, place):
+    def on_send(assignment, place):
         if len(pool.sent) == 1:
             pool.come("b", hardware={**host(), "cores": 1000}, host="other")
 
@@ -115,14 +117,14 @@ def test_what_takes_workers_down_is_given_up_and_the_sweep_goes_on(at):
     pool = Hands({"a": {}})
     scale, printing = Scale, workload("bad", "Printing")
 
-    def on_send(errand, place):
-        if "Scale" in errand.job.group:
-            return Lost(errand.id, "the worker was lost")
+    def on_send(assignment, place):
+        if "Scale" in assignment.job.group:
+            return Lost(assignment.id, "the worker was lost")
         return None
 
     pool.on_send = on_send
     outcome, notes = at(pool, "2x1", [scale, printing])
-    assert len([errand for _, errand in pool.sent if "Scale" in errand.job.group]) == 3
+    assert len([assignment for _, assignment in pool.sent if "Scale" in assignment.job.group]) == 3
     failed = [r for r in cases(outcome) if r.workload == "small.Scale"]
     assert {r.status for r in failed} == {"failed"}
     assert {r.reason for r in failed} == {
@@ -134,11 +136,11 @@ def test_what_takes_workers_down_is_given_up_and_the_sweep_goes_on(at):
     assert notes[-1].endswith("It is given up.") or any("given up" in note for note in notes)
 
 
-def finished(errand, ref):
-    """Return a case of an errand as a worker tells of it at once."""
-    case = errand.job.cases[ref.index]
+def finished(assignment, ref):
+    """Return a case of an assignment as a worker tells of it at once."""
+    case = assignment.job.cases[ref.index]
     record = Record(
-        **errand.job.base,
+        **assignment.job.base,
         key=ref.key,
         axes=dict(case.axes),
         transform=case.transform,
@@ -146,18 +148,18 @@ def finished(errand, ref):
         started_at_ms=1,
         environment=to_raw({}),
     )
-    return Kept(errand.id, encode(record), ref.index)
+    return RecordLine(assignment.id, encode(record), ref.index)
 
 
 def test_cases_beside_one_that_takes_workers_down_have_all_their_processes(at):
     pool = Hands({"a": {}})
 
-    def on_send(errand, place):
-        if errand.job.process == 0:
-            if len(errand.job.cases) == 2:
-                pool.events.put(finished(errand, errand.job.cases[0]))
-            return Lost(errand.id, "the worker was lost")
-        return Report(errand.id, [finished(errand, ref) for ref in errand.job.cases])
+    def on_send(assignment, place):
+        if assignment.job.process == 0:
+            if len(assignment.job.cases) == 2:
+                pool.events.put(finished(assignment, assignment.job.cases[0]))
+            return Lost(assignment.id, "the worker was lost")
+        return Result(assignment.id, [finished(assignment, ref) for ref in assignment.job.cases])
 
     pool.on_send = on_send
     outcome, _ = at(pool, "3x1")
@@ -180,12 +182,12 @@ def test_a_worker_that_is_slow_to_say_what_it_is_keeps_nobody_waiting(at):
     going_on = threading.Event()
     pool = Slow({"a": {}})
 
-    def on_send(errand, place):
+    def on_send(assignment, place):
         if len(pool.sent) == 1:
             pool.come("b")
         elif len(pool.sent) == 2:
             going_on.set()
-        return done(errand)
+        return done(assignment)
 
     pool.on_send = on_send
     at(pool, "3x1")
@@ -203,7 +205,7 @@ def test_a_worker_that_has_gone_before_its_answer_came_is_sent_nothing(at):
     gone = threading.Event()
     pool = Slow({"a": {}})
 
-    def on_send(errand, place):
+    def on_send(assignment, place):
         assert place.worker == "a"
         if len(pool.sent) == 1:
             pool.come("b")
@@ -213,7 +215,7 @@ def test_a_worker_that_has_gone_before_its_answer_came_is_sent_nothing(at):
         elif len(pool.sent) == 3:
             gone.set()
             wait_until(lambda: threading.active_count() == threads, what="the answer")
-        return done(errand)
+        return done(assignment)
 
     pool.on_send = on_send
     threads = threading.active_count()
@@ -222,7 +224,7 @@ def test_a_worker_that_has_gone_before_its_answer_came_is_sent_nothing(at):
 
 
 def test_of_a_pool_that_cannot_say_who_is_there_the_other_workers_go_on(at, monkeypatch):
-    monkeypatch.setattr(driving, "HOPE_S", 0.5)
+    monkeypatch.setattr(sweeping, "HOPE_S", 0.5)
 
     class Silent(Hands):
         by_resources = False
@@ -243,7 +245,7 @@ def test_of_a_pool_that_cannot_say_who_is_there_the_other_workers_go_on(at, monk
 def test_a_worker_whose_resource_stands_for_nothing_is_told_of(at):
     broken = {"lacking": {"cpu": "no CPU here"}, "machine": "beta", "host": "two"}
     pool = Hands({"a": {}, "b": broken})
-    pool.on_send = lambda errand, place: done(errand)
+    pool.on_send = lambda assignment, place: done(assignment)
     _, notes = at(pool)
     assert notes == [
         "The worker beta (b) has the resource cpu, but cannot measure on it: no CPU here."
@@ -254,12 +256,12 @@ def test_a_disk_that_fills_while_measuring_costs_one_worker_and_no_record(at, tm
     pool = Hands({"a": {"machine": "alpha"}, "b": {"machine": "beta"}})
     fill = tmp_path / "spool"
 
-    def on_send(errand, place):
+    def on_send(assignment, place):
         if place.worker == "a":
-            shutil.rmtree(fill / errand.owner)
-            (fill / errand.owner).write_text("in the way")
-        elif (fill / errand.owner).is_file():
-            (fill / errand.owner).unlink()
+            shutil.rmtree(fill / assignment.owner)
+            (fill / assignment.owner).write_text("in the way")
+        elif (fill / assignment.owner).is_file():
+            (fill / assignment.owner).unlink()
 
     pool.on_send = on_send
     outcome, notes = at(pool)
@@ -273,7 +275,7 @@ def test_a_disk_that_fills_while_measuring_costs_one_worker_and_no_record(at, tm
 def test_a_worker_that_is_another_one_by_now_is_asked_again(at):
     pool = Hands({"a": {"identity": "what it was"}})
 
-    def on_send(errand, place):
+    def on_send(assignment, place):
         if len(pool.sent) == 1:
             pool.changes["a"] = {}
 
@@ -287,41 +289,41 @@ def test_a_worker_that_is_another_one_by_now_is_asked_again(at):
 
 
 def test_a_worker_that_is_never_what_it_says_is_not_asked_for_ever(at, monkeypatch):
-    monkeypatch.setattr(driving, "HOPE_S", 0.5)
+    monkeypatch.setattr(sweeping, "HOPE_S", 0.5)
     pool = Hands({"a": {"identity": "of another"}})
-    with pytest.raises(FleetError, match=r"1 share\(s\) on cpu are not done, and for 0 s"):
+    with pytest.raises(FleetError, match=r"1 group\(s\) of cases on cpu are not done, and for 0 s"):
         at(pool)
     assert len(pool.sent) == 3
 
 
 @pytest.mark.slow
 def test_a_job_waits_for_its_machine_and_then_goes_to_another(at, monkeypatch):
-    monkeypatch.setattr(waiting, "GRACE_S", 0.5)
+    monkeypatch.setattr(task_queue, "GRACE_S", 0.5)
     pool = Hands({"a": {"machine": "alpha", "host": "one"}})
 
-    def on_send(errand, place):
-        if place.worker == "a" and errand.job.process == 1:
+    def on_send(assignment, place):
+        if place.worker == "a" and assignment.job.process == 1:
             del pool.there["a"]
             pool.come("b", machine="beta", host="two")
-            return Lost(errand.id, "the worker was lost")
+            return Lost(assignment.id, "the worker was lost")
         return None
 
     pool.on_send = on_send
     outcome, _ = at(pool, "2x1")
     found = {(r.machine, r.replicate[-2:]) for r in cases(outcome)}
     assert found == {("alpha", "#0"), ("beta", "#0"), ("beta", "#1")}, "one machine has all of it"
-    assert {errand.job.process for worker, errand in pool.sent if worker == "b"} == {0, 1}
+    assert {assignment.job.process for worker, assignment in pool.sent if worker == "b"} == {0, 1}
 
 
 @pytest.mark.slow
 def test_records_of_this_sweep_are_taken_over_from_the_spool_even_if_fresh(at):
     pool = Hands({"a": {}})
 
-    def on_send(errand, place):
+    def on_send(assignment, place):
         if len(pool.sent) == 1:
-            pool.work(errand)  # carried out, but the client does not hear of it
+            pool.work(assignment)  # carried out, but the client does not hear of it
             pool.events.get()
-            return Lost(errand.id, "the worker was lost")
+            return Lost(assignment.id, "the worker was lost")
         return None
 
     pool.on_send = on_send
@@ -336,37 +338,37 @@ def test_records_of_this_sweep_are_taken_over_from_the_spool_even_if_fresh(at):
 def test_what_another_sweep_stores_meanwhile_is_not_measured_again(at, tmp_path):
     pool = Hands({"a": {}})
 
-    def on_send(errand, place):
-        if errand.job.process == 0:
+    def on_send(assignment, place):
+        if assignment.job.process == 0:
             other = Hands({"a": {}})
             at(other, "2x1")
             assert len(other.sent) == 2
 
     pool.on_send = on_send
     outcome, _ = at(pool, "2x1")
-    assert [errand.job.process for _, errand in pool.sent] == [0]
+    assert [assignment.job.process for _, assignment in pool.sent] == [0]
     assert (outcome.measured, outcome.reused) == (2, 2)
 
 
 def test_a_pool_that_goes_ends_the_sweep(at):
     pool = Hands({"a": {}})
-    pool.on_send = lambda errand, place: Gone("it said goodbye")
+    pool.on_send = lambda assignment, place: Gone("it said goodbye")
     with pytest.raises(FleetError, match=r"hands is gone: it said goodbye\. What arrived"):
         at(pool)
     assert len(pool.stopped) == 1
 
 
 def test_work_that_nobody_can_take_any_more_ends_the_sweep(at, monkeypatch):
-    monkeypatch.setattr(driving, "HOPE_S", 0.5)
+    monkeypatch.setattr(sweeping, "HOPE_S", 0.5)
     pool = Hands({"a": {}})
-    pool.on_send = lambda errand, place: Report(errand.id, [], refused="the disk is full")
-    with pytest.raises(FleetError, match=r"1 share\(s\) on cpu are not done.*it resumes"):
+    pool.on_send = lambda assignment, place: Result(assignment.id, [], refused="the disk is full")
+    with pytest.raises(FleetError, match=r"1 group\(s\) of cases on cpu are not done.*it resumes"):
         at(pool)
 
 
-def test_an_errand_that_brings_nothing_is_not_repeated_for_ever(at):
+def test_an_assignment_that_brings_nothing_is_not_repeated_for_ever(at):
     pool = Hands({"a": {}})
-    pool.on_send = lambda errand, place: done(errand)
+    pool.on_send = lambda assignment, place: done(assignment)
     outcome, _ = at(pool, "2x1")
     assert outcome.measured == 0
     assert len(pool.sent) == 2
@@ -375,9 +377,9 @@ def test_an_errand_that_brings_nothing_is_not_repeated_for_ever(at):
 def test_an_order_that_was_begun_here_before_is_not_begun_again(at, tmp_path):
     pool = Hands({"a": {}})
 
-    def on_send(errand, place):
+    def on_send(assignment, place):
         if len(pool.sent) == 1:
-            spool.store(errand.owner, errand.id).open()
+            spool.store(assignment.owner, assignment.id).open()
 
     pool.on_send = on_send
     outcome, notes = at(pool)

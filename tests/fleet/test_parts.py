@@ -10,9 +10,8 @@ from harness.declare.location import import_file, locate
 from harness.declare.workload import WorkloadError
 from harness.engine.context import Options, local_context
 from harness.engine.state import Outcome, SweepState
-from harness.fleet import device, sources, spool
-from harness.fleet.jobs import Task, Team
-from harness.fleet.waiting import Waiting
+from harness.fleet import machine, sources, spool
+from harness.fleet.queue import Queue, Task, Team
 from harness.stages import sampling
 from tests.sweeps import SUITES, by_axis, sweep, workload
 
@@ -31,59 +30,59 @@ def team(target="cpu"):
 
 def test_jobs_are_taken_process_by_process_and_only_by_who_may():
     a, b, tpu = team(), team(), team("tpu")
-    waiting = Waiting()
+    tasks = Queue()
     fresh, resumed = Task("fresh", "cpu"), Task("resumed", "cpu", b)
     begun, other = Task("begun", "cpu", a, host="one", process=1), Task("other", "tpu")
     for task in (fresh, resumed, begun, other):
-        waiting.put(task)
-    assert len(waiting) == 4
-    assert waiting.take([tpu], "one") is other
-    assert waiting.take([a], "two") is fresh
-    assert waiting.take([a], "two") is None, "what was begun on another host stays there"
-    waiting.put(fresh)
-    assert waiting.take([a, tpu], "one") is fresh, "the first process of all comes first"
-    assert waiting.take([a], "one") is begun
-    assert waiting.take([a], "one") is None
-    assert waiting.take([b], "anywhere") is resumed
-    assert not waiting
+        tasks.put(task)
+    assert len(tasks) == 4
+    assert tasks.take([tpu], "one") is other
+    assert tasks.take([a], "two") is fresh
+    assert tasks.take([a], "two") is None, "what was begun on another host stays there"
+    tasks.put(fresh)
+    assert tasks.take([a, tpu], "one") is fresh, "the first process of all comes first"
+    assert tasks.take([a], "one") is begun
+    assert tasks.take([a], "one") is None
+    assert tasks.take([b], "anywhere") is resumed
+    assert not tasks
 
 
 def test_what_a_machine_that_is_gone_began_is_released_after_a_while(monkeypatch):
-    from harness.fleet import waiting as module
+    from harness.fleet import queue as module
 
     monkeypatch.setattr(module, "GRACE_S", 0.05)
     a, b = team(), team()
-    waiting = Waiting()
+    tasks = Queue()
     begun = Task("begun", "cpu", a, host="one", process=3)
     fixed = Task("fixed", "cpu", a, fixed=True, host="one", process=3)
-    waiting.put(begun)
-    waiting.put(fixed)
-    waiting.look_for({(a, "one"), (b, "two")})
-    waiting.look_for({(b, "two")})
-    assert waiting.take([b], "two") is None, "it may come back"
+    tasks.put(begun)
+    tasks.put(fixed)
+    tasks.look_for({(a, "one"), (b, "two")})
+    tasks.look_for({(b, "two")})
+    assert tasks.take([b], "two") is None, "it may come back"
     time.sleep(0.1)
-    waiting.look_for({(b, "two")})
-    assert waiting.take([b], "two") is begun
+    tasks.look_for({(b, "two")})
+    assert tasks.take([b], "two") is begun
     assert (begun.process, begun.host) == (0, "")
-    assert waiting.take([b], "two") is None, "one that is fixed waits for its machine"
-    assert waiting.take([a], "elsewhere") is fixed
+    assert tasks.take([b], "two") is None, "one that is fixed waits for its machine"
+    assert tasks.take([a], "elsewhere") is fixed
 
 
 def test_a_machine_that_is_gone_for_the_second_time_has_as_long_again(monkeypatch):
-    from harness.fleet import waiting as module
+    from harness.fleet import queue as module
 
     monkeypatch.setattr(module, "GRACE_S", 0.05)
     a, b = team(), team()
-    waiting = Waiting()
+    tasks = Queue()
     begun = Task("begun", "cpu", a, host="one", process=3)
-    waiting.put(begun)
-    waiting.look_for({(b, "two")})
-    assert waiting.take([a], "one") is begun, "it is back"
-    waiting.look_for({(a, "one"), (b, "two")})
+    tasks.put(begun)
+    tasks.look_for({(b, "two")})
+    assert tasks.take([a], "one") is begun, "it is back"
+    tasks.look_for({(a, "one"), (b, "two")})
     time.sleep(0.1)
-    waiting.put(begun)
-    waiting.look_for({(b, "two")})
-    assert waiting.take([b], "two") is None
+    tasks.put(begun)
+    tasks.look_for({(b, "two")})
+    assert tasks.take([b], "two") is None
 
 
 def test_what_is_begun_on_no_process_may_go_anywhere():
@@ -99,7 +98,7 @@ def test_what_is_begun_on_no_process_may_go_anywhere():
 
 
 def hold(name, held, end):
-    with device.alone([name], lambda: None):
+    with machine.alone([name], lambda: None):
         held.set()
         end.wait(20)
 
@@ -122,20 +121,20 @@ def test_a_device_is_held_against_other_processes_and_waiting_can_end():
         if len(looks) == 2:
             raise Enough
 
-    with pytest.raises(Enough), device.alone([name, name + "-another"], check):
+    with pytest.raises(Enough), machine.alone([name, name + "-another"], check):
         pytest.fail("one of them is held")
-    with device.alone([name + "-another"], check):
+    with machine.alone([name + "-another"], check):
         pass
     child.kill()  # whoever holds a device lets go of it, however it ends
     child.join()
-    with device.alone([name], check):
+    with machine.alone([name], check):
         assert len(looks) == 2
 
 
 def test_other_users_can_wait_for_a_device_whatever_the_umask(tmp_path):
     before = os.umask(0o077)
     try:
-        with device.alone(["shared"], lambda: None):
+        with machine.alone(["shared"], lambda: None):
             (lock,) = tmp_path.glob("*.lock")
             assert lock.stat().st_mode & 0o777 == 0o644
     finally:

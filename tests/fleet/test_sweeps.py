@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness.errors import FleetError
-from harness.fleet import nanny
+from harness.fleet import machine
 from harness.stages import sampling
 from harness.stages.registry import CASE_STAGES
 from tests.fleet.processes import git
@@ -55,7 +55,7 @@ def test_what_dask_s_nanny_sets_reaches_no_measurement(fleet, once):
         nannies = client.run(lambda dask_worker: bool(dask_worker.nanny))
         found = client.run(lambda: dict(os.environ))
     assert sorted(nannies.values()) == [False, True]
-    names = nanny.DEFAULTS.keys() - os.environ.keys()
+    names = machine.NANNY_DEFAULTS.keys() - os.environ.keys()
     assert names
     for variables in found.values():
         assert names.isdisjoint(variables)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.fleet.dask_pool import DaskPool
-from harness.fleet.errand import Kept, Report, encode_report, encode_said
+from harness.fleet.messages import RecordLine, Result, encode
 from harness.fleet.pool import Lost
 
 
@@ -22,7 +22,7 @@ class Future:
 
     def result(self):
         self.fetched += 1
-        return encode_report(self._report)
+        return encode(self._report)
 
 
 def events(pool):
@@ -33,42 +33,42 @@ def events(pool):
 
 
 def tell(pool, said):
-    pool._on_said((0.0, encode_said(said)))
+    pool._on_said((0.0, encode(said)))
 
 
 def test_a_report_that_was_told_after_all_its_records_is_not_fetched(pool):
-    records = [Kept("one", b"{}\n", index) for index in range(2)]
+    records = [RecordLine("one", b"{}\n", index) for index in range(2)]
     for record in records:
         tell(pool, record)
-    told = Report("one", [], timed_ns=5.0, spooled=6, said=2)
+    told = Result("one", [], timed_ns=5.0, spooled=6, told=2)
     tell(pool, told)
-    future = Future(Report("one", records, timed_ns=5.0, spooled=6, said=2))
+    future = Future(Result("one", records, timed_ns=5.0, spooled=6, told=2))
     pool._on_done("one", future)
 
     assert events(pool) == [*records, told]
     assert future.fetched == 0
-    assert not pool._reports
+    assert not pool._results
     assert not pool._heard
 
 
 def test_a_report_is_fetched_where_a_record_did_not_come_or_nothing_was_told(pool):
-    records = [Kept("one", b"{}\n", index) for index in range(2)]
-    whole = Report("one", records, said=2)
+    records = [RecordLine("one", b"{}\n", index) for index in range(2)]
+    whole = Result("one", records, told=2)
     tell(pool, records[0])
-    tell(pool, Report("one", [], said=2))
+    tell(pool, Result("one", [], told=2))
     future = Future(whole)
     pool._on_done("one", future)
     assert events(pool) == [records[0], whole]
     assert future.fetched == 1
 
-    silent = Future(Report("two", [], refused="no"))
+    silent = Future(Result("two", [], refused="no"))
     pool._on_done("two", silent)
     assert [event.refused for event in events(pool)] == ["no"]
 
 
-def test_what_was_told_of_an_errand_that_was_lost_is_no_report(pool):
-    tell(pool, Report("one", []))
-    pool._on_done("one", Future(Report("one", []), status="cancelled"))
+def test_what_was_told_of_an_assignment_that_was_lost_is_no_report(pool):
+    tell(pool, Result("one", []))
+    pool._on_done("one", Future(Result("one", []), status="cancelled"))
 
     assert [type(event) for event in events(pool)] == [Lost]
-    assert not pool._reports
+    assert not pool._results

@@ -30,10 +30,10 @@ import psutil
 from harness.declare import discovery
 from harness.engine.context import Options, local_context
 from harness.errors import FleetError
-from harness.fleet import driving
+from harness.fleet import sweep
 from harness.fleet.dask_pool import DaskPool
 from harness.fleet.place import Place
-from harness.fleet.pool import Errand, Event, Lost, Report
+from harness.fleet.pool import Assignment, Event, Lost, Result
 from harness.stages import sampling
 from tests.performance.fleet_processes import commit, fleet
 
@@ -72,7 +72,7 @@ class Emptying(DaskPool):
         self.memory: list[tuple[int, int, int]] = []
         self.began = 0.0
 
-    def send(self, errand: Errand, place: Place) -> None:
+    def send(self, errand: Assignment, place: Place) -> None:
         """Send an errand that asks for nothing."""
         if not self.began:
             self.spent = {who: cpu_s(them) for who, them in self.others.items()}
@@ -85,10 +85,10 @@ class Emptying(DaskPool):
         """Count what comes back."""
         events = super().next_events(timeout_s)
         for event in events:
-            if isinstance(event, Report) and not event.refused:
+            if isinstance(event, Result) and not event.refused:
                 self.back[self.names.pop(event.errand)] += 1
                 self._sample(self.back.total())
-            elif isinstance(event, Report | Lost):
+            elif isinstance(event, Result | Lost):
                 self.failed.append(str(event))
         return events
 
@@ -156,7 +156,7 @@ def measure(units: int, workers: int, workloads: int) -> None:
             },
         )
         try:
-            driving.sweep_on(pool, chosen.workloads, context, options, on_note=print)
+            sweep.sweep_on(pool, chosen.workloads, context, options, on_note=print)
         except FleetError as error:
             print(f"ended early: {error}")
         took_s = time.monotonic() - pool.began

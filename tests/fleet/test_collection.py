@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.fleet import collecting
+from harness.fleet import collection
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
 from tests.frame.trees import COMMIT, ENV, record
@@ -26,7 +26,7 @@ class Keeping:
 
 
 def collect(pool, results, **offsets):
-    return collecting.collect(pool, "owner", results, ["w"], offsets)
+    return collection.collect(pool, "owner", results, ["w"], offsets)
 
 
 @pytest.fixture

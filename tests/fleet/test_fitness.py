@@ -7,8 +7,8 @@ import pytest
 from distributed.config import defaults
 
 from harness.declare.location import locate
-from harness.fleet import fitting, gpus, installed, nanny, place
-from harness.fleet.gpus import Gpu
+from harness.fleet import fitness, machine, place
+from harness.fleet.machine import Gpu
 from harness.fleet.place import Question
 from harness.records import environment
 from harness.records.git import Commit
@@ -30,7 +30,7 @@ def but(found, **changes):
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".", "a/"])
 def test_a_machine_that_cannot_name_a_folder_is_refused(here, name):
-    text = fitting.unfit(but(here, machine=name), Commit(), {}, False)
+    text = fitness.unfit(but(here, machine=name), Commit(), {}, False)
     assert f"calls its machine {name!r}, which cannot name a folder" in text
 
 
@@ -43,7 +43,7 @@ def test_a_workload_that_is_not_there_is_said_with_what_to_do(tmp_path, monkeypa
     asked = place.encode_question(Question("owner", [gone, leaving]))
     found = place.decode_place(place.describe(asked, "here"))
     wanted = {"troubled.small.Scale": "2.0/2.0"}
-    text = fitting.unfit(found, Commit(), wanted, False)
+    text = fitness.unfit(found, Commit(), wanted, False)
     assert text.startswith("cannot use troubled.small.Scale: there is no troubled.small in ")
     assert "Start it in the folder that holds the workloads' package" in text
     assert found.broken["leaving.Scale"] == "SystemExit: not today"
@@ -53,8 +53,8 @@ def test_equal_machines_may_differ_a_little_in_memory(here):
     def with_memory(gib):
         return but(here, hardware={**here.hardware, "ram_bytes": int(gib * 2**30)})
 
-    assert fitting.unlike(with_memory(15.49), [with_memory(15.51)]) == ""
-    assert "ram_bytes: " in fitting.unlike(with_memory(15), [with_memory(31)])
+    assert fitness.unlike(with_memory(15.49), [with_memory(15.51)]) == ""
+    assert "ram_bytes: " in fitness.unlike(with_memory(15), [with_memory(31)])
 
 
 def test_gpus_are_told_apart_by_what_no_other_has(here):
@@ -64,7 +64,7 @@ def test_gpus_are_told_apart_by_what_no_other_has(here):
     assert set(both.devices("gpu")) == {*task.devices("gpu"), *other.devices("gpu")}
     assert but(here, gpus=[]).devices("gpu") == [f"{here.host}/gpu"]
     assert both.devices("gpu:h200") == both.devices("cpu") == [f"{here.host}/cpu"]
-    assert fitting.unlike(task, [other, but(both, host="another")]) == ""
+    assert fitness.unlike(task, [other, but(both, host="another")]) == ""
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_gpus_are_told_apart_by_what_no_other_has(here):
     ],
 )
 def test_gpus_are_chosen_as_cuda_does(wanted, found):
-    assert gpus.chosen((A, B), wanted) == found
+    assert machine.chosen_gpus((A, B), wanted) == found
 
 
 @pytest.mark.parametrize(("code", "found"), [(0, (A, B)), (9, ())])
@@ -93,11 +93,11 @@ def test_gpus_are_what_the_driver_says(tmp_path, monkeypatch, code, found):
     command.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    gpus.visible.cache_clear()
+    machine.visible_gpus.cache_clear()
     try:
-        assert gpus.visible() == found
+        assert machine.visible_gpus() == found
     finally:
-        gpus.visible.cache_clear()
+        machine.visible_gpus.cache_clear()
 
 
 def test_a_plugin_that_is_upgraded_under_a_worker_makes_it_another_one(tmp_path, monkeypatch):
@@ -110,24 +110,24 @@ def test_a_plugin_that_is_upgraded_under_a_worker_makes_it_another_one(tmp_path,
     monkeypatch.syspath_prepend(tmp_path)
     old = install("1.0")
     try:
-        installed.versions()
+        machine.versions()
         before = environment.identity()
         assert environment.plugins()["jax-cuda99-plugin"] == "1.0"
         shutil.rmtree(old)
         install("2.0")
-        installed.versions()
+        machine.versions()
         assert environment.identity() != before
     finally:
         monkeypatch.undo()
-        installed.versions()
+        machine.versions()
 
 
 def test_what_a_nanny_adds_is_known_and_what_a_user_sets_stays():
     set_by_dask = defaults["distributed"]["nanny"]["pre-spawn-environ"]
     names = {name: str(value) for name, value in set_by_dask.items()}
-    assert names.items() <= nanny.DEFAULTS.items()
-    found = {**nanny.DEFAULTS, "OMP_NUM_THREADS": "4", "HOME": "/"}
-    assert nanny.added(found, {"MKL_NUM_THREADS": "1"}) == [
+    assert names.items() <= machine.NANNY_DEFAULTS.items()
+    found = {**machine.NANNY_DEFAULTS, "OMP_NUM_THREADS": "4", "HOME": "/"}
+    assert machine.added_by_nanny(found, {"MKL_NUM_THREADS": "1"}) == [
         "MALLOC_TRIM_THRESHOLD_",
         "OPENBLAS_NUM_THREADS",
         "PYTHONHASHSEED",

@@ -1,26 +1,29 @@
-"""Who is there: workers asked what they are, those of no use refused, the others put in teams."""
+"""The workers of a sweep: asked what they are, those of no use refused, the others in teams."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import os
+import queue
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.declare.location import Source, locate
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Host, Options, SweepName
 from harness.engine.state import Outcome, Progress, SweepState
 from harness.errors import FleetError
-from harness.fleet import collecting, fitting
-from harness.fleet.asking import Asking, Found
-from harness.fleet.jobs import Team
+from harness.fleet import fitness
+from harness.fleet.collection import collect
 from harness.fleet.place import Place, Question
-from harness.fleet.pool import Pool
+from harness.fleet.pool import Answers, Pool
+from harness.fleet.queue import Team
 
 ASIDE = 3
 """A worker that is another one than it said this often is not asked again."""
@@ -39,16 +42,30 @@ class Worker:
     """Which of the workers that had this address, one after the other."""
     offset_ms: int = 0
     """How much its clock is ahead, where that is worth a correction."""
-    errand: str = ""
+    assignment: str = ""
     """What it is at; empty where that is nothing."""
     turn: int = 0
-    """When it was last sent something: workers that group a device take turns."""
+    """When it was last sent something: workers that share a device take turns."""
     stored: dict[str, int] = field(default_factory=dict)
     """What it may remove from its spool."""
 
 
-class Roster:
-    """The workers of a sweep, and the teams that they form."""
+class Survey(NamedTuple):
+    """What workers answered."""
+
+    asked: Mapping[str, str]
+    """Who was asked: their addresses, and which of the workers that had each."""
+    answers: Answers
+    collected: int
+    """Records of an earlier sweep that they kept, and that are stored now."""
+
+
+class Workers:
+    """The workers of a sweep, and the teams that they form.
+
+    Newcomers are asked in threads, while others measure: one that is slow to answer keeps nobody
+    idle.
+    """
 
     def __init__(
         self,
@@ -62,24 +79,27 @@ class Roster:
         on_note: Callable[[str], None],
     ) -> None:
         self.pool = pool
-        self.owner = owner
         self.workloads = workloads
         self.context = context
         self.options = options
+        self.owner = owner
         self.outcome = outcome
         self.on_progress = on_progress
         self.on_note = on_note
         self.name = SweepName.of(options)
         self.sources = [locate(workload) for workload in workloads]
-        self.versions = fitting.expected(workloads, self.sources)
-        question = Question(owner, self.sources, _exclude(context.results, self.sources))
-        self.asking = Asking(pool, question, context.results)
-        self.workers: dict[str, Worker] = {}
+        self.versions = fitness.expected(workloads, self.sources)
+        self.question = Question(owner, self.sources, _exclude(context.results, self.sources))
+        self.there: dict[str, Worker] = {}
+        """Those that take part, by address."""
         self.teams: dict[tuple[str, str, str, str], Team] = {}
         self.places: dict[str, Place] = {}
         """Of every worker that has answered."""
         self.refused: dict[str, str] = {}
         """Worker to the reason why it is not used."""
+        self.asking = 0
+        """Surveys that are under way."""
+        self._surveys: queue.SimpleQueue[Survey | Exception] = queue.SimpleQueue()
         self._since: dict[str, str] = {}
         self._aside: Counter[str] = Counter()
         self._noted: set[str] = set()
@@ -90,12 +110,13 @@ class Roster:
         Raises:
             FleetError: nobody can measure, or not on a target that was asked for; or unlike
                 machines have one name.
+            StoreError: the results folder cannot take what workers keep; they still have it.
         """
         deadline = time.monotonic() + wait_s
         while True:
             new = self._newcomers()
             if new or not self._since:
-                self._admit(self.asking.ask(new), at_first=True)
+                self._admit(self._ask(new), at_first=True)
             lacking = self._lacking()
             if not lacking:
                 return
@@ -107,7 +128,8 @@ class Roster:
         """Forget workers that are gone, and ask those that have come."""
         new = self._newcomers()
         if new:
-            self.asking.begin(new)
+            self.asking += 1
+            threading.Thread(target=self._ask_aside, args=(new,), daemon=True).start()
 
     def take_in(self) -> None:
         """Take in workers that have answered since.
@@ -116,21 +138,26 @@ class Roster:
             FleetError: the pool is gone.
             StoreError: the results folder cannot take what they have kept.
         """
-        for found in self.asking.answered():
-            self._admit(found, at_first=False)
+        while not self._surveys.empty():
+            self.asking -= 1
+            survey = self._surveys.get()
+            if isinstance(survey, Exception):
+                raise survey
+            self._admit(survey, at_first=False)
 
     def collect(self) -> None:
         """Fetch what is left on the workers; where one is gone, the next sweep does."""
-        offsets_ms = {address: worker.offset_ms for address, worker in self.workers.items()}
+        offsets_ms = {address: worker.offset_ms for address, worker in self.there.items()}
         with contextlib.suppress(FleetError):
             there = list(self.pool.workers())
-            collecting.collect(self.pool, self.owner, self.context.results, there, offsets_ms)
+            collect(self.pool, self.owner, self.context.results, there, offsets_ms)
 
     def refuse(self, address: str, why: str) -> None:
         """Use a worker no more, for a reason that can be said after its name."""
-        self.workers.pop(address, None)
+        self.there.pop(address, None)
         self.refused[address] = why
-        self._note(f"The worker {self._label(address)} is not used: it {why}.")
+        label = self.places[address].label if address in self.places else address
+        self._note(f"The worker {label} is not used: it {why}.")
 
     def ask_again(self, address: str, why: str) -> None:
         """Find out what a worker is that is another one than it said."""
@@ -142,8 +169,20 @@ class Roster:
             self._forget(address)
             self.look()
 
-    def _label(self, address: str) -> str:
-        return self.places[address].label if address in self.places else address
+    def _ask(self, workers: Mapping[str, str]) -> Survey:
+        answers = self.pool.survey(self.question, sorted(workers))
+        offsets_ms = {
+            worker: fitness.correction_ms(ns) for worker, ns in answers.offsets_ns.items()
+        }
+        results = self.context.results
+        count = collect(self.pool, self.owner, results, list(workers), offsets_ms)
+        return Survey(workers, answers, count)
+
+    def _ask_aside(self, workers: Mapping[str, str]) -> None:
+        try:
+            self._surveys.put(self._ask(workers))
+        except Exception as error:  # raised again where the sweep is driven
+            self._surveys.put(error)
 
     def _newcomers(self) -> dict[str, str]:
         """Forget workers that are gone; return the addresses and ids of those not asked so far."""
@@ -156,7 +195,7 @@ class Roster:
         return new
 
     def _forget(self, address: str) -> None:
-        for known in (self.workers, self.places, self.refused, self._since):
+        for known in (self.there, self.places, self.refused, self._since):
             known.pop(address, None)
 
     def _note(self, text: str) -> None:
@@ -164,44 +203,42 @@ class Roster:
             self._noted.add(text)
             self.on_note(text)
 
-    def _admit(self, found: Found, at_first: bool) -> None:
-        if found.collected:
+    def _admit(self, survey: Survey, at_first: bool) -> None:
+        if survey.collected:
             self._note(
-                f"{found.collected} record(s) of an earlier sweep were waiting on its workers."
+                f"{survey.collected} record(s) of an earlier sweep were waiting on its workers."
             )
-        for address, why in found.answers.silent.items():
-            if self._is(address, found):
+        for address, why in survey.answers.silent.items():
+            if self._is(address, survey):
                 self.refuse(address, why)
         sent = any(source.pickled for source in self.sources)
-        for place in found.answers.places:
-            if not self._is(place.worker, found):
+        for place in survey.answers.places:
+            if not self._is(place.worker, survey):
                 continue
             others = [self.places[a] for a in self.places if a not in self.refused]
             self.places[place.worker] = place
-            why = fitting.unfit(place, self.context.commit, self.versions, sent)
-            unlike = "" if why else fitting.unlike(place, others)
+            why = fitness.unfit(place, self.context.commit, self.versions, sent)
+            unlike = "" if why else fitness.unlike(place, others)
             if unlike and at_first:
                 raise FleetError(unlike)
             if why or unlike:
                 self.refuse(place.worker, why or f"has the name of another machine: {unlike}")
             else:
-                self._take_in(place, found.answers.offsets_ns.get(place.worker, 0))
+                self._take_in(place, survey.answers.offsets_ns.get(place.worker, 0))
 
-    def _is(self, address: str, found: Found) -> bool:
+    def _is(self, address: str, survey: Survey) -> bool:
         """Tell whether a worker is still the one that answered."""
-        if address in found.asked:
-            return self._since.get(address) == found.asked[address]
+        if address in survey.asked:
+            return self._since.get(address) == survey.asked[address]
         self._since[address] = ""  # of a pool that cannot say who is there
         return True
 
     def _take_in(self, place: Place, offset_ns: int) -> None:
         wanted = self.options.targets or [t for w in self.workloads for t in w.targets]
-        teams = {
-            target: self._team(place, target)
-            for target in dict.fromkeys(wanted)
-            if fitting.can(place, target, self.pool)
-        }
+        teams: dict[str, Team] = {}
         for target in dict.fromkeys(wanted):
+            if fitness.can(place, target, self.pool):
+                teams[target] = self._team(place, target)
             if place.resources.get(target) and place.lacking.get(target):
                 self._note(
                     f"The worker {place.label} has the resource {target}, but cannot measure on "
@@ -209,8 +246,8 @@ class Roster:
                 )
         if not teams:
             return
-        worker = Worker(place, teams, self._since[place.worker], fitting.correction_ms(offset_ns))
-        self.workers[place.worker] = worker
+        worker = Worker(place, teams, self._since[place.worker], fitness.correction_ms(offset_ns))
+        self.there[place.worker] = worker
         if worker.offset_ms:
             self._note(
                 f"The clock of the worker {place.label} is {offset_ns / 1e9:+.0f} s off; the "
@@ -222,12 +259,9 @@ class Roster:
         key = (place.machine, place.env, place.identity, target)
         if key not in self.teams:
             host = Host(place.identity, place.versions, lambda target: None)
-            context = dataclasses.replace(
-                self.context, machine=place.machine, env=place.env, host=host
-            )
             state = SweepState(
                 self.workloads,
-                context,
+                dataclasses.replace(self.context, machine=place.machine, env=place.env, host=host),
                 dataclasses.replace(self.options, targets=(target,)),
                 self.on_progress,
                 self.outcome,
@@ -239,10 +273,10 @@ class Roster:
     def _lacking(self) -> str:
         """Say what has to be there before anything is measured, and is not."""
         for target in self.options.targets or ():
-            if not any(fitting.can(w.place, target, self.pool) for w in self.workers.values()):
-                return fitting.nobody(self.pool, self.places.values(), self.refused, target)
-        if not self.workers:
-            return fitting.nobody(self.pool, self.places.values(), self.refused)
+            if not any(fitness.can(w.place, target, self.pool) for w in self.there.values()):
+                return fitness.nobody(self.pool, self.places.values(), self.refused, target)
+        if not self.there:
+            return fitness.nobody(self.pool, self.places.values(), self.refused)
         return ""
 
 
