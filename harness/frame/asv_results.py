@@ -23,6 +23,7 @@ from harness.frame.frame import COLUMNS, Rows, objects, stage_order, to_moment
 from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records.schema import Problems
+from harness.sides.registry import REFERENCE
 from harness.stages.registry import DERIVED_METRICS, STAGES, asv_metrics
 
 FORMAT = 2
@@ -206,7 +207,7 @@ def _benchmark_rows(
             "version": _text(cells.get("version")),
             "stage": stage,
             "unit": _text(about.get("unit")) or unit,
-            "backend": "xla" if ours else "",
+            "backend": REFERENCE if ours else "",
             "precision": _text(axes.pop("precision", "")) if ours else "",
             "scenario": scenario,
             "transform": _text(axes.pop("transform", "")),

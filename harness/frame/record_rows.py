@@ -20,6 +20,7 @@ from harness.frame.record_view import ComparisonView, RecordView, TotalsView
 from harness.program.facts import TOTALS
 from harness.records.comparison import Comparison
 from harness.records.schema import Record, plain_axes
+from harness.sides.registry import REFERENCE
 from harness.stages.registry import CASE_STAGES, STAGES
 from harness.stages.sampling import median_interval_ranks
 from harness.stages.stage import LOOP, median
@@ -132,7 +133,7 @@ class Collector:
         case.described = bool(record.transform)
         side = record.comparison
         text = [getattr(record, name) for name in _TEXT]
-        text += (side.backend, side.threads) if side else ("xla", "")
+        text += (side.backend, side.threads) if side else (REFERENCE, "")
         text.append(", ".join(record.static))
         case.text = dict(zip(_DESCRIBED, map(sys.intern, text), strict=True))
         case.axes = plain_axes(record.axes)

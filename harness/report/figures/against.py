@@ -10,7 +10,7 @@ import pandas as pd
 from harness.frame.against_tables import axis_columns, row_text
 from harness.frame.frame import rows_of
 from harness.report.charts import GREEN, GREY, VERMILLION
-from harness.sides.registry import SIDES
+from harness.sides.registry import REFERENCE, SIDES
 
 VERDICT_COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
 
@@ -126,7 +126,7 @@ def roofline(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         intensity = row["flops"] / row["least_bytes"] if row["least_bytes"] else math.nan
         if not intensity > 0 or row["verdict"].startswith("no ratio"):
             continue
-        for side, name in (("xla", "xla"), ("baseline", row["baseline"])):
+        for side, name in (("xla", REFERENCE), ("baseline", row["baseline"])):
             if not math.isnan(row[f"{side}_fraction"]):
                 rate = row["flops"] / row[f"{side}_s"]
                 about = {key: row[key] for key in ("workload", "case", "target", "machine")}

@@ -24,7 +24,7 @@ from harness.report.content import (
 )
 from harness.report.figures.against import VERDICT_COLOURS, roofline
 from harness.report.measured import Measured
-from harness.sides.registry import SIDES
+from harness.sides.registry import REFERENCE, SIDES
 
 NOTES = (
     "ratio: time of the baseline / time of XLA, with its 95 % interval; above 1 XLA is faster.",
@@ -116,7 +116,7 @@ def _roofline_figure(points: pd.DataFrame) -> Figure:
             ],
         )
     )
-    xla = points[points["by"] == "xla"]["fraction"].median()
+    xla = points[points["by"] == REFERENCE]["fraction"].median()
     return Figure(
         "roofline",
         "Under the ceilings that the same sweep measured",
