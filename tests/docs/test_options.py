@@ -46,7 +46,7 @@ def unknown(line: str) -> str:
         nested = getattr(command, "commands", {})
         if word.startswith("-"):
             if "run" in nested and dashes:
-                command = nested["run"]  # harness profile [OPTIONS] -- PROGRAM
+                command = command.get_command(None, "run")  # harness profile [OPTIONS] -- PROGRAM
             option = word.partition("=")[0]
             if re.fullmatch(r"--?[a-zA-Z][\w-]*", option) and option not in options_of(command):
                 return option
