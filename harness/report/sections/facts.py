@@ -19,19 +19,18 @@ from harness.report.content import (
     plain,
 )
 from harness.report.measured import Measured, machine_picks
+from harness.stages.scenarios.registry import SCENARIOS
 
 DRAWN = tuple(fact.name for fact in FIRST)
 """Facts that the figure offers."""
-
-_SCENARIOS = ("off", "default", "cold", "warm", "")
 
 
 def _content(measured: Measured) -> Content | None:
     known = measured.newest.dropna(subset=list(TOTALS), how="all")
     if known.empty:
         return None
-    rank = {name: place for place, name in enumerate(_SCENARIOS)}
-    known = known.sort_values("scenario", key=lambda s: s.map(rank).fillna(9), kind="stable")
+    rank = {name: place for place, name in enumerate(SCENARIOS)}
+    known = known.sort_values("scenario", key=lambda names: names.map(rank), kind="stable")
     facts = known.groupby("case_number", sort=True)[list(TOTALS)].max()
     first = known.drop_duplicates("case_number").set_index("case_number")
     about_case = first[["workload", "case", "target", "machine", "scenario", "fingerprint"]]
