@@ -102,21 +102,15 @@ class Content:
     """Said in place of the section's own."""
 
 
-@dataclass(frozen=True)
-class Part:
+@dataclass(frozen=True, kw_only=True)
+class Part(Content):
     """One part of the page: a section, and what there is to show."""
 
     name: str
     title: str
-    intro: str
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
-    shown: tuple[str, ...] = ()
     missing: str = ""
     """Where there is nothing to show: what would fill the section, and the command."""
     command: str = ""
-    notes: tuple[str, ...] = ()
-    tree: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,12 +150,17 @@ class Section(Generic[T]):
         """Return what the page shows of it, None where it is left out."""
         content = self.content(subject)
         if content is not None:
-            about = (self.name, self.title, content.intro or self.intro)
-            drawn = (content.figures, content.tables, content.shown)
-            return Part(*about, *drawn, notes=content.notes, tree=content.tree)
+            shown = {**vars(content), "intro": content.intro or self.intro}
+            return Part(name=self.name, title=self.title, **shown)
         if not self.missing:
             return None
-        return Part(self.name, self.title, self.intro, missing=self.missing, command=self.command)
+        return Part(
+            name=self.name,
+            title=self.title,
+            intro=self.intro,
+            missing=self.missing,
+            command=self.command,
+        )
 
 
 @dataclass(frozen=True)
