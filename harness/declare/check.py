@@ -16,6 +16,7 @@ from harness.declare.workload import (
     name_of,
     where,
 )
+from harness.errors import nearest
 from harness.targets import TARGETS
 from harness.targets.described_gpu import is_file
 
@@ -68,7 +69,8 @@ def check(workload: type[Workload]) -> None:
         for name in getattr(workload, attribute):
             if name not in known:
                 raise WorkloadError(
-                    f"{here}: {attribute} names {name!r}; known are {', '.join(known)}."
+                    f"{here}: {attribute} names {name!r}.{nearest(name, list(known))} "
+                    f"There are: {', '.join(known)}."
                 )
     if workload.vmap_batch < 1:
         raise WorkloadError(f"{here}: vmap_batch is {workload.vmap_batch!r}; expected at least 1.")

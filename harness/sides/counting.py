@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from jax.tree_util import tree_leaves, tree_map
 
 from harness.declare.workload import Case, Workload, static_arguments
-from harness.sides.tree import leaves, mapped
 
 
 class Tally:
@@ -28,14 +28,16 @@ class Tally:
     def add(self, name: str, operands: Any, results: Any) -> None:
         """Count one operation, unless all that it returns is a view of its operands."""
         read = _distinct(operands)
-        written = [leaf for leaf in leaves(results) if isinstance(leaf, np.ndarray | np.generic)]
+        written = [
+            leaf for leaf in tree_leaves(results) if isinstance(leaf, np.ndarray | np.generic)
+        ]
         if any(np.may_share_memory(new, old) for new in written for old in read):
             return
         self._count(name, read, written)
 
     def add_in_place(self, name: str, operands: Any, written: Any) -> None:
         """Count one operation that wrote into arrays which were there before."""
-        self._count(name, _distinct(operands), list(leaves(written)))
+        self._count(name, _distinct(operands), tree_leaves(written))
 
     def _count(self, name: str, read: list[Any], written: list[Any]) -> None:
         if written:
@@ -47,7 +49,7 @@ class Tally:
 
 def _distinct(tree: Any) -> list[Any]:
     """Return the arrays of a tree, one that occurs twice once."""
-    arrays = [leaf for leaf in leaves(tree) if isinstance(leaf, np.ndarray)]
+    arrays = [leaf for leaf in tree_leaves(tree) if isinstance(leaf, np.ndarray)]
     return list(
         {
             (array.__array_interface__["data"], array.shape, array.strides): array
@@ -72,13 +74,13 @@ class Counted(np.ndarray[Any, Any]):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         out = keywords.get("out", ())
-        plain = {**keywords, **({"out": mapped(_plain, out)} if out else {})}
-        operands = mapped(_plain, inputs)
+        plain = {**keywords, **({"out": tree_map(_plain, out)} if out else {})}
+        operands = tree_map(_plain, inputs)
         result = getattr(ufunc, method)(*operands, **plain)
         return _note(self, ufunc.__name__, (operands, plain.get("where")), result, out, inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, keywords: Any) -> Any:
-        operands, plain = mapped(_plain, args), mapped(_plain, keywords)
+        operands, plain = tree_map(_plain, args), tree_map(_plain, keywords)
         composed = _COMPOSED.get(function)
         if composed is not None:  # made of operations that are counted one by one
             return composed(*args, **keywords)
@@ -86,7 +88,7 @@ class Counted(np.ndarray[Any, Any]):
         return _note(self, function.__name__, (operands, plain), result, (), (args, keywords))
 
     def __getitem__(self, key: Any) -> Any:
-        plain = mapped(_plain, key)
+        plain = tree_map(_plain, key)
         result = _plain(self)[plain]
         return _note(self, "getitem", (_plain(self), plain), result, (), self)
 
@@ -100,7 +102,7 @@ class Counted(np.ndarray[Any, Any]):
         return _note(self, "copy", _plain(self), _plain(self).copy(*args, **keywords), (), self)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        target, plain = _plain(self), mapped(_plain, key)
+        target, plain = _plain(self), tree_map(_plain, key)
         target[plain] = _plain(value)
         if self.tally is not None:
             self.tally.add_in_place("setitem", (plain, _plain(value)), target[plain])
@@ -127,15 +129,15 @@ def _plain(value: Any) -> Any:
 def _note(owner: Counted, name: str, operands: Any, result: Any, out: Any, inputs: Any) -> Any:
     """Count an operation, and return its result as an array that counts."""
     tally = owner.tally or next(
-        (leaf.tally for leaf in leaves(inputs) if getattr(leaf, "tally", None)), None
+        (leaf.tally for leaf in tree_leaves(inputs) if getattr(leaf, "tally", None)), None
     )
     if tally is None:
         return result
     if out:
-        tally.add_in_place(name, operands, mapped(_plain, out))
+        tally.add_in_place(name, operands, tree_map(_plain, out))
         return out[0] if len(out) == 1 else out
     tally.add(name, operands, result)
-    return mapped(lambda leaf: _counted(leaf, tally), result)
+    return tree_map(lambda leaf: _counted(leaf, tally), result)
 
 
 def _counted(leaf: Any, tally: Tally) -> Any:
@@ -210,7 +212,7 @@ def tally(function: Callable[..., Any], arguments: Any) -> Tally:
     writes into them.
     """
     found = Tally()
-    counted = mapped(lambda leaf: _counted(np.asarray(leaf), found), tuple(arguments))
+    counted = tree_map(lambda leaf: _counted(np.asarray(leaf), found), tuple(arguments))
     with np.errstate(all="ignore"):
         function(CountingNamespace(), *counted)
     return found

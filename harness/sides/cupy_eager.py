@@ -10,7 +10,6 @@ from harness.declare.workload import Case, Workload, static_arguments
 from harness.sides.cupy_library import count_compiles, cupy_environment, explain, require_cupy
 from harness.sides.namespace import namespace
 from harness.sides.side import Side, Unavailable
-from harness.sides.tree import leaves, mapped
 
 _COMPUTE_TYPES = {"ieee": "DEFAULT", "tf32": "TF32", "bf16": "BF16"}
 """A precision to what CuPy calls the way in which cuBLAS multiplies float32."""
@@ -54,7 +53,7 @@ class CupyEager(Side):
     def put(self, arguments: Any) -> Any:
         """Return the arguments on the device; finished when this returns."""
         try:
-            placed = mapped(self.cupy.asarray, arguments)
+            placed = self.tree.tree_map(self.cupy.asarray, arguments)
         except (RuntimeError, MemoryError) as error:
             raise Unavailable(f"the inputs cannot be put on the device: {explain(error)}") from None
         self.wait(None)
@@ -109,23 +108,17 @@ class CupyEager(Side):
 
     def fetch(self, result: Any) -> Any:
         """Return a result as NumPy arrays."""
-        return mapped(self.cupy.asnumpy, result)
+        return self.tree.tree_map(self.cupy.asnumpy, result)
 
     def problems(self, arguments: Any, result: Any) -> list[str]:
         """Return which arguments and results are not arrays on the current device."""
         current = int(self.cupy.cuda.runtime.getDevice())
         found = []
-        for what, tree in (("argument", arguments), ("result", result)):
-            for index, leaf in enumerate(leaves(tree)):
-                if not isinstance(leaf, self.cupy.ndarray):
-                    kind = f"{type(leaf).__module__}.{type(leaf).__name__}"
-                    found.append(
-                        f"transfer: {what} {index} is a {kind}, not a cupy.ndarray on the device"
-                    )
-                elif leaf.device.id != current:
-                    found.append(
-                        f"device: {what} {index} is on device {leaf.device.id}, not on {current}"
-                    )
+        for name, leaf, kind in self.leaves(arguments, result):
+            if not isinstance(leaf, self.cupy.ndarray):
+                found.append(f"transfer: {name} is a {kind}, not a cupy.ndarray on the device")
+            elif leaf.device.id != current:
+                found.append(f"device: {name} is on device {leaf.device.id}, not on {current}")
         return found
 
     def labels(self) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Any
 from harness.declare.workload import Case, Workload, static_arguments
 from harness.sides.cupy_eager import CupyEager
 from harness.sides.side import Unavailable
-from harness.sides.tree import filled, leaves
 
 FALLBACK = "fuse-fallback"
 """The label of a function that `cupy.fuse` could only compile in its new way, which starts as many
@@ -41,7 +40,7 @@ class CupyFused(CupyEager):
                 return written(*arguments, **static)
 
             return self._in_precision(by_hand, case)
-        fusion = fuse(self.cupy.fuse, self.plain(workload, case), arguments)
+        fusion = Fused(self.cupy.fuse, self.plain(workload, case), arguments)
 
         def fused(*arguments: Any) -> Any:
             self._called = fusion
@@ -74,26 +73,22 @@ class Fused:
     """
 
     def __init__(self, make: Callable[..., Any], function: Callable[..., Any], like: Any) -> None:
-        flat = not any(isinstance(part, dict | tuple | list) for part in like)
-        self._nested = not flat
+        """Fuse by `make`, which is `cupy.fuse`, for arguments `like` these."""
+        from jax import tree_util  # late, as JAX reads variables when imported
+
+        self._flatten = tree_util.tree_leaves
+        self._flat = tree_util.all_leaves(like)
+        structure = tree_util.tree_structure(tuple(like))
 
         def positional(*values: Any) -> Any:
-            return function(*filled(like, iter(values)))
+            return function(*tree_util.tree_unflatten(structure, values))
 
         name = getattr(function, "__name__", "baseline")
-        self.fusion: Any = make(kernel_name=name)(function if flat else positional)
+        self.fusion: Any = make(kernel_name=name)(function if self._flat else positional)
 
     def __call__(self, *arguments: Any) -> Any:
         """Compute with one kernel, or with as few as `cupy.fuse` manages."""
-        return self.fusion(*(leaves(arguments) if self._nested else arguments))
-
-
-def fuse(make: Callable[..., Any], function: Callable[..., Any], like: Any) -> Fused:
-    """Return `function` fused by `make`, which is `cupy.fuse`; `like` are arguments of its shape.
-
-    With NumPy's arrays it runs the function unfused, as `cupy.fuse` does.
-    """
-    return Fused(make, function, tuple(like))
+        return self.fusion(*(arguments if self._flat else self._flatten(arguments)))
 
 
 def fell_back(fused: Fused | None) -> bool:

@@ -24,11 +24,9 @@ class NumpySide(Side):
     rounds_narrow_sums = True
 
     def __init__(self, target: str = "cpu") -> None:
-        import jax  # only its pytrees: no back end of it is woken here
         import numpy
 
         self.numpy: Any = numpy
-        self.tree: Any = jax.tree_util
 
     def versions(self) -> dict[str, str]:
         """Return NumPy's version and that of the array API layer."""
@@ -60,8 +58,8 @@ class NumpySide(Side):
         """Return which results are no arrays of NumPy: another library computed them."""
         own = (self.numpy.ndarray, self.numpy.generic, int, float, complex)
         return [
-            f"result {index} is a {type(leaf).__module__}.{type(leaf).__name__}, not NumPy's"
-            for index, leaf in enumerate(self.tree.tree_leaves(result))
+            f"{name} is a {kind}, not NumPy's"
+            for name, leaf, kind in self.leaves((), result)
             if not isinstance(leaf, own)
         ]
 

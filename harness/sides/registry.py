@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from harness.declare.workload import Case, Workload
+from harness.errors import find_name
 from harness.sides.cupy_eager import CupyEager
 from harness.sides.cupy_fused import CupyFused
 from harness.sides.cupy_graph import CupyGraph
@@ -47,11 +48,9 @@ def find(name: str) -> type[Side]:
     """Return the side of that name.
 
     Raises:
-        ValueError: there is none; the known ones are named.
+        UsageError: there is none; those that there are are named.
     """
-    if name not in SIDES:
-        raise ValueError(f"no side is called {name!r}; known are {', '.join(SIDES)}")
-    return SIDES[name]
+    return SIDES[find_name(name, SIDES, "side")]
 
 
 class Arm(NamedTuple):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from typing import Any, ClassVar
 
 from harness.declare.workload import Case, Workload
@@ -110,6 +111,19 @@ class Side(ABC):
     @abstractmethod
     def fetch(self, result: Any) -> Any:
         """Return a result as a pytree of NumPy arrays."""
+
+    @cached_property
+    def tree(self) -> Any:
+        """JAX's functions of pytrees, which wake no back end; JAX reads variables when imported."""
+        from jax import tree_util
+
+        return tree_util
+
+    def leaves(self, arguments: Any, result: Any) -> Iterator[tuple[str, Any, str]]:
+        """Yield each array with what it is called, such as `argument 0`, and its type's name."""
+        for what, tree in (("argument", arguments), ("result", result)):
+            for index, leaf in enumerate(self.tree.tree_leaves(tree)):
+                yield f"{what} {index}", leaf, f"{type(leaf).__module__}.{type(leaf).__name__}"
 
     def problems(self, arguments: Any, result: Any) -> list[str]:
         """Return what is wrong with where arguments and results are; e.g. not on the device."""

@@ -93,7 +93,7 @@ class XlaSide(Side):
 
     def done(self, result: Any) -> bool:
         """Tell whether every array of `result` is there."""
-        return all(leaf.is_ready() for leaf in self.jax.tree_util.tree_leaves(result))
+        return all(leaf.is_ready() for leaf in self.tree.tree_leaves(result))
 
     def fetch(self, result: Any) -> Any:
         """Return a result as NumPy arrays."""
@@ -102,20 +102,14 @@ class XlaSide(Side):
     def problems(self, arguments: Any, result: Any) -> list[str]:
         """Return which arguments and results are not on the target's device."""
         found = []
-        for what, tree in (("argument", arguments), ("result", result)):
-            for index, leaf in enumerate(self.jax.tree_util.tree_leaves(tree)):
-                if not isinstance(leaf, self.jax.Array):
-                    kind = f"{type(leaf).__module__}.{type(leaf).__name__}"
-                    found.append(
-                        f"transfer: {what} {index} is a {kind}, not an array on the device"
-                    )
-                    continue
-                platforms = {device.platform for device in leaf.devices()}
-                if platforms != {self.platform}:
-                    found.append(
-                        f"device: {what} {index} is on {', '.join(sorted(platforms))}, not on "
-                        f"{self.platform}"
-                    )
+        for name, leaf, kind in self.leaves(arguments, result):
+            if not isinstance(leaf, self.jax.Array):
+                found.append(f"transfer: {name} is a {kind}, not an array on the device")
+                continue
+            platforms = {device.platform for device in leaf.devices()}
+            if platforms != {self.platform}:
+                there = ", ".join(sorted(platforms))
+                found.append(f"device: {name} is on {there}, not on {self.platform}")
         return found
 
     def cache_bytes(self) -> int | None:

@@ -9,7 +9,7 @@ from harness import targets
 from harness.declare.workload import PRECISIONS, Case, Workload
 from harness.program.facts import facts_of
 from harness.sides.counting import tally
-from harness.sides.cupy_fused import fell_back, fuse
+from harness.sides.cupy_fused import Fused, fell_back
 from harness.sides.cupy_graph import CupyGraph
 from harness.sides.side import Unavailable
 from tests.gpu.programs import slope
@@ -106,7 +106,7 @@ class Cupy:
 
     def fused(self, function, arguments):
         """Return the program fused by `cupy.fuse` as a call, and what tells how it was fused."""
-        fused = fuse(self.side.cupy.fuse, self.side.plain(_workload(function), Case()), arguments)
+        fused = Fused(self.side.cupy.fuse, self.side.plain(_workload(function), Case()), arguments)
         return functools.partial(fused, *arguments), lambda: fell_back(fused)
 
     def device(self):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
+import jax
 import numpy as np
 import pytest
 
 from harness import Workload, spec
 from harness.declare.workload import Case
 from harness.sides.counting import CountingNamespace, count, tally
-from harness.sides.tree import filled, leaves, mapped
 from tests.gpu.programs import gelu, layernorm, softmax
 
 N = 64
@@ -53,7 +53,7 @@ def traffic(function, *arguments):
     """Operations, and bytes over those that any program must move."""
     found = tally(function, arguments)
     results = function(CountingNamespace(), *arguments)
-    least = sum(np.asarray(leaf).nbytes for leaf in leaves((arguments, results)))
+    least = sum(np.asarray(leaf).nbytes for leaf in jax.tree_util.tree_leaves((arguments, results)))
     return found.operations, round(found.traffic_bytes / least, 1)
 
 
@@ -154,12 +154,3 @@ def test_a_baseline_that_arrays_which_count_cannot_follow_is_not_counted():
             return params["w"].somewhere_else
 
     assert count(Odd, Case({"factor": 3}), ({"w": np.ones((8, 8), "float32")},)) == (None, None)
-
-
-def test_trees_are_walked_in_the_order_of_jax():
-    import jax
-
-    tree = ({"b": 1, "a": [2, None, (3,)]}, 4)
-    assert list(leaves(tree)) == jax.tree_util.tree_leaves(tree) == [2, 3, 1, 4]
-    assert mapped(lambda leaf: -leaf, tree) == ({"a": [-2, None, (-3,)], "b": -1}, -4)
-    assert filled(tree, iter("wxyz")) == ({"a": ["w", None, ("x",)], "b": "y"}, "z")

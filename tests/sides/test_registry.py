@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from harness.errors import UsageError
 from harness.sides.numpy_side import NumpySide
 from harness.sides.registry import REFERENCE, SIDES, find, of_family
 from harness.sides.side import Side, complete
@@ -114,7 +115,7 @@ def test_the_reference_is_one_of_the_sides_of_every_family_that_has_any():
         assert REFERENCE in [side.name for side in of_family(family)]
     assert of_family("tpu") == []
     assert find("numpy") is NumpySide
-    with pytest.raises(ValueError, match="no side is called 'torch'; known are xla, numpy"):
+    with pytest.raises(UsageError, match=r"No side is called 'torch'\. There are: xla, numpy"):
         find("torch")
 
 
