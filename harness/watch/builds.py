@@ -92,8 +92,8 @@ class Builds(Threads):
         return infer_params
 
     def _begin(self, fun: Any, info: Any, args: Any, kwargs: Any, caller: FrameType) -> JaxVisit:
-        if self._pending:
-            self._drop_pending(get_ident())
+        if self._pending and (unrun := self._pending.pop(get_ident(), None)) is not None:
+            self._settle(unrun)  # JAX traced it, and did not run what it had traced
         kind, frame = _entry(caller)
         visit = self._enter(kind, frame)
         visit.function, visit.info, visit.args, visit.kwargs = fun, info, args, kwargs
@@ -101,12 +101,16 @@ class Builds(Threads):
         visit.stage_begin_ns = clock()
         return visit
 
-    def _inferred(self, visit: JaxVisit, result: Any) -> None:
+    def _trace_is_over(self, visit: JaxVisit) -> int:
         end = clock()
-        visit.params, visit.values = result
         visit.spans += (("trace", visit.stage_begin_ns, end, visit.traced),)
         visit.stage = ""
         self._leave(visit)
+        return end
+
+    def _inferred(self, visit: JaxVisit, result: Any) -> None:
+        visit.params, visit.values = result
+        end = self._trace_is_over(visit)
         if visit.kind == "call":
             self._pending[visit.thread] = visit  # `_run_python_pjit` comes next
         else:
@@ -116,9 +120,7 @@ class Builds(Threads):
 
     def _untraced(self, visit: JaxVisit, error: BaseException) -> None:
         visit.error = type(error).__name__
-        visit.spans += (("trace", visit.stage_begin_ns, clock(), visit.traced),)
-        visit.stage = ""
-        self._leave(visit)
+        self._trace_is_over(visit)
         self._settle(visit)
 
     def _run(self, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,13 +171,7 @@ class Builds(Threads):
             visit.name, visit.meta, visit.how = str(named.get("name", "")), args, named
             visit.link = self.describer.linked(named.get("jaxpr"))
             visit.debug = getattr(named.get("jaxpr"), "debug_info", None)
-
-            def lowered() -> Any:
-                found = self._stage(visit, "lower", real, args, **named)
-                self._guarded(self.describer.link_lower, visit, found)
-                return found
-
-            return self._to_the_end(visit, lowered)
+            return self._to_the_end(visit, self._stage, visit, "lower", real, args, **named)
 
         return lower
 
@@ -186,20 +182,15 @@ class Builds(Threads):
             visit = self.current()
             if visit is not None and visit.expects == "compile":
                 visit.expects = ""
-                visit.executable = self._stage(visit, "compile", real, computation, *rest, **named)
-                return visit.executable
+                return self._stage(visit, "compile", real, computation, *rest, **named)
             visit = self._guarded(self._enter, "compile", sys._getframe(1))
             if visit is None:
                 return real(computation, *rest, **named)
             visit.name = str(getattr(computation, "_name", ""))
             visit.options = rest[0] if rest else named.get("compiler_options")
             visit.link = self.describer.linked(computation)
-
-            def compiled() -> Any:
-                visit.executable = self._stage(visit, "compile", real, computation, *rest, **named)
-                return visit.executable
-
-            return self._to_the_end(visit, compiled)
+            passed = visit, "compile", real, computation
+            return self._to_the_end(visit, self._stage, *passed, *rest, **named)
 
         return compile
 
@@ -267,20 +258,25 @@ class Builds(Threads):
     # --- a visit ----------------------------------------------------------------------------------
 
     def _stage(
-        self, visit: JaxVisit, stage: str, real: Callable[..., Any], *a: Any, **k: Any
+        self, visit: JaxVisit, stage: str, real: Callable[..., Any], /, *a: Any, **k: Any
     ) -> Any:
         lower = stage == "lower"
         before = visit.lowered if lower else visit.compiled
         visit.stage = stage
         begin = visit.stage_begin_ns = clock()
         try:
-            return real(*a, **k)
+            made = real(*a, **k)
         finally:
             times = (visit.lowered if lower else visit.compiled) - before
             visit.spans += ((stage, begin, clock(), times),)
             visit.stage = ""
+        if not lower:
+            visit.executable = made
+        elif visit.kind == "lower":
+            self._guarded(self.describer.link_lower, visit, made)
+        return made
 
-    def _to_the_end(self, visit: JaxVisit, real: Callable[..., Any], *a: Any, **k: Any) -> Any:
+    def _to_the_end(self, visit: JaxVisit, real: Callable[..., Any], /, *a: Any, **k: Any) -> Any:
         try:
             return real(*a, **k)
         except BaseException as error:
@@ -288,12 +284,6 @@ class Builds(Threads):
             raise
         finally:
             self._guarded(self._finish, visit)
-
-    def _drop_pending(self, thread: int) -> None:
-        """Settle a visit after which JAX did not run what it had traced."""
-        visit = self._pending.pop(thread, None)
-        if visit is not None:
-            self._settle(visit)
 
 
 def _nothing() -> None:

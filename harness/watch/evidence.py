@@ -8,6 +8,8 @@ from harness.watch import jax_names
 
 Counts = dict[str, int]
 
+_KINDS = {**jax_names.DURATIONS, **jax_names.CACHE_EVENTS}
+
 
 class Evidence:
     """Counts JAX's own events between two readings.
@@ -18,29 +20,21 @@ class Evidence:
 
     def __init__(self) -> None:
         self._counts: Counts = {}
-        jax_names.listen(self._on_duration, self._on_event)
+        jax_names.listen(self._on_event, self._on_event)
 
     def close(self) -> None:
         """Stop listening."""
-        jax_names.unlisten(self._on_duration, self._on_event)
+        jax_names.unlisten(self._on_event, self._on_event)
 
     def take(self) -> Counts:
         """Return what was counted since the last call, and start again from nothing."""
         counts, self._counts = self._counts, {}
         return counts
 
-    def _on_duration(self, event: str, duration_secs: float, **_: Any) -> None:
-        kind = jax_names.DURATIONS.get(event)
+    def _on_event(self, event: str, *_: Any, **__: Any) -> None:
+        kind = _KINDS.get(event)
         if kind is not None:
-            self._count(kind)
-
-    def _on_event(self, event: str, **_: Any) -> None:
-        kind = jax_names.CACHE_EVENTS.get(event)
-        if kind is not None:
-            self._count(kind)
-
-    def _count(self, kind: str) -> None:
-        self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._counts[kind] = self._counts.get(kind, 0) + 1
 
 
 def contradiction(seen: Counts, expected: Counts) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from harness.watch import ledger_events as events
@@ -20,7 +20,7 @@ class RequestState:
     """What is known so far of the compile request that a thread is in."""
 
     module: str = ""
-    locations_in_key: bool = False
+    metadata_in_key: bool = False
     own_s: float = 0.0
     backend: Any = None
     used: bool | None = None
@@ -55,6 +55,9 @@ class RequestState:
     lock_wait_s: float = 0.0
 
 
+_AS_NOTED = tuple({field.name for field in fields(RequestState)} & Event.__annotations__.keys())
+
+
 def event_of(request: RequestState, error: BaseException | None, seconds: float) -> Event:
     """Return the event of a finished request."""
     outcome: Outcome = "unwritten"
@@ -76,29 +79,15 @@ def event_of(request: RequestState, error: BaseException | None, seconds: float)
         pid=os.getpid(),
         host=platform.node(),
         jax=version(),
-        module=request.module,
         outcome=outcome,
-        key=request.key,
         reason=reason,
         detail=detail,
         directory=_directory(),
         request_s=seconds,
-        key_s=request.key_s,
-        load_s=request.load_s,
-        compile_s=request.compile_s,
-        write_s=request.write_s,
-        lock_wait_s=request.lock_wait_s,
-        own_s=request.own_s,
-        bytes_in=request.bytes_in,
         bytes_out=(request.entry_bytes or 0) if outcome == "written" else 0,
-        entry_bytes=request.entry_bytes,
-        stored_compile_s=request.stored_compile_s,
-        jax_saved_s=request.jax_saved_s,
-        read_error=request.read_error,
-        write_error=request.write_error,
-        metadata_in_key=request.locations_in_key,
         components=tuple(captured.components) if captured else (),
         components_prove_key=captured.proves(request.key) if captured else True,
+        **{name: getattr(request, name) for name in _AS_NOTED},
     )
 
 

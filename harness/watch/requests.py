@@ -127,7 +127,7 @@ class _Requests(EventSource[RequestListener]):
         if not done:
             request.backend = call.argument("backend")
             request.module = cache_keys.module_name(call.argument("computation"))
-            request.locations_in_key = bool(
+            request.metadata_in_key = bool(
                 jax_names.setting("compilation_cache_include_metadata_in_key")
             )
             return
@@ -156,7 +156,7 @@ class _Requests(EventSource[RequestListener]):
         request.captured[request.key] = captured
         for listener in self.listeners:
             if listener.parts is not None:
-                captured.keep(call.argument("module"), listener.parts, request.locations_in_key)
+                captured.keep(call.argument("module"), listener.parts, request.metadata_in_key)
 
     def _hash_part(self, request: RequestState, call: _Call, done: bool) -> None:
         if done and request.capturing is not None:

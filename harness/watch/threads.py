@@ -118,10 +118,7 @@ class Threads(EventSource[BuildListener]):
             for listener in self.listeners:
                 listener.visited(visit)
             return
-        around = outer
-        while around is not None and not around.stage:
-            around = around.outer
-        self._place(visit, around)
+        self._place(visit, outer)
 
     def _fold(self, visit: JaxVisit, outer: JaxVisit) -> None:
         if visit.traced or visit.nested:
@@ -132,13 +129,12 @@ class Threads(EventSource[BuildListener]):
                     outer.inner += ((key, visit.begin_ns, visit.end_ns, visit.traced),)
                 outer.inner += visit.inner
         for held in visit.held:
-            around: JaxVisit | None = outer
-            while around is not None and not around.stage:
-                around = around.outer
-            self._place(held, around)
+            self._place(held, outer)
 
     def _place(self, build: JaxVisit, around: JaxVisit | None) -> None:
         """Report a build, once the number of the one is known in whose stage it took place."""
+        while around is not None and not around.stage:
+            around = around.outer
         if around is None:
             self._report(build, 0)
         elif around.outer is None or around.by_itself:
