@@ -16,7 +16,6 @@ MOST_SETS = 16
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
-_DRIVER = "libcuda.so.1"
 _L2_CACHE_SIZE = 38
 """CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE."""
 
@@ -44,27 +43,25 @@ def last_level_cache() -> int | None:
         text = file.read_text().strip()
         if text[:-1].isdecimal() and text[-1] in _UNITS:
             sizes.append(int(text[:-1]) * _UNITS[text[-1]])
-    return max(sizes, default=None) or _configured()
-
-
-def _configured() -> int | None:
     name = "SC_LEVEL3_CACHE_SIZE"
-    return (os.sysconf(name) or None) if name in getattr(os, "sysconf_names", {}) else None
+    if not sizes and name in getattr(os, "sysconf_names", {}):
+        return os.sysconf(name) or None
+    return max(sizes, default=None)
 
 
-def l2_cache_bytes(device: int = 0) -> int | None:
-    """Return the size of a GPU's L2 cache, which JAX does not tell: of the driver.
+def l2_cache_bytes() -> int | None:
+    """Return the size of the first GPU's L2 cache, which JAX does not tell: of the driver.
 
     None where there is no NVIDIA driver or device. No context is made on the device.
     """
     try:
-        driver = ctypes.CDLL(_DRIVER)
+        driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return None
     size, handle = ctypes.c_int(), ctypes.c_int()
     failed = (
         driver.cuInit(0)
-        or driver.cuDeviceGet(ctypes.byref(handle), device)
+        or driver.cuDeviceGet(ctypes.byref(handle), 0)
         or driver.cuDeviceGetAttribute(ctypes.byref(size), _L2_CACHE_SIZE, handle)
     )
     return None if failed or size.value <= 0 else size.value

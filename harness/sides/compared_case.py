@@ -2,31 +2,83 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
-from harness.declare import inputs
+from harness.declare import inputs, transforms
 from harness.declare.workload import Case, Workload
 from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.comparison import Comparison
 from harness.records.schema import StageSamples
 from harness.sides import attribution, caches, counting, equivalence, guards, side_process, timing
-from harness.sides.side import Side
+from harness.sides.side import Side, Unavailable
 from harness.sides.side_process import ProcessState
-from harness.sides.subject import Subject, subject_of
 from harness.stages import reference, registry
 from harness.stages.passes import Pass
+from harness.stages.prepared import Prepared, prepare
 
 KEEP_BYTES = 64 * 2**20
 """Sets of inputs up to this size in all stay in memory between visits; larger are made anew."""
 
 _clock = time.perf_counter_ns
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A case made ready to be computed by any side."""
+
+    prepared: Prepared
+    jaxpr: Any
+    declared: Any
+    """The result as a pytree of `jax.ShapeDtypeStruct`: the JAX function decides on dtypes."""
+    names: list[str]
+    """Of the input leaves."""
+
+    @property
+    def has_products(self) -> bool:
+        """Whether there are matrix products or convolutions."""
+        text = str(self.jaxpr)
+        return "dot_general" in text or "conv_general" in text
+
+
+def subject_of(workload: type[Workload], case: Case, side: type[Side]) -> Subject:
+    """Trace the JAX function abstractly and return what the case declares.
+
+    Raises:
+        WorkloadError: the case is declared wrongly.
+        NotApplicable: it cannot be measured here.
+        Unavailable: it is no comparison, or none for `side`.
+    """
+    if workload.donate:
+        raise Unavailable("its inputs are donated, and a comparison uses each of them many times")
+    prepared = prepare(workload, case)
+    function = partial(transforms.transformed(workload, case), **prepared.static)
+    jaxpr, declared = jax.make_jaxpr(function, return_shape=True)(*prepared.abstract)
+    leaves = jax.tree_util.tree_leaves((prepared.abstract, declared))
+    if any(jax.numpy.issubdtype(leaf.dtype, jax.dtypes.extended) for leaf in leaves):
+        raise Unavailable("it takes or returns PRNG keys, which only JAX has")
+    foreign = sorted({leaf.dtype.name for leaf in leaves if leaf.dtype.isbuiltin != 1})
+    if foreign and side.rounds_narrow_sums:
+        raise Unavailable(
+            f"NumPy rounds sums of {', '.join(foreign)} after every step, which is no baseline for "
+            "a program that sums in float32"
+        )
+    parameters = list(inspect.signature(workload.function).parameters)
+    names = guards.names_of(prepared.abstract, parameters)
+    return Subject(prepared, jaxpr, declared, names)
+
+
+def _nbytes(tree: Any) -> int:
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree_util.tree_leaves(tree))
 
 
 class ComparedCase:
@@ -42,16 +94,10 @@ class ComparedCase:
         *,
         only_fill: bool = False,
     ) -> None:
-        """Describe the visits; nothing is made before the first one.
+        """Nothing is made before the first visit.
 
-        Args:
-            workload: the workload.
-            case: one of its cases.
-            side: who computes.
-            state: what is known of the process.
-            threads: how many it may use: `one` or `all`.
-            only_fill: make the first call only, which fills the side's own cache or is answered
-                by it.
+        `threads` is `one` or `all`. With `only_fill` the first call alone is made, which fills the
+        side's own cache or is answered by it.
         """
         self.workload = workload
         self.case = case
@@ -90,18 +136,20 @@ class ComparedCase:
         builder: Any = self.side if self.side.ahead_of_time else None
         if builder is not None:
             builder.announce = announce
-        if self.call is None:
+        call = self.call
+        if call is None:
             announce("build")
-            self.call = self.side.build(self.workload, self.case, self._sets[0])
+            call = self.call = self.side.build(self.workload, self.case, self._sets[0])
         if builder is not None:
             self._collect_stages(builder, self.subject)
         if first:
             announce("check")
-            self._check(self.subject, data)
+            self._check(self.subject, call, data)
         if not self.only_fill:
             announce("slope")
-            self._time()
-            self._after(builder, first, data)
+            self._time(call)
+            if first:
+                self._after(builder, call, data)
         if builder is not None:
             self.call = None  # built anew in the next visit: nothing in memory may answer
             builder.forget()
@@ -115,8 +163,8 @@ class ComparedCase:
         """Find out what the case declares, and how many sets of inputs there are to be."""
         subject = subject_of(self.workload, self.case, type(self.side))
         found = self.comparison
-        found.argument_bytes = subject.argument_bytes
-        found.output_bytes = subject.output_bytes
+        found.argument_bytes = _nbytes(subject.prepared.abstract)
+        found.output_bytes = _nbytes(subject.declared)
         found.cache_bytes = self.side.cache_bytes()
         found.rotated = caches.set_count(found.argument_bytes, found.cache_bytes)
         if caches.is_resident(
@@ -135,12 +183,10 @@ class ComparedCase:
         self._sets = [self.side.put(one) for one in sets]
         return data
 
-    def _check(self, subject: Subject, data: Any) -> None:
+    def _check(self, subject: Subject, call: Callable[..., Any], data: Any) -> None:
         """Call once, and hold what comes back against the reference and the rules."""
-        call, side = self.call, self.side
-        assert call is not None
-        found = self.comparison
-        self._reject(guards.constant_inputs(data, subject.parameters))
+        side, found = self.side, self.comparison
+        self._reject(guards.constant_inputs(data, subject.names))
         before = guards.digest(side.fetch(self._sets[0]))
         begin = _clock()
         result = call(*self._sets[0])
@@ -180,9 +226,8 @@ class ComparedCase:
 
     # The clock
 
-    def _time(self) -> None:
-        call, side = self.call, self.side
-        assert call is not None
+    def _time(self, call: Callable[..., Any]) -> None:
+        side = self.side
         problem = timing.warm(side, call, self._sets)
         if problem:
             self._reject([problem])
@@ -208,12 +253,8 @@ class ComparedCase:
         self.wall_ns += times.wall_ns
         self.timed_ns += times.wall_ns
 
-    def _after(self, builder: Any, first: bool, data: Any) -> None:
+    def _after(self, builder: Any, call: Callable[..., Any], data: Any) -> None:
         """Take what would disturb the timing; once is enough."""
-        if not first:
-            return
-        call = self.call
-        assert call is not None
         if self.side.eager:
             self.comparison.operations, self.comparison.traffic_bytes = counting.count(
                 self.workload, self.case, data

@@ -23,7 +23,7 @@ def names_of(arguments: tuple[Any, ...], parameters: Sequence[str]) -> list[str]
     return names
 
 
-def constant_inputs(arguments: tuple[Any, ...], parameters: Sequence[str]) -> list[str]:
+def constant_inputs(arguments: tuple[Any, ...], names: Sequence[str]) -> list[str]:
     """Return which inputs are the same number everywhere, e.g. all zeros or ones.
 
     Hardware computes on them faster than on data.
@@ -31,7 +31,7 @@ def constant_inputs(arguments: tuple[Any, ...], parameters: Sequence[str]) -> li
     leaves = jax.tree_util.tree_leaves(arguments)
     return [
         f"constant inputs: {name} is {leaf.reshape(-1)[0]} everywhere; expected random data"
-        for name, leaf in zip(names_of(arguments, parameters), leaves, strict=True)
+        for name, leaf in zip(names, leaves, strict=True)
         if leaf.size > 1 and is_inexact(leaf.dtype) and bool(np.all(leaf == leaf.reshape(-1)[0]))
     ]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.sides.registry import SIDES
@@ -67,21 +67,19 @@ class ProcessState:
 
 def verified(wanted: Mapping[str, str], threads: str) -> ProcessState:
     """Verify this process's environment, and keep it to the cores that `threads` allows."""
-    wrong = problems(wanted)
-    labels = pin(threads)
+    wrong, labels = problems(wanted), pin(threads)
     return ProcessState(affinity(), wrong, labels)
 
 
-def problems(wanted: Mapping[str, str], modules: Iterable[str] | None = None) -> list[str]:
+def problems(wanted: Mapping[str, str], modules: Container[str] | None = None) -> list[str]:
     """Return what is wrong with the environment of this process, before anything heavy is loaded.
 
-    `modules` are the names of those that are loaded already; None means those of this process.
+    `modules` are those that are loaded already.
     """
-    loaded = set(sys.modules if modules is None else modules)
     early = [
         f"environment: {name} was loaded before its variables were verified"
         for name in READERS
-        if name in loaded
+        if name in (sys.modules if modules is None else modules)
     ]
     return early + [
         f"environment: {name} is {os.environ.get(name)!r}; the comparison needs {value!r}"
@@ -106,10 +104,8 @@ def pin(threads: str) -> list[str]:
 def contradiction(threads: str, cpu_per_wall: float, cores: int) -> str:
     """Return how the cores that were at work contradict the rule, or nothing.
 
-    Args:
-        threads: `one` or `all`.
-        cpu_per_wall: seconds of CPU per second of wall, over the timed region.
-        cores: how many the process may run on.
+    `cpu_per_wall` is seconds of CPU per second of wall, over the timed region, and `cores` how
+    many the process may run on.
     """
     limit = ONE_AT_MOST if threads == "one" else cores * ALL_TOLERANCE
     if cpu_per_wall <= limit:
