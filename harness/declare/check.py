@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from harness.declare.names import RESERVED_AXES, known_names
 from harness.declare.workload import (
     PRECISIONS,
     TRANSFORMS,
@@ -17,25 +18,10 @@ from harness.declare.workload import (
     where,
 )
 from harness.errors import nearest
-from harness.targets import TARGETS
 from harness.targets.described_gpu import is_file
+from harness.targets.registry import TARGETS
 
-RESERVED_AXES = set(
-    """
-    machine commit commit_date started_at env python jax jaxlib workload version target transform
-    scenario stage unit value calibrated low high n_processes samples status reason fingerprint
-    effort dirty calibrated_samples entry_bytes precision backend threads comparable labels case
-    self
-    """.split()  # noqa: SIM905 - one name per line would say no more
-)
-"""Names an axis cannot have: columns of the frame. Rooms above add theirs."""
-
-known_names: dict[str, Collection[str]] = {
-    "transforms": TRANSFORMS,
-    "targets": TARGETS,
-    "precisions": PRECISIONS,
-}
-"""Attributes of a workload to the names they may hold; rooms above add those that they know."""
+known_names.update(transforms=TRANSFORMS, targets=TARGETS, precisions=PRECISIONS)
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -6,7 +6,7 @@ import functools
 import warnings
 from pathlib import Path
 
-from harness.asv.measure import AsvCall
+from harness.asv.call import AsvCall
 from harness.declare import discovery
 from harness.declare.workload import name_of
 from harness.engine.context import Options, local_context
@@ -14,9 +14,9 @@ from harness.engine.plan import Plan
 from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of
 from harness.nightly.project import Project
-from harness.nightly.state import Environment, Night, Nights, Rows
+from harness.nightly.state import Environment, Night, Rows
 from harness.records.schema import case_of
-from harness.records.store import Store, store_path
+from harness.records.store import Store
 from harness.stages import sampling
 
 LISTED = 20
@@ -24,11 +24,6 @@ LISTED = 20
 
 Cases = set[tuple[str, str, str]]
 """Workload, case and scenario."""
-
-
-def records_of(results: Path, night: Night, env: str) -> Path:
-    """Return the file of one night's records of one environment."""
-    return store_path(results, night.machine, night.commit, env, night.night)
 
 
 def declared(project: Project, night: Night) -> Cases:
@@ -51,7 +46,7 @@ def declared(project: Project, night: Night) -> Cases:
 def count(environment: Environment, wanted: Cases, night: Night, results: Path) -> Rows:
     """Count the rows of one environment."""
     rows = Rows(len(wanted), [], 0, 0, 0, 0, {}, {})
-    read = Store(records_of(results, night, environment.env)).read()
+    read = Store(night.records(results, environment.env)).read()
     records = [record for record in read if record.workload not in INSTRUMENTS]
     known = {(record.workload, case_of(record).id, record.scenario) for record in records}
     rows.missing = [" ".join(case) for case in sorted(wanted - known)]
@@ -69,20 +64,3 @@ def count(environment: Environment, wanted: Cases, night: Night, results: Path) 
         if len(rows.reasons) < LISTED:
             rows.reasons.setdefault(f"{row['workload']} {row['stage']}", str(row["reason"])[:300])
     return rows
-
-
-def shortfall(environment: Environment, night: Night, nights: Nights) -> tuple[str, list[str]]:
-    """Return the last good night, "" for none, and the workloads that had more ok rows then.
-
-    A device that is gone shows only here: its cases are no longer declared.
-    """
-    before = nights.last_good(night, environment.name)
-    if before is None or environment.rows is None:
-        return "", []
-    old = next(one.rows for one in before.measured() if one.name == environment.name)
-    now = environment.rows.ok_by_workload
-    return before.night, [
-        f"{workload}: {now.get(workload, 0)} ok rows, {number} before"
-        for workload, number in sorted(old.ok_by_workload.items() if old else ())
-        if now.get(workload, 0) < number
-    ]

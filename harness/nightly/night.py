@@ -217,7 +217,7 @@ class Work:
             if made.env:
                 made.rows = counts.count(made, wanted, self.night, self.project.results)
                 said.append(f"{made.name}: {made.rows.ok} ok rows")
-                before, less = counts.shortfall(made, self.night, self.nights)
+                before, less = self.nights.shortfall(self.night, made)
                 if less:
                     more = f" and {len(less) - 1} more" if len(less) > 1 else ""
                     fewer.append(f"fewer than in the night {before}: {less[0]}{more}")

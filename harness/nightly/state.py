@@ -13,6 +13,7 @@ import msgspec
 from harness.errors import ExitCode, HarnessError, StoreError, UsageError
 from harness.records import environment
 from harness.records.files import replaced
+from harness.records.store import store_path
 
 SCHEMA = 1
 """Version of the layout of :class:`Night`."""
@@ -137,6 +138,10 @@ class Night(msgspec.Struct):
         """Yield the environments that have ok rows."""
         return (one for one in self.environments if one.rows is not None and one.rows.ok)
 
+    def records(self, results: Path, env: str) -> Path:
+        """Return the file of this night's records of one environment."""
+        return store_path(results, self.machine, self.commit, env, self.night)
+
     def end(self) -> ExitCode:
         """Return the exit code of a night whose steps are done: the gravest that holds."""
         counted = [one.rows for one in self.environments if one.rows is not None]
@@ -257,3 +262,19 @@ class Nights:
         quiet = [night for night in candidates if not night.noisy]
         chosen = quiet or candidates
         return chosen[-1] if chosen else None
+
+    def shortfall(self, night: Night, environment: Environment) -> tuple[str, list[str]]:
+        """Return the last good night, "" for none, and the workloads that had more ok rows then.
+
+        A device that is gone shows only here: its cases are no longer declared.
+        """
+        before = self.last_good(night, environment.name)
+        if before is None or environment.rows is None:
+            return "", []
+        old = next(one.rows for one in before.measured() if one.name == environment.name)
+        now = environment.rows.ok_by_workload
+        return before.night, [
+            f"{workload}: {now.get(workload, 0)} ok rows, {number} before"
+            for workload, number in sorted(old.ok_by_workload.items() if old else ())
+            if now.get(workload, 0) < number
+        ]

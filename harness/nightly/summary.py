@@ -8,7 +8,6 @@ from typing import Any
 
 from harness.errors import ExitCode
 from harness.frame.tables import case_text
-from harness.nightly.counts import shortfall
 from harness.nightly.state import ENDS, Environment, Night, Nights, Verdicts
 from harness.nightly.verdicts import read_rows
 from harness.records.markdown import escaped, table_lines
@@ -154,7 +153,7 @@ def _failures(night: Night, nights: Nights) -> Iterator[str]:
             f"- {name}, {escaped(case)}: {escaped(why)}" for case, why in one.rows.reasons.items()
         ]
         found += [f"- {name}, not measured: {escaped(case)}" for case in one.rows.missing[:MOST]]
-        before, less = shortfall(one, night, nights)
+        before, less = nights.shortfall(night, one)
         found += [f"- {name}, fewer than in the night {before}: {escaped(text)}" for text in less]
     if found:
         yield "## Failures"

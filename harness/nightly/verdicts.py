@@ -13,7 +13,6 @@ from typing import Any
 from harness.errors import HarnessError
 from harness.frame.differences import environment_difference
 from harness.nightly.commands import Runner, last_line
-from harness.nightly.counts import records_of
 from harness.nightly.state import Environment, Night, Nights, Verdicts
 from harness.records.schema import Problems, read_file
 
@@ -53,7 +52,7 @@ def compare(
         ComparisonFailed: with what `harness compare` said last.
     """
     (old_night, old), (night, new) = before, now
-    files = [records_of(results, n, e.env) for n, e in (before, now)]
+    files = [n.records(results, e.env) for n, e in (before, now)]
     name = f"verdicts-{kind}-{new.name}.json"
     table = nights.own(night.night) / name
     log = table.with_suffix(".log")

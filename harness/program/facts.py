@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.declare.check import RESERVED_AXES
+from harness.declare.names import RESERVED_AXES
 from harness.program import cost, hlo, hlo_counts, jaxpr, launches, stablehlo
 from harness.program.fact import Fact, Source
 

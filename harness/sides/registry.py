@@ -14,7 +14,7 @@ from harness.sides.fused_side import FusedSide
 from harness.sides.numpy_side import NumpySide
 from harness.sides.side import Side, complete
 from harness.sides.xla_side import XlaSide
-from harness.targets import Target
+from harness.targets.target import Target
 
 SIDES: dict[str, type[Side]] = {
     side.name: complete(side)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from harness.errors import find_name
-from harness.records.schema import StageSamples
 from harness.stages import (
     backend,
     compile,
@@ -25,6 +25,9 @@ from harness.stages import (
     trace,
 )
 from harness.stages.stage import Stage, Step, median
+
+if TYPE_CHECKING:
+    from harness.records.schema import StageSamples
 
 STAGES: dict[str, Stage] = {
     stage.name: stage

@@ -7,7 +7,7 @@ import pytest
 from harness import Workload, spec
 from harness.asv import suite
 from harness.asv.answers import answers as answers_of
-from harness.asv.measure import AsvCall
+from harness.asv.call import AsvCall
 from harness.asv.metrics import FACT_METRICS
 from harness.declare.workload import Case, enumerate_cases, name_of
 from harness.program.facts import Facts

@@ -74,13 +74,13 @@ def test_installing_twice_attaches_once():
     ],
 )
 def test_the_command_line_of_asv_is_read_as_asv_reads_it(line, expected):
-    from harness.asv.measure import AsvCall
+    from harness.asv.call import AsvCall
 
     assert AsvCall.from_arguments(line.split()) == AsvCall(**expected)
 
 
 def test_what_asv_would_not_accept_is_no_call_of_asv(capsys):
-    from harness.asv.measure import AsvCall
+    from harness.asv.call import AsvCall
 
     assert AsvCall.from_arguments(["run", "--no-such-option"]) is None
     assert capsys.readouterr().err == ""
@@ -88,7 +88,7 @@ def test_what_asv_would_not_accept_is_no_call_of_asv(capsys):
 
 def test_bench_selects_the_cases_that_asv_will_ask_for():
     from harness import Workload, spec
-    from harness.asv.measure import AsvCall
+    from harness.asv.call import AsvCall
 
     class Sized(Workload):
         sweep = {"size": [8, 16]}

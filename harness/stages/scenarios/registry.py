@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.declare.check import known_names
+from harness.declare.names import known_names
 from harness.errors import find_name
 from harness.stages import registry as stages
 from harness.stages.scenarios import cold, default, off, warm
 from harness.stages.scenarios.scenario import Scenario
-from harness.targets import Target
+from harness.targets.target import Target
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
