@@ -161,12 +161,29 @@ def measured(
     These stay in `RESULTS/MACHINE/live/`, where :func:`harness.load` does not look.
     """
     arms = live.parse(a), live.parse(b)
+    for arm in arms:
+        for name, own, wanted in (
+            ("target", arm.target, filters.target),
+            ("scenario", arm.scenario, filters.scenario),
+        ):
+            if own and wanted and own.casefold() not in map(str.casefold, wanted):
+                raise UsageError(
+                    f"The arm {arm.text!r} is of {name}={own}, which --{name} leaves out."
+                )
     seed = random.SystemRandom().getrandbits(31) if seed is None else seed
     machine = environment.machine_name()
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     folder = results / machine / "live" / f"{moment}-{seed}"
     asked = live.LiveOptions(
-        level, benchmarks, filters.select, _cases(filters), seed, folder, machine
+        level,
+        benchmarks,
+        filters.select,
+        filters.case,
+        filters.target,
+        filters.scenario,
+        seed,
+        folder,
+        machine,
     )
     with warnings_said():
         try:
@@ -185,11 +202,6 @@ def measured(
         on=live.differing_columns(*arms),
     )
     return comparison, records
-
-
-def _cases(filters: Filters) -> list[str]:
-    targets = [f"target={name}" for name in filters.target]
-    return [*filters.case, *targets, *(f"scenario={name}" for name in filters.scenario)]
 
 
 def _page(

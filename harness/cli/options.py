@@ -21,6 +21,7 @@ from harness.cli.lazy import SETTINGS
 from harness.cli.output import Format, Output
 from harness.declare.filters import Filters as Filters
 from harness.errors import UsageError
+from harness.stages.scenarios.registry import SCENARIOS
 
 Select = Annotated[
     list[str] | None,
@@ -54,7 +55,7 @@ Scenarios = Annotated[
     typer.Option(
         "--scenario",
         metavar="SCENARIO",
-        help="Only this state of the persistent cache: off, cold, warm, default; repeatable.",
+        help=f"Only this state of the persistent cache: {', '.join(SCENARIOS)}; repeatable.",
     ),
 ]
 MeasuredTargets = Annotated[

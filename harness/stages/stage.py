@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
 
+median = statistics.median
+
 LOOP = "loop"
 """The plain Python loop: what stages are divided by that JAX has no part in."""
 
@@ -79,8 +81,3 @@ class Stage:
         for lacking in (name for name, is_wrong in wrong.items() if is_wrong):
             given = getattr(self, lacking)
             raise TypeError(f"stage {self.name!r}: {lacking} is {given!r}, which cannot be")
-
-
-def median(samples: Sequence[float]) -> float:
-    """Return the median of a process's samples."""
-    return statistics.median(samples)

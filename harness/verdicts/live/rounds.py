@@ -40,6 +40,9 @@ class LiveOptions:
     """Regular expressions for the names of workloads."""
     cases: Sequence[str] = ()
     """AXIS=VALUE, as for `harness run --case`."""
+    targets: Sequence[str] = ()
+    scenarios: Sequence[str] = ()
+    """Both for an arm that names none of its own; none means each workload's own."""
     seed: int = 0
     """Of the order of arms and of visits."""
     folder: Path | None = None
@@ -132,8 +135,11 @@ def _measure(place: Place, options: LiveOptions, results: Path, seed: int) -> st
     command += ["--results", str(results.resolve()), "--machine", options.machine]
     command += ["--benchmarks", str(place.benchmarks)]
     command += [word for case in options.cases for word in ("--case", case)]
-    command += ["--target", arm.target] if arm.target else []
-    command += ["--scenario", arm.scenario] if arm.scenario else []
+    for option, own, common in (
+        ("--target", arm.target, options.targets),
+        ("--scenario", arm.scenario, options.scenarios),
+    ):
+        command += [word for name in ([own] if own else common) for word in (option, name)]
     command += ["--", *options.select]
     with Child(command, place.environment, cwd=place.folder, patience_s=_PATIENCE_S) as child:
         code = child.wait()

@@ -133,6 +133,16 @@ def test_the_command_sets_flags_of_one_arm_keeps_records_and_says_where(project,
     assert said.startswith("as measured, because the processes took turns")
 
 
+def test_target_and_scenario_of_both_arms_are_all_that_is_measured(project):
+    rest = (Path("results"), Filters(scenario=("warm",), target=("cpu",)), effort("1x1"), 1)
+    _, records = measured(".", ".", *rest, Path("benchmarks"))
+    for of_arm in records:
+        assert {(record.target, record.scenario) for record in of_arm} == {("cpu", "warm")}
+        assert "scale.Scale" in {record.workload for record in of_arm}
+    with pytest.raises(UsageError, match=r"'scenario=off' is of scenario=off, which --scenario"):
+        measured("scenario=off", ".", *rest, Path("benchmarks"))
+
+
 def test_identical_arms_and_a_variable_that_does_not_reach_jax_are_told(project):
     # The scenario decides on the persistent cache, whatever the environment says.
     with warnings.catch_warnings(record=True) as caught:
