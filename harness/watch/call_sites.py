@@ -103,31 +103,27 @@ def code_of(function: Any) -> CodeType | None:
     looked at.
     """
     try:
-        return _code_of(function)
+        for _ in range(50):
+            code = getattr(function, "__code__", None)
+            wrapped = getattr(function, "__wrapped__", None)
+            if isinstance(function, functools.partial):
+                function = function.func
+            elif wrapped is not None:
+                function = wrapped
+            elif (given := _pmapped(function)) is not None:
+                function = given
+            elif isinstance(code, CodeType):
+                return code
+            elif hasattr(function, "__func__"):
+                function = function.__func__
+            else:
+                called = type(function).__call__ if callable(function) else None
+                if not isinstance(called, FunctionType):
+                    return None
+                function = called
     # Attributes of an object of the user's own may do anything.
     except Exception:
         return None
-
-
-def _code_of(function: Any) -> CodeType | None:
-    for _ in range(50):
-        code = getattr(function, "__code__", None)
-        wrapped = getattr(function, "__wrapped__", None)
-        if isinstance(function, functools.partial):
-            function = function.func
-        elif wrapped is not None:
-            function = wrapped
-        elif (given := _pmapped(function)) is not None:
-            function = given
-        elif isinstance(code, CodeType):
-            return code
-        elif hasattr(function, "__func__"):
-            function = function.__func__
-        else:
-            called = type(function).__call__ if callable(function) else None
-            if not isinstance(called, FunctionType):
-                return None
-            function = called
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
@@ -208,11 +209,12 @@ class Describer:
         none: tuple[Static, ...] = ()
         if getattr(visit.function, "_apply_primitive", False):
             fixed = self._try(none, statics.parameters, visit.function, self.objects)
+        elif call is not None:
+            fixed = tuple(statics.static(*named, self.objects) for named in call.statics)
         else:
-            if call is None:
-                fixed = self._try(none, statics.split, info, visit.args, visit.kwargs, self.objects)
-            else:
-                fixed = tuple(statics.static(*named, self.objects) for named in call.statics)
+            fixed = self._try(
+                none, statics.split, info, positions, visit.args, visit.kwargs, self.objects
+            )
         p = visit.params
         if p is None:  # it failed before JAX knew what it was called with
             tree, pairs = signatures.flattened(
@@ -223,13 +225,11 @@ class Describer:
             return tree, tuple(texts.leaf(path, value, None) for path, value in pairs), fixed
         count = len(p.consts)
         metas = visit.meta[count:] if visit.meta is not None else ()
-        formats = [meta.format for meta in metas] or [None] * len(p.in_avals)
+        formats = [meta.format for meta in metas]
         names = p.arg_names if call is None else call.paths
-        leaves = tuple(
-            map(texts.leaf, names, visit.values[count:], p.in_avals, formats)
-            if len(formats) == len(p.in_avals)
-            else map(texts.leaf, names, visit.values[count:], p.in_avals)
-        )
+        if len(formats) != len(p.in_avals):
+            formats = [None] * len(p.in_avals)
+        leaves = tuple(map(texts.leaf, names, visit.values[count:], p.in_avals, formats))
         if call is not None:
             return call.tree, leaves, fixed
         tree = self._try("", signatures.tree_text, signature, p.in_tree, positions)
@@ -287,7 +287,9 @@ def program_of(executable: Any) -> Program | None:
     loaded = getattr(executable, "xla_executable", None)
     if loaded is None:
         return None
-    try:
+    sizes, flops, fingerprint = (0, 0, 0, 0), 0.0, ""
+    # Each is something that a backend may not have.
+    with contextlib.suppress(Exception):
         stats = loaded.get_compiled_memory_stats()
         sizes = (
             int(stats.generated_code_size_in_bytes),
@@ -295,18 +297,10 @@ def program_of(executable: Any) -> Program | None:
             int(stats.output_size_in_bytes),
             int(stats.temp_size_in_bytes),
         )
-    except Exception:  # a backend without such statistics
-        sizes = (0, 0, 0, 0)
-    flops = 0.0
-    try:
+    with contextlib.suppress(Exception):
         cost = loaded.cost_analysis()
         cost = cost[0] if isinstance(cost, list) else cost
-        flops = float(cost.get("flops", 0.0))
-    except Exception:  # a backend without an analysis of costs
-        flops = 0.0
-    try:
-        fingerprint = loaded.fingerprint
-    except Exception:  # a backend whose programs have none
-        fingerprint = None
-    text = fingerprint.decode("ascii", "replace") if isinstance(fingerprint, bytes) else ""
-    return Program(*sizes, max(0.0, flops), text) if any(sizes) or text else None
+        flops = max(0.0, float(cost.get("flops", 0.0)))
+    with contextlib.suppress(Exception):
+        fingerprint = loaded.fingerprint.decode("ascii", "replace")
+    return Program(*sizes, flops, fingerprint) if any(sizes) or fingerprint else None

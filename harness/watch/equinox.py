@@ -9,7 +9,7 @@ described in JAX's words.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -51,32 +51,47 @@ def call_of(function: Any, args: Sequence[Any]) -> Call | None:
     dynamic = {**donated, **kept}
     if set(dynamic) != set(_PARTS) or len(static) != len(_PARTS):
         return None
-    users = _users(dynamic, dict(zip(("fun", "first", "rest"), static, strict=True)))
-    paths = [
-        path
-        for part in (donated, kept)
-        for name in sorted(part)
-        for path, _, is_array in users.leaves[name]
-        if is_array
-    ]
+    import jax
+
+    parts = {}
+    for name, (fixed, structure) in zip(("fun", "first", "rest"), static, strict=True):
+        both = zip(dynamic[name], fixed, strict=True)
+        parts[name] = structure.unflatten(
+            [_Leaf(a, True) if value is None else _Leaf(value, False) for a, value in both]
+        )
+    users = jax.tree.map(lambda leaf: leaf.value, parts["fun"])
+    own = (call_sites.name_of(users) or type(users).__name__, parts["fun"])
+    rest, keywords = parts["rest"]
+    positional = [parts["first"], *rest][:-1]  # equinox puts a None behind the last
+    signature = _signature(users)
+    named = [(name_of(signature, n), value) for n, value in enumerate(positional)]
+    named += [(f"{name}=", value) for name, value in keywords.items()]
+    first = len(positional[:1])
+    leaves = {
+        part: [leaf for name, value in given for leaf in _leaves(name.rstrip("="), value)]
+        for part, given in (("fun", [own]), ("first", named[:first]), ("rest", named[first:]))
+    }
+    shown = named if isinstance(parts["fun"], _Leaf) else [own, *named]
     return Call(
-        users.function,
-        ", ".join(users.trees),
-        tuple(paths),
+        users,
+        ", ".join(
+            name if isinstance(value, _Leaf) else f"{name}: {jax.tree.structure(value)}"
+            for name, value in shown
+        ),
         tuple(
-            (path, value)
-            for name in ("fun", "first", "rest")
-            for path, value, is_array in users.leaves[name]
-            if not is_array and value is not users.function
+            path
+            for part in (donated, kept)
+            for name in sorted(part)
+            for path, leaf in leaves[name]
+            if leaf.is_array
+        ),
+        tuple(
+            (path, leaf.value)
+            for part in leaves.values()
+            for path, leaf in part
+            if not leaf.is_array and leaf.value is not users
         ),
     )
-
-
-class _Users(NamedTuple):
-    function: Any
-    trees: list[str]
-    leaves: dict[str, list[tuple[str, Any, bool]]]
-    """(path, value, is it an array), in order."""
 
 
 class _Leaf:
@@ -86,46 +101,11 @@ class _Leaf:
         self.value, self.is_array = value, is_array
 
 
-def _users(dynamic: Mapping[str, Any], static: Mapping[str, Any]) -> _Users:
-    parts = {}
-    for name in _PARTS:
-        fixed, tree = static[name]
-        leaves = [
-            _Leaf(array, True) if value is None else _Leaf(value, False)
-            for array, value in zip(dynamic[name], fixed, strict=True)
-        ]
-        parts[name] = tree.unflatten(leaves)
-    fixed, tree = static["fun"]
-    both = zip(dynamic["fun"], fixed, strict=True)
-    function = tree.unflatten([array if value is None else value for array, value in both])
-    signature = _signature(function)
-    rest, keywords = parts["rest"]
-    positional = [parts["first"], *rest][:-1]  # equinox puts a None behind the last
-    named = [(name_of(signature, n), value) for n, value in enumerate(positional)]
-    named += [(f"{name}=", value) for name, value in keywords.items()]
-    own = call_sites.name_of(function) or type(function).__name__
-    found: dict[str, list[tuple[str, Any, bool]]] = {"first": [], "rest": []}
-    found["fun"] = _leaves(own, parts["fun"])
-    trees = [] if isinstance(parts["fun"], _Leaf) else [f"{own}: {_structure(parts['fun'])}"]
-    for number, (name, value) in enumerate(named):
-        part = "first" if number == 0 and positional else "rest"
-        found[part] += _leaves(name.rstrip("="), value)
-        trees.append(name if isinstance(value, _Leaf) else f"{name}: {_structure(value)}")
-    return _Users(function, trees, found)
-
-
-def _leaves(name: str, value: Any) -> list[tuple[str, Any, bool]]:
+def _leaves(name: str, value: Any) -> list[tuple[str, _Leaf]]:
     import jax
 
     flat, _ = jax.tree_util.tree_flatten_with_path(value)
-    return [(name + jax.tree_util.keystr(path), leaf.value, leaf.is_array) for path, leaf in flat]
-
-
-def _structure(value: Any) -> str:
-    """Return a structure, with `*` for each array and each static value."""
-    import jax
-
-    return str(jax.tree_util.tree_structure(value))
+    return [(name + jax.tree_util.keystr(path), leaf) for path, leaf in flat]
 
 
 def _signature(function: Any) -> inspect.Signature | None:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Literal
 
-from harness.watch import call_sites, events
-from harness.watch.backends import Backends
+from harness.watch import call_sites, events, jax_names
 from harness.watch.builds import Builds, builds
 from harness.watch.call_sites import Places, Stacked
 from harness.watch.description import Description, FunctionKey
-from harness.watch.events import Build, Ended, Function, Line, Origin, Span, Started
+from harness.watch.events import Backend, Build, Ended, Function, Line, Origin, Span, Started
 from harness.watch.sampler import Sampler
-from harness.watch.source import error_text
+from harness.watch.source import EventSource, error_text
 from harness.watch.visit import JaxVisit
 from harness.watch.writer import Writer
 
@@ -44,6 +43,43 @@ class _Count:
     took_ns: int = 0
 
 
+class _Backends(EventSource[Any]):
+    """Times how long JAX takes to make its backends, once: a process's first computation waits."""
+
+    def __init__(self, write: Callable[[Line], None], fail: Callable[[Exception], None]) -> None:
+        super().__init__()
+        self.write, self.fail = write, fail
+
+    def install(self) -> None:
+        try:
+            bridge = jax_names.bridge()
+            if bridge.backends_are_initialized():
+                return
+            real = bridge.backends
+        except (ImportError, AttributeError) as error:
+            self.fail(error)
+            return
+
+        def backends(*args: Any, **kwargs: Any) -> Any:
+            begin = clock()
+            made = real(*args, **kwargs)
+            first = self.active
+            self.uninstall()
+            try:
+                if first:
+                    end, thread = clock(), threading.get_ident()
+                    client = getattr(bridge, "_default_backend", None) or next(iter(made.values()))
+                    devices = tuple(str(device) for device in client.devices())
+                    self.write(Backend(begin, end, thread, client.platform, devices))
+            # The program has its backends, whatever is not known of them.
+            except Exception as error:
+                self.fail(error)
+            return made
+
+        self.replace(jax_names.Point(bridge, "backends", real), backends)
+        self.active = True
+
+
 class Recorder:
     """Writes down what JAX builds, from `start` to `stop`, into every output that is open."""
 
@@ -52,7 +88,7 @@ class Recorder:
         self.builds = Builds()
         """Those of the process, once it has started."""
         self.sampler = Sampler(self, sample_ms)
-        self.backends = Backends(self.write, self.failed)
+        self.backends = _Backends(self.write, self.failed)
         self.failures: list[str] = []
         self.test = ""
         self.own_ns = 0

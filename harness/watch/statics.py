@@ -50,13 +50,16 @@ _short = _Short()
 
 
 def split(
-    info: Any, args: Sequence[Any], kwargs: Mapping[str, Any], objects: Numbers
+    info: Any,
+    positions: set[int],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    objects: Numbers,
 ) -> tuple[Static, ...]:
-    """Return the static arguments of a call, as they are written down."""
-    numbers = {n % len(args) if n < 0 and args else n for n in info.static_argnums}
+    """Return the static arguments of a call, the positional ones given by their positions."""
     found = [
         static(name_of(info.fun_signature, number), args[number], objects)
-        for number in sorted(numbers)
+        for number in sorted(positions)
         if number < len(args)
     ]
     names = info.static_argnames

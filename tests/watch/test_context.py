@@ -14,6 +14,7 @@ import harness
 from harness.errors import ProfileError
 from harness.watch import events, log_file, session
 from harness.watch.writer import Writer
+from tests.performance.profile_overhead import installed
 
 
 def build(name):
@@ -45,6 +46,7 @@ def test_it_answers_while_it_is_open_and_afterwards(tmp_path):
 
 
 def test_several_at_once_have_each_what_was_built_in_their_time():
+    before = installed()
     with harness.profile() as outer:
         build("a")
         with harness.profile() as inner:
@@ -55,6 +57,7 @@ def test_several_at_once_have_each_what_was_built_in_their_time():
     build("d")
     other.__exit__(None, None, None)
     build("e")
+    assert installed() == before
     assert names(outer) == ["a", "b", "c"]
     assert names(inner) == ["b"]
     assert names(late) == ["c", "d"]
@@ -100,14 +103,7 @@ def test_a_folder_may_hold_the_files_of_others(tmp_path):
     assert names(harness.load_profile(tmp_path)) == ["first", "second"]
 
 
-def test_a_folder_that_cannot_be_written_or_goes_away_is_told_or_borne(tmp_path):
-    (tmp_path / "file").touch()
-    with (
-        pytest.raises(ProfileError, match=r"cannot be written: .* Give another one with -o"),
-        harness.profile(tmp_path / "file"),
-    ):
-        pass
-    assert session._recorder is None
+def test_files_that_go_away_are_borne(tmp_path):
     with harness.profile(tmp_path / "p") as profile:
         build("seen")
         assert names(profile) == ["seen"]

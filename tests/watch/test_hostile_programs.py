@@ -123,7 +123,8 @@ def test_threads_that_compile_at_once_are_told_apart(tmp_path):
         (leaf,) = built.arguments.leaves
         size = int(leaf.aval.partition("[")[2].rstrip("]"))
         assert size // 10 == idents[built.line.thread] or size < 10
-        assert [span.times for span in built.line.spans] == [1, 1, 1] or built.times("trace") >= 1
+        assert [span.times for span in built.line.spans] == [1, 1, 1]
+        assert built.line.parent == 0
 
 
 def test_300_real_compiles_are_300_builds(tmp_path):
@@ -196,26 +197,6 @@ def test_a_program_that_takes_all_listeners_away_is_recorded_to_the_end(tmp_path
     }
 
 
-def test_two_profiles_at_once_see_the_same_and_leave_nothing(tmp_path):
-    before = installed()
-    first, second = harness.profile(tmp_path / "first"), harness.profile(tmp_path / "second")
-    one = first.__enter__()
-    outcome(7)
-    other = second.__enter__()
-    outcome(8)
-    first.__exit__(None, None, None)  # the one that was opened first ends first
-    outcome(9)
-    second.__exit__(None, None, None)
-
-    def sizes(found):
-        done = [built for built in found.builds if built.times("compile")]
-        return [built.arguments.leaves[0].aval.partition("[")[2] for built in done]
-
-    assert sizes(one) == ["7]", "8]"]
-    assert sizes(other) == ["8]", "9]"]
-    assert installed() == before
-
-
 def test_names_that_are_no_unicode_are_recorded(tmp_path):
     def odd(tree, how):
         return tree["caf\udce9"] + 1
@@ -255,4 +236,5 @@ def test_arguments_of_thousands_of_arrays_are_one_build(tmp_path):
         jax.jit(lambda tree: tree["1"]).trace(many)
     (built,) = found.builds
     assert len(built.arguments.leaves) == 3_000
+    assert built.arguments.leaves[1].path == "tree['1']"
     assert found.processes[0].of(events.Ended)

@@ -105,25 +105,6 @@ def test_two_recorders_at_once_both_get_every_build(tmp_path: Path) -> None:
     assert source.source is None
 
 
-def test_threads_that_compile_at_once_keep_their_builds_apart() -> None:
-    def work(number: int) -> None:
-        for step in range(3):
-            jax.jit(lambda x, step=step: x * number + step)(X)
-
-    def run() -> None:
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    found = builds(run)
-    assert len(found) == 12
-    assert len({built.line.thread for built in found}) == 4
-    assert all([span.times for span in built.line.spans] == [1, 1, 1] for built in found)
-    assert all(built.line.parent == 0 for built in found)
-
-
 def test_it_ends_while_another_thread_compiles() -> None:
     inside, go_on = threading.Event(), threading.Event()
     results = []
@@ -225,14 +206,6 @@ def test_deleted_arrays_tracers_and_errors_of_arguments() -> None:
 
     found = profiled(run)
     assert [built.line.error for built in found.builds].count("TypeError") == 2
-
-
-def test_many_leaves_are_all_written() -> None:
-    tree = {f"w{number:03}": X for number in range(500)}
-    (built,) = builds(lambda: jax.jit(lambda t: t["w000"])(tree))
-    assert built.arguments is not None
-    assert len(built.arguments.leaves) == 500
-    assert built.arguments.leaves[7].path == "t['w007']"
 
 
 def test_a_value_that_calls_jax_when_it_is_looked_at_makes_no_builds() -> None:
