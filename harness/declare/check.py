@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.declare.names import RESERVED_AXES, known_names
@@ -32,80 +32,48 @@ def check(workload: type[Workload]) -> None:
     if inspect.isabstract(workload):
         missing = ", ".join(sorted(workload.__abstractmethods__))
         raise WorkloadError(f"{here} does not define {missing}; a workload needs both.")
+    for find in (_of_sweep, _of_names, _of_signatures, _of_baselines):
+        for problem in find(workload):
+            raise WorkloadError(f"{here}: {problem}")
+
+
+# What is wrong, one sentence after the other; each may rely on those before it not being said.
+
+
+def _of_sweep(workload: type[Workload]) -> Iterator[str]:
     if "-" in name_of(workload):
-        raise WorkloadError(
-            f"{here}: its name {name_of(workload)!r} holds '-', which asv uses to number "
-            "parameters; rename the class or the module."
+        yield (
+            f"its name {name_of(workload)!r} holds '-', which asv uses to number parameters; "
+            "rename the class or the module."
         )
-    if not isinstance(workload.sweep, Mapping):
-        raise WorkloadError(
-            f"{here}: sweep is {workload.sweep!r}; expected a mapping from axis name to values."
-        )
-    for axis, values in workload.sweep.items():
-        _check_axis(here, axis, values)
-    for attribute in ("static", "donate", "transforms", "targets", "scenarios", "precisions"):
-        _check_names(here, attribute, getattr(workload, attribute))
-    for target in filter(is_file, workload.targets):
-        raise WorkloadError(
-            f"{here}: targets names the file {target!r}, and a path holds on one machine only. "
-            "Name 'gpu' here, and the file when it is measured: `harness run --target "
-            "gpu:FILE.pbtxt`."
-        )
-    for attribute, known in known_names.items():
-        for name in getattr(workload, attribute):
-            if name not in known:
-                raise WorkloadError(
-                    f"{here}: {attribute} names {name!r}.{nearest(name, list(known))} "
-                    f"There are: {', '.join(known)}."
-                )
-    if workload.vmap_batch < 1:
-        raise WorkloadError(f"{here}: vmap_batch is {workload.vmap_batch!r}; expected at least 1.")
-    _check_signatures(workload, here)
-    _check_baselines(workload, here)
+    sweep: Any = workload.sweep
+    if not isinstance(sweep, Mapping):
+        yield f"sweep is {sweep!r}; expected a mapping from axis name to values."
+    for axis, values in sweep.items():
+        yield from _of_axis(axis, values)
 
 
-def _check_names(here: str, attribute: str, value: object) -> None:
-    if (
-        isinstance(value, str)
-        or not isinstance(value, Sequence)
-        or not all(isinstance(name, str) for name in value)
-    ):
-        raise WorkloadError(
-            f"{here}: {attribute} is {value!r}; expected a sequence of names, such as "
-            f"({str(value)!r},)."
-        )
-    if attribute in ("transforms", "targets", "scenarios") and not value:
-        raise WorkloadError(f"{here}: {attribute} is empty, so there would be no case.")
-    for name in value:
-        if list(value).count(name) > 1:
-            raise WorkloadError(f"{here}: {attribute} names {name!r} twice.")
-
-
-def _check_axis(here: str, axis: object, values: object) -> None:
+def _of_axis(axis: object, values: object) -> Iterator[str]:
     if not isinstance(axis, str) or not axis.isidentifier():
-        raise WorkloadError(f"{here}: axis {axis!r} is no identifier; it becomes an argument name.")
+        yield f"axis {axis!r} is no identifier; it becomes an argument name."
     if axis in RESERVED_AXES:
-        raise WorkloadError(
-            f"{here}: axis {axis!r} has the name of a column of the frame; choose another."
-        )
+        yield f"axis {axis!r} has the name of a column of the frame; choose another."
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
-        raise WorkloadError(
-            f"{here}: axis {axis!r} has {values!r}; expected a list of the values it takes."
-        )
+        yield f"axis {axis!r} has {values!r}; expected a list of the values it takes."
+        return
     if not values:
-        raise WorkloadError(f"{here}: axis {axis!r} has no values, so there would be no case.")
+        yield f"axis {axis!r} has no values, so there would be no case."
     seen: set[str] = set()
     for value in values:
         if not _is_plain(value):
-            raise WorkloadError(
-                f"{here}: axis {axis!r} has the value {value!r} of type {type(value).__name__}; "
-                "expected str, int, float, bool or a tuple of them. Name the thing by a plain "
-                "value, and build it in inputs or function."
+            yield (
+                f"axis {axis!r} has the value {value!r} of type {type(value).__name__}; expected "
+                "str, int, float, bool or a tuple of them. Name the thing by a plain value, and "
+                "build it in inputs or function."
             )
         if repr(value) in seen:
-            raise WorkloadError(
-                f"{here}: axis {axis!r} has the value {value!r} twice: two cases would have one "
-                "identity."
+            yield (
+                f"axis {axis!r} has the value {value!r} twice: two cases would have one identity."
             )
         seen.add(repr(value))
 
@@ -118,91 +86,106 @@ def _is_plain(value: object) -> bool:
     return type(value) in (str, int, bool)
 
 
-def _check_signatures(workload: type[Workload], here: str) -> None:
-    axes = set(workload.sweep)
+def _of_names(workload: type[Workload]) -> Iterator[str]:
+    for attribute in ("static", "donate", "transforms", "targets", "scenarios", "precisions"):
+        names: Any = getattr(workload, attribute)
+        if (
+            isinstance(names, str)
+            or not isinstance(names, Sequence)
+            or not all(isinstance(name, str) for name in names)
+        ):
+            yield (
+                f"{attribute} is {names!r}; expected a sequence of names, such as "
+                f"({str(names)!r},)."
+            )
+        if attribute in ("transforms", "targets", "scenarios") and not names:
+            yield f"{attribute} is empty, so there would be no case."
+        for name in names:
+            if list(names).count(name) > 1:
+                yield f"{attribute} names {name!r} twice."
+    for target in filter(is_file, workload.targets):
+        yield (
+            f"targets names the file {target!r}, and a path holds on one machine only. Name 'gpu' "
+            "here, and the file when it is measured: `harness run --target gpu:FILE.pbtxt`."
+        )
+    for attribute, known in known_names.items():
+        for name in getattr(workload, attribute):
+            if name not in known:
+                like = nearest(name, list(known))
+                yield f"{attribute} names {name!r}.{like} There are: {', '.join(known)}."
+    if workload.vmap_batch < 1:
+        yield f"vmap_batch is {workload.vmap_batch!r}; expected at least 1."
+
+
+def _of_signatures(workload: type[Workload]) -> Iterator[str]:
+    axes = f"which is no axis of its sweep; the axes are {sorted(workload.sweep)}."
     parameters, takes_any = keywords(workload.function)
     for name in workload.static:
-        if name not in axes:
-            raise WorkloadError(
-                f"{here}: static names {name!r}, which is no axis of its sweep; the axes are "
-                f"{sorted(axes)}."
-            )
+        if name not in workload.sweep:
+            yield f"static names {name!r}, {axes}"
         if name not in parameters and not takes_any:
-            raise WorkloadError(
-                f"{here}: static names {name!r}, which function does not take; its parameters are "
+            yield (
+                f"static names {name!r}, which function does not take; its parameters are "
                 f"{parameters}."
             )
     for name in workload.donate:
         if name not in parameters:
-            raise WorkloadError(
-                f"{here}: donate names {name!r}, which is no parameter of function; they are "
-                f"{parameters}."
+            yield (
+                f"donate names {name!r}, which is no parameter of function; they are {parameters}."
             )
     inputs = workload().inputs  # bound: without self, and whether it needs self or not
     wanted, inputs_takes_any = keywords(inputs)
+    defaults = inspect.signature(inputs).parameters
     for name in wanted:
-        if name not in axes and _is_required(inputs, name):
-            raise WorkloadError(
-                f"{here}: inputs wants {name!r}, which is no axis of its sweep; the axes are "
-                f"{sorted(axes)}."
-            )
+        if name not in workload.sweep and defaults[name].default is inspect.Parameter.empty:
+            yield f"inputs wants {name!r}, {axes}"
     for axis in workload.sweep:
         if axis not in wanted and not inputs_takes_any and axis not in workload.static:
-            raise WorkloadError(
-                f"{here}: axis {axis!r} reaches neither inputs (which takes {wanted}) nor function "
-                "(it is not static), so its values would all measure the same."
+            yield (
+                f"axis {axis!r} reaches neither inputs (which takes {wanted}) nor function (it is "
+                "not static), so its values would all measure the same."
             )
 
 
-def _is_required(function: Callable[..., Any], name: str) -> bool:
-    return inspect.signature(function).parameters[name].default is inspect.Parameter.empty
-
-
-def _check_baselines(workload: type[Workload], here: str) -> None:
-    for hook in ("baseline", "reference"):
+def _of_baselines(workload: type[Workload]) -> Iterator[str]:
+    for hook in ("baseline", "reference", "fused_cpu", "fused_gpu"):
         function: Any = getattr(workload, hook)
-        if function is not None:
-            _check_callable(here, hook, function)
-            _check_parameters(workload, here, hook, function)
-    for hook in ("fused_cpu", "fused_gpu"):
-        function = getattr(workload, hook)
         if function is None:
             continue
-        _check_callable(here, hook, function)
+        if not callable(function):
+            yield f"{hook} is {function!r}; expected a static method."
+        takes = f"{hook} takes {str(inspect.signature(function)).partition(' ->')[0]}"
+        if hook in ("baseline", "reference"):
+            expected = _unlike_function(workload, function, "xp" if hook == "baseline" else "np")
+            if expected:
+                yield (
+                    f"{takes}; expected ({expected}): the namespace, and the parameters of "
+                    "function, static ones by keyword."
+                )
+            continue
         if not _binds(function, 0, {}):
-            raise WorkloadError(
-                f"{here}: {hook} takes {_named(function)}; expected a function without parameters "
-                "that imports its compiler and returns the function to call."
+            yield (
+                f"{takes}; expected a function without parameters that imports its compiler and "
+                "returns the function to call."
             )
         if workload.baseline is None:
-            raise WorkloadError(
-                f"{here}: {hook} is there without baseline, so nothing would be compared; declare "
+            yield (
+                f"{hook} is there without baseline, so nothing would be compared; declare "
                 "baseline(xp, ...) as well."
             )
 
 
-def _check_callable(here: str, hook: str, function: object) -> None:
-    if not callable(function):
-        raise WorkloadError(f"{here}: {hook} is {function!r}; expected a static method.")
-
-
-def _check_parameters(
-    workload: type[Workload], here: str, hook: str, function: Callable[..., Any]
-) -> None:
+def _unlike_function(workload: type[Workload], hook: Callable[..., Any], first: str) -> str:
+    """Return the parameters that a hook should have, empty if it takes them."""
     wanted = inspect.signature(workload.function).parameters.values()
     if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in wanted):
-        return  # only its inputs tell how many there are
+        return ""  # only its inputs tell how many there are
     names = [p.name for p in wanted if p.kind in _POSITIONAL and p.name not in workload.static]
     required = [p.name for p in wanted if p.name in names and p.default is inspect.Parameter.empty]
     static = dict.fromkeys(workload.static)
-    if _binds(function, 1 + len(names), static) or _binds(function, 1 + len(required), static):
-        return
-    first = "xp" if hook == "baseline" else "np"
-    expected = ", ".join([first, *names, *(f"{name}=..." for name in static)])
-    raise WorkloadError(
-        f"{here}: {hook} takes {_named(function)}; expected ({expected}): the namespace, and the "
-        "parameters of function, static ones by keyword."
-    )
+    if any(_binds(hook, 1 + len(some), static) for some in (names, required)):
+        return ""
+    return ", ".join([first, *names, *(f"{name}=..." for name in static)])
 
 
 def _binds(function: Callable[..., Any], count: int, keywords: dict[str, Any]) -> bool:
@@ -211,7 +194,3 @@ def _binds(function: Callable[..., Any], count: int, keywords: dict[str, Any]) -
     except TypeError:
         return False
     return True
-
-
-def _named(function: Callable[..., Any]) -> str:
-    return str(inspect.signature(function)).partition(" ->")[0]

@@ -1,19 +1,19 @@
-"""The targets there are: each an object in a file of its own, and a line here."""
+"""The targets there are: each an object, and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from harness.errors import UsageError, find_name
-from harness.targets import cpu, described_gpu, described_tpu, gpu, tpu
+from harness.targets import described_gpu, described_tpu, local
 from harness.targets.target import Target
 
 TARGETS = {
     target.name: target
     for target in (
-        cpu.TARGET,
-        gpu.TARGET,
-        tpu.TARGET,
+        local.CPU,
+        local.GPU,
+        local.TPU,
         described_gpu.H200,
         *described_tpu.KNOWN,
     )

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from harness.targets.cpu import VIRTUAL_CPU_DEVICES
 from harness.targets.described_gpu import DEVICES_OF_A_GPU
+from harness.targets.local import VIRTUAL_CPU_DEVICES
 
 REASON_LENGTH = 300
 """Characters of a compiler's complaint that are shown: XLA appends whole programs and stacks."""
