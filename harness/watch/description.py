@@ -44,9 +44,7 @@ class Description:
     function: FunctionKey = NO_FUNCTION
     object: int = 0
     wrapper: int = 0
-    tree: str = ""
-    leaves: tuple[Leaf, ...] = ()
-    statics: tuple[Static, ...] = ()
+    arguments: _Arguments = _NO_ARGUMENTS
     jit: dict[str, str] = field(default_factory=dict)
     context: dict[str, str] = field(default_factory=dict)
     program: Program | None = None
@@ -80,14 +78,14 @@ class Describer:
         # Of a stage ahead of time, where they were described for the next one already.
         known = build.link is not None and (build.kind != "lower" or build.meta is None)
         if known and build.kind != "call":
-            arguments: _Arguments = link.tree, link.leaves, link.statics
+            arguments = link.arguments
         else:
             arguments = self._try(_NO_ARGUMENTS, self._arguments, build)
         build.described = Description(
             function,
             self._number_of(build.function) if build.function is not None else link.object,
             self.wrappers.of(build.info) if build.info is not None else link.wrapper,
-            *arguments,
+            arguments,
             self._try({}, self._jit, build),
             self._try({}, self._context, build),
             program_of(build.executable) if build.compiled else None,
@@ -116,7 +114,7 @@ class Describer:
             self.function_of(visit),
             self._number_of(visit.function),
             wrapper,
-            *self._arguments(visit),
+            self._arguments(visit),
             self._jit(visit),
         )
         self._links.put(jaxpr, link)
@@ -125,8 +123,7 @@ class Describer:
     def link_lower(self, visit: JaxVisit, computation: Any) -> None:
         """Attach what a program was lowered for to what JAX made of it."""
         link = visit.link or Description(self.function_of(visit))
-        tree, leaves, found = self._arguments(visit)
-        link = replace(link, tree=tree, leaves=leaves, statics=found, jit=self._jit(visit))
+        link = replace(link, arguments=self._arguments(visit), jit=self._jit(visit))
         self._links.put(computation, link)
         visit.link, visit.meta = link, None  # described already
 
@@ -184,56 +181,83 @@ class Describer:
         assert texts is not None
         if visit.kind == "lower" and visit.link is not None:
             link: Description = visit.link
-            skipped = len(visit.meta) - len(link.leaves)
+            tree, leaves, fixed = link.arguments
+            skipped = len(visit.meta) - len(leaves)
             placed = tuple(
                 texts.placed(leaf.path, meta, leaf.kind)
-                for leaf, meta in zip(link.leaves, visit.meta[max(0, skipped) :], strict=False)
+                for leaf, meta in zip(leaves, visit.meta[max(0, skipped) :], strict=False)
             )
-            return link.tree, placed, link.statics
+            return tree, placed, fixed
         if visit.info is None:
-            names = getattr(visit.debug, "arg_names", None) or ()
-            metas = visit.meta or ()
-            found = []
-            for number, meta in enumerate(metas):
-                path = (names[number] if number < len(names) else "") or f"args[{number}]"
-                if number < len(visit.values):
-                    found.append(texts.leaf(path, visit.values[number], meta.aval, meta.format))
-                else:
-                    found.append(texts.placed(path, meta, ""))
-            return "", tuple(found), ()
+            return "", self._leaves_of_jaxpr(visit, texts), ()
         call = self._try(None, equinox.call_of, visit.function, visit.args)
-        info, signature = visit.info, visit.info.fun_signature
-        positions = {
-            n % len(visit.args) if n < 0 and visit.args else n for n in info.static_argnums
-        }
+        args, given = visit.args, visit.info.static_argnums
+        positions = {n % len(args) if n < 0 and args else n for n in given}
+        fixed = self._statics(visit, call, positions)
+        if visit.params is None:
+            return *self._before_a_trace(visit, texts, call, positions), fixed
+        return *self._traced_with(visit, texts, call, positions), fixed
+
+    def _leaves_of_jaxpr(self, visit: JaxVisit, texts: signatures.Texts) -> tuple[Leaf, ...]:
+        """Return the arguments of a program without a Python function."""
+        names = getattr(visit.debug, "arg_names", None) or ()
+        leaves = []
+        for number, meta in enumerate(visit.meta or ()):
+            path = (names[number] if number < len(names) else "") or f"args[{number}]"
+            if number < len(visit.values):
+                leaves.append(texts.leaf(path, visit.values[number], meta.aval, meta.format))
+            else:
+                leaves.append(texts.placed(path, meta, ""))
+        return tuple(leaves)
+
+    def _statics(
+        self, visit: JaxVisit, call: equinox.Call | None, positions: set[int]
+    ) -> tuple[Static, ...]:
         none: tuple[Static, ...] = ()
         if getattr(visit.function, "_apply_primitive", False):
-            fixed = self._try(none, statics.parameters, visit.function, self.objects)
-        elif call is not None:
-            fixed = tuple(statics.static(*named, self.objects) for named in call.statics)
-        else:
-            fixed = self._try(
-                none, statics.split, info, positions, visit.args, visit.kwargs, self.objects
-            )
+            return self._try(none, statics.parameters, visit.function, self.objects)
+        if call is not None:
+            return tuple(statics.static(*named, self.objects) for named in call.statics)
+        called = visit.info, positions, visit.args, visit.kwargs
+        return self._try(none, statics.split, *called, self.objects)
+
+    def _before_a_trace(
+        self,
+        visit: JaxVisit,
+        texts: signatures.Texts,
+        call: equinox.Call | None,
+        positions: set[int],
+    ) -> tuple[str, tuple[Leaf, ...]]:
+        """Return the dynamic arguments of a call that failed before JAX knew them."""
+        info = visit.info
+        tree, pairs = signatures.flattened(
+            info.fun_signature, visit.args, visit.kwargs, positions, info.static_argnames
+        )
+        if call is not None:
+            tree, pairs = call.tree, list(zip(call.paths, (v for _, v in pairs), strict=False))
+        return tree, tuple(texts.leaf(path, value, None) for path, value in pairs)
+
+    def _traced_with(
+        self,
+        visit: JaxVisit,
+        texts: signatures.Texts,
+        call: equinox.Call | None,
+        positions: set[int],
+    ) -> tuple[str, tuple[Leaf, ...]]:
+        """Return the dynamic arguments, by JAX's own record of them."""
         p = visit.params
-        if p is None:  # it failed before JAX knew what it was called with
-            tree, pairs = signatures.flattened(
-                signature, visit.args, visit.kwargs, positions, info.static_argnames
-            )
-            if call is not None:
-                tree, pairs = call.tree, list(zip(call.paths, (v for _, v in pairs), strict=False))
-            return tree, tuple(texts.leaf(path, value, None) for path, value in pairs), fixed
         count = len(p.consts)
         metas = visit.meta[count:] if visit.meta is not None else ()
         formats = [meta.format for meta in metas]
-        names = p.arg_names if call is None else call.paths
         if len(formats) != len(p.in_avals):
             formats = [None] * len(p.in_avals)
+        names = p.arg_names if call is None else call.paths
         leaves = tuple(map(texts.leaf, names, visit.values[count:], p.in_avals, formats))
         if call is not None:
-            return call.tree, leaves, fixed
+            return call.tree, leaves
+        signature = visit.info.fun_signature
         tree = self._try("", signatures.tree_text, signature, p.in_tree, positions)
-        return tree or str(p.in_tree), leaves, fixed
+        return tree or str(p.in_tree), leaves
 
     def _jit(self, visit: JaxVisit) -> dict[str, str]:
         link: Description | None = visit.link

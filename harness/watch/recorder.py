@@ -184,7 +184,6 @@ class Recorder:
         begin = clock()
         found: Description = build.described
         with self.lock:
-            arguments = (found.tree, found.leaves, found.statics)
             line = Build(
                 build.id,
                 build.kind,
@@ -196,7 +195,7 @@ class Recorder:
                 build.begin_ns,
                 build.end_ns,
                 tuple(Span(*span) for span in build.spans),  # type: ignore[arg-type]
-                self._arguments(arguments),
+                self._arguments(found.arguments),
                 self._settings(found),
                 build.requests,
                 tuple(events.Inner(self._key(key), *rest) for key, *rest in build.inner),

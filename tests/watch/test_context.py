@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 
 import jax
@@ -68,21 +69,16 @@ def test_several_at_once_have_each_what_was_built_in_their_time():
 
 def test_threads_may_each_have_one_and_every_one_sees_all_threads():
     barrier = threading.Barrier(3, timeout=20)
-    found = {}
 
     def work(name):
         with harness.profile() as profile:
             barrier.wait()
             build(name)
             barrier.wait()
-        found[name] = profile
+        return sorted(names(profile))
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in ("x", "y", "z")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [sorted(names(profile)) for profile in found.values()] == [["x", "y", "z"]] * 3
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(work, "xyz")) == [["x", "y", "z"]] * 3
 
 
 def test_an_exception_passes_and_nothing_goes_on():

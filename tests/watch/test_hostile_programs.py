@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -111,12 +112,8 @@ def test_threads_that_compile_at_once_are_told_apart(tmp_path):
         for size in (3, 4, 5):
             jax.jit(lambda x: x + number)(np.ones(size + 10 * number))
 
-    with harness.profile(tmp_path / "profile") as found:
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    with harness.profile(tmp_path / "profile") as found, ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
     done = [built for built in found.builds if built.times("compile")]
     assert len(done) == 18
     for built in done:

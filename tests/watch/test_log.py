@@ -7,8 +7,8 @@ import os
 import resource
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,22 +177,19 @@ def test_threads_and_signal_handlers_write_at_once(tmp_path):
 
     writer = opened(tmp_path)
     numbers = iter(range(10**9))
+
+    def write(times):
+        for _ in range(times):
+            writer.write(function(next(numbers)))
+
     # Not SIGALRM, by which a test's time is limited.
     before = signal.signal(signal.SIGVTALRM, lambda *_: writer.write(function(next(numbers))))
     signal.setitimer(signal.ITIMER_VIRTUAL, 0.0005, 0.0005)
     try:
-        threads = [
-            threading.Thread(
-                target=lambda: [writer.write(function(next(numbers))) for _ in range(500)]
-            )
-            for _ in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for _ in range(2_000):
-            writer.write(function(next(numbers)))
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            done = [pool.submit(write, 500) for _ in range(4)]
+            write(2_000)
+            assert [one.result() for one in done] == [None] * 4
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, signal.SIG_IGN)  # one may be on its way
@@ -266,14 +263,8 @@ def test_a_line_that_is_no_json_is_lost_not_raised(tmp_path):
 def test_arguments_of_50_000_leaves_are_one_line(tmp_path):
     writer = opened(tmp_path)
     leaves = tuple(events.Leaf(f"p['{n}']", "float32[8]") for n in range(50_000))
-    threads = [
-        threading.Thread(target=writer.write, args=(events.Arguments(n, "*", leaves, ()),))
-        for n in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda n: writer.write(events.Arguments(n, "*", leaves, ())), range(3)))
     writer.close()
     found = only(tmp_path)
     assert [len(line.leaves) for line in found.lines[1:]] == [50_000] * 3
