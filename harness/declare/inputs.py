@@ -19,8 +19,7 @@ DEFAULT_HIGH = 100
 _KEY_IMPLEMENTATIONS = {"fry": "threefry2x32", "rbg": "rbg", "urbg": "unsafe_rbg"}
 
 
-def is_leaf(value: object) -> bool:
-    """Tell whether `value` is an input by itself rather than a container of inputs."""
+def _is_leaf(value: object) -> bool:
     return isinstance(value, Spec)
 
 
@@ -46,7 +45,7 @@ def abstract(tree: Any, place: str) -> Any:
             "steers the function belongs into sweep and static."
         )
 
-    return jax.tree_util.tree_map_with_path(one, tree, is_leaf=is_leaf)
+    return jax.tree_util.tree_map_with_path(one, tree, is_leaf=_is_leaf)
 
 
 def _dtype(leaf: Spec, where: str) -> Any:
@@ -80,7 +79,7 @@ def fill(tree: Any) -> Any:
     Floats and complex numbers are standard normal, integers uniform over their range, booleans
     fair coins, keys split from one seed. Arrays pass through as they are.
     """
-    leaves, structure = jax.tree_util.tree_flatten(tree, is_leaf=is_leaf)
+    leaves, structure = jax.tree_util.tree_flatten(tree, is_leaf=_is_leaf)
     filled = [_fill_leaf(leaf, index) for index, leaf in enumerate(leaves)]
     return jax.tree_util.tree_unflatten(structure, filled)
 
@@ -92,7 +91,7 @@ def data_sets(tree: Any, count: int) -> list[Any]:
     copy. Arrays that a workload made itself keep their order, which may mean something.
     """
     first = fill(tree)
-    leaves, structure = jax.tree_util.tree_flatten(tree, is_leaf=is_leaf)
+    leaves, structure = jax.tree_util.tree_flatten(tree, is_leaf=_is_leaf)
     filled = [np.array(leaf) for leaf in jax.tree_util.tree_leaves(first)]
     sets = []
     for number in range(count):
@@ -161,4 +160,4 @@ def with_leading(tree: Any, size: int) -> Any:
             return np.broadcast_to(leaf, (size, *leaf.shape))
         return leaf  # no input at all: `abstract` says so
 
-    return jax.tree_util.tree_map(one, tree, is_leaf=is_leaf)
+    return jax.tree_util.tree_map(one, tree, is_leaf=_is_leaf)

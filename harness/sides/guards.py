@@ -55,18 +55,14 @@ def mutated(before: Sequence[int], after: Sequence[int], names: Sequence[str]) -
 
 def unfinished(count: int) -> list[str]:
     """Return that results were not there after they had been waited for."""
-    if not count:
-        return []
-    return [f"missing synchronisation: {count} result(s) were not done after they were waited for"]
+    said = f"missing synchronisation: {count} result(s) were not done after they were waited for"
+    return [said] if count else []
 
 
 def compiled_inside(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
     """Return what a backend compiled in the timed region, by its own counters."""
-    grown = [
-        f"{after[name] - before.get(name, 0)} {name}"
-        for name in after
-        if after[name] != before.get(name, 0)
-    ]
+    more = {name: after[name] - before.get(name, 0) for name in after}
+    grown = [f"{count} {name}" for name, count in more.items() if count]
     return [f"compilation inside the timed region: {', '.join(grown)}"] if grown else []
 
 
@@ -79,10 +75,7 @@ def entry_parameters(hlo: str) -> int:
 def unused_arguments(hlo: str, jaxpr: Any, names: Sequence[str]) -> list[str]:
     """Return the inputs that the program XLA built does not have.
 
-    Args:
-        hlo: its text; empty where the back end gives none.
-        jaxpr: the traced function, by which the unused ones can be named.
-        names: of the input leaves.
+    `hlo` is its text, empty where the back end gives none; by `jaxpr` the unused can be named.
     """
     there = entry_parameters(hlo)
     if not hlo or there >= len(names):

@@ -87,6 +87,8 @@ def test_a_workload_without_a_sweep_has_one_case_per_transform_and_target():
         ),
         ({"transforms": ("vmap", "vmap")}, r"transforms names 'vmap' twice"),
         ({"transforms": ()}, r"transforms is empty, so there would be no case"),
+        ({"targets": ("npu",)}, r"targets names 'npu'\..* There are: cpu, gpu, tpu, gpu:"),
+        ({"vmap_batch": 0}, r"vmap_batch is 0; expected at least 1\."),
         ({"targets": ("cpu", "cpu")}, r"targets names 'cpu' twice"),
         ({"targets": "cpu"}, r"targets is 'cpu'; expected a sequence of names"),
         ({"targets": []}, r"targets is empty, so there would be no case"),
@@ -473,24 +475,3 @@ def test_the_face_gives_the_same_objects():
     assert harness.spec is spec
     with pytest.raises(AttributeError, match="module 'harness' has no attribute 'nothing'"):
         _ = harness.nothing
-
-
-def test_a_target_that_nobody_knows_is_refused():
-    with pytest.raises(
-        WorkloadError, match=r"targets names 'npu'\..* There are: cpu, gpu, tpu, gpu:"
-    ):
-        check(type("Elsewhere", (Plainest,), {"targets": ("npu",)}))
-
-
-def test_a_batch_of_nothing_is_refused():
-    with pytest.raises(WorkloadError, match=r"vmap_batch is 0; expected at least 1\."):
-        check(type("Empty", (Plainest,), {"vmap_batch": 0}))
-
-
-class Plainest(Workload):
-    def inputs(self):
-        return spec((4,))
-
-    @staticmethod
-    def function(x):
-        return x

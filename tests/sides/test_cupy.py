@@ -112,8 +112,10 @@ def test_the_environment_isolates_the_caches_and_says_what_cublas_may_do(tmp_pat
     assert free["CUDA_CACHE_DISABLE"] == "1"
     assert free["CUPY_ACCELERATORS"] == "cub"
     assert "NVIDIA_TF32_OVERRIDE" not in free
-    assert cupy_environment(tmp_path, "ieee")["NVIDIA_TF32_OVERRIDE"] == "0"
-    assert cupy_environment(tmp_path, "tf32")["CUPY_TF32"] == "1"
+    ieee, tf32 = (cupy_environment(tmp_path, precision) for precision in ("ieee", "tf32"))
+    assert (ieee["CUPY_TF32"], ieee["NVIDIA_TF32_OVERRIDE"]) == ("0", "0")
+    assert tf32["CUPY_TF32"] == "1"
+    assert "NVIDIA_TF32_OVERRIDE" not in tf32
     with pytest.raises(ValueError, match="precision is 'fp8'"):
         cupy_environment(tmp_path, "fp8")
 

@@ -280,26 +280,6 @@ def test_a_family_stands_for_its_compile_only_targets_where_they_are_asked_for(t
 # The process is the target's
 
 
-def a_unit(target="cpu", **changes):
-    found = targets.find(target)
-    given = {
-        "source": Source("m", "W"),
-        "target": target,
-        "platforms": found.platforms,
-        "environment": dict(found.environment),
-        "description": found.description,
-        "cpu_devices": 0,
-        "x64": False,
-        "cases": [],
-        "passes": 1,
-        "seed": 0,
-        "process_key": "",
-        "reference_key": "",
-        "base": {},
-    }
-    return Job(**{**given, **changes})
-
-
 def checked_process(name="cpu"):
     target = targets.find(name)
     topologies.check_process(target.name, target.platforms, target.environment)
@@ -357,6 +337,18 @@ def test_what_changes_the_environment_of_the_process_is_noticed(tmp_path, monkey
 def test_a_child_gets_the_targets_variables():
     from harness.engine.process import variables
 
-    found = variables(a_unit("tpu:v5e"))
+    target = targets.find("tpu:v5e")
+    found = variables(
+        Job(
+            source=Source("m", "W"),
+            target=target.name,
+            platforms=target.platforms,
+            environment=dict(target.environment),
+            cases=[],
+            passes=1,
+            seed=0,
+            base={},
+        )
+    )
     assert found["ALLOW_MULTIPLE_LIBTPU_LOAD"] == "1"
     assert found["JAX_PLATFORMS"] == "cpu"
