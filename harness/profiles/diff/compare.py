@@ -6,14 +6,29 @@ A function that was renamed, or moved to another file, is one that is gone and o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from harness.profiles.causes.cause import Cause
-from harness.profiles.diff import answer, surroundings
-from harness.profiles.diff.difference import COUNTS, SIZES, Change, Difference, Side, Status
+from harness.profiles.diff.difference import (
+    COUNTS,
+    NOT_KNOWN,
+    SIZES,
+    Change,
+    Difference,
+    Fact,
+    Side,
+    Status,
+    Total,
+    sentences,
+)
 from harness.profiles.functions import Counted, by_function
+from harness.profiles.names import program_of, shortened
 from harness.profiles.pieces import STAGES
 from harness.profiles.recorded import Recorded
+from harness.watch.events import Backend, Import
+
+LONGEST = 200
+"""Characters of a value that are shown."""
 
 Pair = tuple[Counted | None, Counted | None]
 
@@ -30,39 +45,32 @@ def compare(a: Recorded, b: Recorded) -> Difference:
         _change(one, _side(one, a), other, _side(other, b)) for one, other in _pairs(*functions)
     ]
     changes.sort(key=lambda change: (change.status == "same", *(-w for w in change.weight)))
-    totals = surroundings.totals(a, functions[0], b, functions[1])
+    in_a, in_b = _totals(a, functions[0]), _totals(b, functions[1])
+    totals = tuple(Total(name, in_a[name], in_b[name]) for name in in_a)
     return Difference(
-        tuple(changes),
-        answer.sentences(changes, totals),
-        totals,
-        surroundings.facts(a, b),
-        surroundings.warnings(a, b),
+        tuple(changes), sentences(changes, totals), totals, _facts(a, b), tuple(_warnings(a, b))
     )
 
 
 def _side(one: Counted | None, profile: Recorded) -> Side:
-    """Return what was built of a function; of none where it is not in the profile."""
-    if one is None:
-        counts, sizes = dict.fromkeys(COUNTS, 0), dict.fromkeys(SIZES, 0)
-        return Side(counts, dict.fromkeys(STAGES, 0.0), sizes, {}, {}, {})
+    """Return what was built of a function; nothing where it is not in the profile."""
+    builds = one.builds if one else []
     causes: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], Cause] = {}
     settings: dict[str, str] = {}
-    for built in one.builds:
+    for built in builds:
         cause = profile.cause_of(built)
         causes[cause.kind, cause.argument] += 1
         examples.setdefault((cause.kind, cause.argument), cause)
         if built.settings is not None:
             settings.update(built.settings.jit)
-    counts = {"builds": len(one.builds), **{name: getattr(one, name) for name in COUNTS[1:]}}
-    seconds = {stage: one.seconds(stage) for stage in STAGES}
-    sizes = {name: getattr(one, name) for name in SIZES}
+    counts = {"builds": len(builds)} | {name: getattr(one, name, 0) for name in COUNTS[1:]}
+    seconds = {stage: one.seconds(stage) if one else 0.0 for stage in STAGES}
+    sizes = {name: getattr(one, name, 0) for name in SIZES}
     return Side(counts, seconds, sizes, dict(causes), examples, settings)
 
 
 def _change(one: Counted | None, a: Side, other: Counted | None, b: Side) -> Change:
-    shown = other or one
-    assert shown is not None
     status: Status = "same"
     if one is None:
         status = "new"
@@ -70,51 +78,138 @@ def _change(one: Counted | None, a: Side, other: Counted | None, b: Side) -> Cha
         status = "gone"
     elif (a.counts, a.causes, a.sizes, a.settings) != (b.counts, b.causes, b.sizes, b.settings):
         status = "changed"
+    shown = other or one
+    assert shown is not None
     return Change(shown, a, b, status)
 
 
 def _pairs(a: Iterable[Counted], b: Iterable[Counted]) -> Iterator[Pair]:
     """Yield each function with its partner; None where it has none."""
-    groups_a, groups_b = _grouped(a), _grouped(b)
-    for name, ones in groups_b.items():
-        yield from _paired(groups_a.pop(name, []), ones)
-    for gone in groups_a.values():
-        for one in gone:
-            yield one, None
+    in_a, in_b = _by_name(a), _by_name(b)
+    for name in dict.fromkeys((*in_b, *in_a)):
+        yield from _paired(in_a.get(name, []), in_b.get(name, []))
 
 
-def _grouped(functions: Iterable[Counted]) -> dict[tuple[str, str], list[Counted]]:
+def _by_name(functions: Iterable[Counted]) -> dict[tuple[str, str], list[Counted]]:
+    """Return functions by place and name, those of one name in the order of their lines."""
     groups: dict[tuple[str, str], list[Counted]] = {}
-    for one in functions:
+    for one in sorted(functions, key=lambda one: one.key.line):
         # JAX's own files change their lines and names with every release.
-        place = "jax" if one.eager else one.key.place
-        name = one.key.name if one.eager else one.key.qualname
-        groups.setdefault((place, name), []).append(one)
+        name = ("jax", one.key.name) if one.eager else (one.key.place, one.key.qualname)
+        groups.setdefault(name, []).append(one)
     return groups
 
 
 def _paired(a: list[Counted], b: list[Counted]) -> Iterator[Pair]:
     """Pair functions of one name, such as lambdas: in their order, or by the nearest line."""
-    a, b = sorted(a, key=_line), sorted(b, key=_line)
     if len(a) == len(b):
         yield from zip(a, b, strict=True)
         return
     distances = sorted(
-        (one.key.name != other.key.name, abs(_line(one) - _line(other)), i, j)
+        (one.key.name != other.key.name, abs(one.key.line - other.key.line), i, j)
         for i, one in enumerate(a)
         for j, other in enumerate(b)
     )
-    partner_of_a: dict[int, int] = {}
-    partner_of_b: dict[int, int] = {}
+    taken: set[int] = set()
+    partners: dict[int, Counted] = {}
     for *_, i, j in distances:
-        if i not in partner_of_a and j not in partner_of_b:
-            partner_of_a[i], partner_of_b[j] = j, i
-    for j, other in enumerate(b):
-        yield (a[partner_of_b[j]] if j in partner_of_b else None), other
-    for i, one in enumerate(a):
-        if i not in partner_of_a:
-            yield one, None
+        if i not in taken and j not in partners:
+            taken.add(i)
+            partners[j] = a[i]
+    yield from ((partners.get(j), other) for j, other in enumerate(b))
+    yield from ((one, None) for i, one in enumerate(a) if i not in taken)
 
 
-def _line(one: Counted) -> int:
-    return one.key.line
+def _totals(profile: Recorded, functions: Sequence[Counted]) -> dict[str, float]:
+    """Return counts, bytes and seconds of everything together."""
+    own = [one for one in functions if not one.eager]
+    return {
+        "processes": len(profile.processes),
+        "functions": len(own),
+        "builds": sum(len(one.builds) for one in own),
+        **{name: sum(getattr(one, name) for one in own) for name in COUNTS[1:]},
+        "eager programs": sum(one.requests for one in functions if one.eager),
+        "code_bytes": sum(one.code_bytes for one in functions),
+        **{f"{stage}_s": sum(one.seconds(stage) for one in functions) for stage in STAGES},
+        "wall_s": _wall_s(profile),
+    }
+
+
+def _wall_s(profile: Recorded) -> float:
+    if profile.run is not None and profile.run.end_ns:
+        return (profile.run.end_ns - profile.run.begin_ns) / 1e9
+    begin = min((process.started.clock_ns for process in profile.processes), default=0)
+    return (max((process.end_ns for process in profile.processes), default=0) - begin) / 1e9
+
+
+def _facts(a: Recorded, b: Recorded) -> tuple[Fact, ...]:
+    """Return what both were recorded with.
+
+    A setting that JAX knows in one of the two only is left out; an environment variable that one
+    of them lacks is `not set`.
+    """
+    sides = _recorded_with(a), _recorded_with(b)
+    names = dict.fromkeys((*sides[0], *sides[1]))
+    facts = [Fact(name, *(side.get(name, NOT_KNOWN) for side in sides)) for name in names]
+    context = _context(a), _context(b)
+    if all(context):
+        either, both = context[0].keys() | context[1].keys(), context[0].keys() & context[1].keys()
+        for name in sorted(both | {name for name in either if name.isupper()}):
+            facts.append(Fact(name, *(side.get(name) or "not set" for side in context)))
+    return tuple(facts)
+
+
+def _recorded_with(profile: Recorded) -> dict[str, str]:
+    started = [process.started for process in profile.processes]
+    facts = {
+        "command": shortened(" ".join(profile.command), LONGEST),
+        "python": _joined(one.python for one in started),
+        "host": _joined(one.host for one in started),
+        "cores": _joined(str(one.cpu_count) for one in started),
+    }
+    for process in profile.processes:
+        for line in process.of(Import):
+            facts.update(line.versions)
+    if backends := [line for process in profile.processes for line in process.of(Backend)]:
+        facts["backend"] = _joined(line.platform for line in backends)
+        facts["devices"] = _joined(", ".join(line.devices) for line in backends)
+    return facts
+
+
+def _context(profile: Recorded) -> dict[str, str]:
+    """Return JAX's settings; one that had several values has them all."""
+    values: dict[str, list[str]] = {}
+    for process in profile.processes:
+        for settings in process.settings.values():
+            for name, value in settings.context.items():
+                values.setdefault(name, []).append(value)
+    return {name: shortened(_joined(several), LONGEST) for name, several in values.items()}
+
+
+def _joined(values: Iterable[str]) -> str:
+    return " | ".join(sorted(set(values)))
+
+
+def _warnings(a: Recorded, b: Recorded) -> Iterator[str]:
+    """Yield what makes two profiles hard to compare, a sentence each."""
+    for name, profile in (("A", a), ("B", b)):
+        if cut := sum(process.ended is None for process in profile.processes):
+            yield (
+                f"{name} is not whole: {cut} of its {len(profile.processes)} processes did not end "
+                "their log (killed, or still running)."
+            )
+        if profile.broken_lines:
+            yield f"{name} has {profile.broken_lines} lines that could not be read."
+    programs = program_of(a.command), program_of(b.command)
+    if programs[0] != programs[1]:
+        yield "Two programs: A is {}, B {}.".format(
+            *(shortened(program, 60) or "unknown" for program in programs)
+        )
+    machines = [
+        sorted({(one.started.host, one.started.cpu_count) for one in profile.processes})
+        for profile in (a, b)
+    ]
+    if machines[0] != machines[1]:
+        yield "Two machines: A {}, B {}. Seconds say little.".format(
+            *(", ".join(f"{host} ({cores} cores)" for host, cores in side) for side in machines)
+        )
