@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from harness.profiles.names import shortened, transformed
+from harness.profiles.tables.builds import type_of
 from harness.profiles.tables.frames import TABLES
 from harness.records.units import seconds_text
 
@@ -90,15 +91,7 @@ def _width(rows: pd.DataFrame) -> int:
 
 def is_number(heading: str) -> bool:
     """Return whether a column is set to the right."""
-    return heading not in LONG and heading not in _TEXT
-
-
-_TEXT = frozenset(
-    {
-        *("process", "part", "function", "call_site", "site_function", "outcome", "reason"),
-        *("cause", "argument", "before", "after", "main"),
-    }
-)
+    return type_of(heading) != "str"
 
 
 def _is_idle(name: str, frame: pd.DataFrame) -> bool:
