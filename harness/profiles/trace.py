@@ -61,9 +61,8 @@ def write(profile: Recorded, output: Path) -> int:
         StoreError: the file cannot be written.
     """
     made = trace(profile)
-    text = json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode(
-        "utf-8", "backslashreplace"
-    )
+    line = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
+    text = line.encode("utf-8", "backslashreplace")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_bytes(gzip.compress(text, 6, mtime=0) if output.suffix == ".gz" else text)
@@ -85,7 +84,7 @@ def trace(profile: Recorded) -> dict[str, Any]:
         found += track.metadata(names[process.log.name], order)
         builds = [*process.builds, *process.unfinished]
         found += _slices(profile, process, track, builds)
-        found += _answers(process, track, builds)
+        found += _answers(track, builds)
         found += _cleared(process, track)
         found += _bytes(track, builds)
     run = profile.run
@@ -217,20 +216,16 @@ def _about(built: Built, profile: Recorded) -> dict[str, Any]:
     return {name: text for name, text in about.items() if text}
 
 
-def _answers(process: Process, track: _Track, builds: list[Built]) -> Iterator[dict[str, Any]]:
+def _answers(track: _Track, builds: list[Built]) -> Iterator[dict[str, Any]]:
     for built in builds:
-        ends = [span.end_ns for span in built.line.spans if span.stage == "compile"]
-        for request in built.line.requests:
-            if not request.directory:
-                continue
-            text = tracks.OUTCOMES.get(request.outcome, request.outcome)
+        for request, text in tracks.answers(built):
             args = {"module": request.module, "key": request.key, "reason": request.reason}
             yield track.event(
                 "i",
                 f"cache {text}",
                 built.line.thread,
                 cat="cache",
-                ts=track.us(max(ends, default=built.line.end_ns)),
+                ts=track.us(tracks.answered_ns(built)),
                 s="t",
                 args={name: value for name, value in args.items() if value},
             )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from harness.profiles.model import Built, Process
 from harness.profiles.names import program_of
 from harness.profiles.recorded import Recorded
-from harness.watch.events import Cleared, Span
+from harness.watch.events import Cleared, Request, Span
 
 
 class Clock:
@@ -83,21 +83,33 @@ def shown_stage(built: Built, span: Span) -> str:
     return span.stage
 
 
-OUTCOMES = {
+_OUTCOMES = {
     "hit": "hit",
     "written": "miss, written",
     "unwritten": "miss, not written",
     "failed": "failed",
 }
-"""What is said of the persistent cache's answers."""
+
+
+def answers(built: Built) -> Iterator[tuple[Request, str]]:
+    """Yield the requests that the persistent cache was asked, and what it answered."""
+    for request in built.line.requests:
+        if request.directory:
+            yield request, _OUTCOMES.get(request.outcome, request.outcome)
+
+
+def answered_ns(built: Built) -> int:
+    """Return when the persistent cache had answered, by the process's clock."""
+    ends = [span.end_ns for span in built.line.spans if span.stage == "compile"]
+    return max(ends, default=built.line.end_ns)
 
 
 def outcome(built: Built) -> str:
     """Return what the persistent cache said to a build, empty where it was not asked."""
-    found = Counter(OUTCOMES.get(r.outcome, r.outcome) for r in built.line.requests if r.directory)
-    if len(found) == 1 and found.total() == 1:
-        return next(iter(found))
-    return ", ".join(f"{count} × {text}" for text, count in found.items())
+    texts = Counter(text for _, text in answers(built))
+    if texts.total() == 1:
+        return next(iter(texts))
+    return ", ".join(f"{count} × {text}" for text, count in texts.items())
 
 
 def cause_texts(built: Built, profile: Recorded) -> tuple[str, str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -72,7 +72,7 @@ class Timeline(NamedTuple):
 def timeline(shown: Shown) -> Timeline:
     """Return what the timeline of a profile draws."""
     clock = Clock(shown.profile)
-    bars, marks = _bars(shown, clock), _marks(shown, clock)
+    bars, marks = _bars(shown, clock), list(_marks(shown, clock))
     busy: dict[str, float] = {}
     begins: dict[str, float] = {}
     for bar in bars:
@@ -110,61 +110,51 @@ def timeline(shown: Shown) -> Timeline:
 
 
 def _bars(shown: Shown, clock: Clock) -> list[Bar]:
-    profile, names, threads = shown.profile, shown.names, shown.threads
-    found: list[Bar] = []
+    profile = shown.profile
+    bars: list[Bar] = []
+
+    def add(process: Process, thread: int, at: tuple[int, int], stage: str, *about: str) -> None:
+        function, site, cause, argument, outcome = about
+        name = shown.names[process.log.name]
+        row = f"{name} {shown.threads[process.log.name][thread]}"
+        begin, end = (clock.at(process, ns) / 1e9 for ns in at)
+        bars.append(Bar(row, begin, end, stage, function, site, cause, argument, name, outcome))
+
+    nothing = ("",) * 4
     for process in profile.processes:
-        found += _around(process, clock, names[process.log.name], threads[process.log.name])
+        for line in process.of(events.Import):
+            at = (line.begin_ns, line.end_ns)
+            add(process, line.thread, at, "import", "import jax", *nothing)
+        for woken in process.of(events.Backend):
+            at = (woken.begin_ns, woken.end_ns)
+            add(process, woken.thread, at, "backend", woken.platform, *nothing)
     for built in (*profile.builds, *profile.unfinished):
-        process = built.process
-        name = names[process.log.name]
-        function = built.function.name
-        going_on = built.going_on
-        about = (
-            *(f"{function} (unfinished)" if going_on else function, built.site),
-            *(*tracks.cause_texts(built, profile), name, tracks.outcome(built)),
-        )
-        row = f"{name} {threads[process.log.name][built.line.thread]}"
+        function = built.function.name + " (unfinished)" * built.going_on
+        about = (built.site, *tracks.cause_texts(built, profile), tracks.outcome(built))
         for piece in built.pieces:
             if piece.stage in STAGES:
-                begin, end = (clock.at(process, at) / 1e9 for at in (piece.begin_ns, piece.end_ns))
-                found.append(Bar(row, begin, end, piece.stage, *about))
-    return found
+                at = (piece.begin_ns, piece.end_ns)
+                add(built.process, built.line.thread, at, piece.stage, function, *about)
+    return bars
 
 
-def _around(process: Process, clock: Clock, name: str, threads: dict[int, str]) -> Iterable[Bar]:
-    def bar(thread: int, begin_ns: int, end_ns: int, stage: str, function: str) -> Bar:
-        begin, end = clock.at(process, begin_ns) / 1e9, clock.at(process, end_ns) / 1e9
-        return Bar(f"{name} {threads[thread]}", begin, end, stage, function, "", "", "", name, "")
-
-    for line in process.of(events.Import):
-        yield bar(line.thread, line.begin_ns, line.end_ns, "import", "import jax")
-    for woken in process.of(events.Backend):
-        yield bar(woken.thread, woken.begin_ns, woken.end_ns, "backend", woken.platform)
-
-
-def _marks(shown: Shown, clock: Clock) -> list[Mark]:
+def _marks(shown: Shown, clock: Clock) -> Iterator[Mark]:
     profile, names, threads = shown.profile, shown.names, shown.threads
-    found = []
     for built in profile.builds:
         process = built.process
         name = names[process.log.name]
         row = f"{name} {threads[process.log.name][built.line.thread]}"
-        ends = [span.end_ns for span in built.line.spans if span.stage == "compile"]
-        at = clock.at(process, max(ends, default=built.line.end_ns)) / 1e9
-        for request in built.line.requests:
-            if request.directory:
-                what = f"cache {tracks.OUTCOMES.get(request.outcome, request.outcome)}"
-                cause = tracks.cause_texts(built, profile)
-                where = built.site
-                found.append(Mark(row, at, what, built.function.name, where, *cause, name))
+        at = clock.at(process, tracks.answered_ns(built)) / 1e9
+        about = (built.function.name, built.site, *tracks.cause_texts(built, profile), name)
+        for _, answer in tracks.answers(built):
+            yield Mark(row, at, f"cache {answer}", *about)
     for process in profile.processes:
+        name = names[process.log.name]
         for line in tracks.cleared(process):
             function = process.functions.get(line.function)
-            name = names[process.log.name]
             at = clock.at(process, line.at_ns) / 1e9
             told = function.name if function else line.what
-            found.append(Mark(f"{name} main", at, "cleared", told, "", "", "", name))
-    return found
+            yield Mark(f"{name} main", at, "cleared", told, "", "", "", name)
 
 
 def _slot(length: float, rows: int, most: int) -> float:
@@ -186,28 +176,23 @@ def merged(bars: Sequence[Bar], length: float, most: int) -> list[Bar]:
     for bar in bars:
         if bar.end - bar.begin < slot:
             short.setdefault((bar.row, int(bar.begin / slot)), []).append(bar)
-    for found in short.values():
-        at = min(bar.begin for bar in found)
+    for group in short.values():
+        at = min(bar.begin for bar in group)
         stages: dict[str, list[Bar]] = {}
-        for bar in found:
+        for bar in group:
             stages.setdefault(bar.stage, []).append(bar)
-        for together in stages.values():
-            one = together[0]
-            if len(together) > 1:
-                end = at + sum(bar.end - bar.begin for bar in together)
-                names = Counter(bar.function for bar in together)
-                one = one._replace(
-                    begin=at,
-                    end=end,
-                    function=_named(names),
-                    call_site=_only({bar.call_site for bar in together}, "places"),
-                    cause=_only({bar.cause for bar in together}, "causes"),
-                    argument=_only({bar.argument for bar in together}, "arguments"),
-                    outcome=_only({bar.outcome for bar in together}, "answers"),
-                    builds=len(together),
+        for several in stages.values():
+            if len(several) == 1:
+                kept += several
+                continue
+            begin, at = at, at + sum(bar.end - bar.begin for bar in several)
+            outcome = _only({bar.outcome for bar in several}, "answers")
+            about = _about(several)
+            kept.append(
+                several[0]._replace(
+                    begin=begin, end=at, outcome=outcome, builds=len(several), **about
                 )
-            at = one.end if len(together) > 1 else at
-            kept.append(one)
+            )
     return sorted(kept)
 
 
@@ -219,22 +204,22 @@ def _merged_marks(marks: Sequence[Mark], length: float, rows: int) -> list[Mark]
     for mark in marks:
         groups.setdefault((mark.row, int(mark.at / slot), mark.what), []).append(mark)
     return [
-        together[0]._replace(
-            function=_named(Counter(mark.function for mark in together)),
-            call_site=_only({mark.call_site for mark in together}, "places"),
-            cause=_only({mark.cause for mark in together}, "causes"),
-            argument=_only({mark.argument for mark in together}, "arguments"),
-            times=len(together),
-        )
-        for together in groups.values()
+        several[0]._replace(times=len(several), **_about(several)) for several in groups.values()
     ]
 
 
-def _named(names: Counter[str]) -> str:
-    """Return the names that come most often, and how many others there are."""
+def _about(several: Sequence[Bar] | Sequence[Mark]) -> dict[str, Any]:
+    """Return what is said of several bars or marks: the names that come most often, and so on."""
+    names = Counter(one.function for one in several)
     texts = [f"{name} ({count} ×)" if count > 1 else name for name, count in names.most_common(3)]
-    others = len(names) - len(texts)
-    return ", ".join([*texts, f"{others} others"] if others else texts)
+    if others := len(names) - len(texts):
+        texts.append(f"{others} others")
+    return {
+        "function": ", ".join(texts),
+        "call_site": _only({one.call_site for one in several}, "places"),
+        "cause": _only({one.cause for one in several}, "causes"),
+        "argument": _only({one.argument for one in several}, "arguments"),
+    }
 
 
 def _only(texts: set[str], several: str) -> str:
