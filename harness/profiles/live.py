@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import os
 import socket
 from collections import Counter, defaultdict
@@ -11,14 +12,12 @@ from pathlib import Path
 
 from harness.errors import ProfileError
 from harness.profiles.log_reader import decoded
-from harness.profiles.model import call_site_of
+from harness.profiles.model import UNKNOWN, call_site_of
 from harness.watch import events
 from harness.watch.log_file import SUFFIX
 
 AT_ONCE_BYTES = 32 << 20
 """What is read of one file in one look."""
-
-STAGES = ("trace", "lower", "compile")
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Following:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._files: dict[Path, _File] = {}
-        self._tallies: dict[_Key, _Sum] = defaultdict(_Sum)
+        self._sums: dict[_Key, _Sum] = defaultdict(_Sum)
         self._covered = _Covered()
         self._builds = 0
         self._last: tuple[int, Tally] | None = None
@@ -121,35 +120,33 @@ class Following:
         if going_on is not None and line.begin_ns <= going_on.begin_ns:
             del file.running[line.thread]
         self._builds += 1
-        function = file.functions.get(line.function, _UNKNOWN)
-        found = self._tallies[_key(function)]
-        found.builds += 1
-        found.place = file.places.get(line.stack, "") or found.place
-        took = 0
-        end = 0
+        function = file.functions.get(line.function, UNKNOWN)
+        total = self._sums[_key(function)]
+        total.builds += 1
+        total.place = file.places.get(line.stack, "") or total.place
+        took = end = 0
         for span in sorted(line.spans, key=lambda span: (span.begin_ns, -span.end_ns)):
             self._covered.add(span.begin_ns, span.end_ns)
-            found.times[span.stage] += span.times
+            total.times[span.stage] += span.times
             took += max(0, span.end_ns - max(span.begin_ns, end))
             end = max(end, span.end_ns)
-        found.nanoseconds += took
+        total.nanoseconds += took
         if self._last is None or line.end_ns >= self._last[0]:
-            tally = Tally(function.name, found.place, 1, took / 1e9)
-            self._last = (line.end_ns, tally)
+            self._last = line.end_ns, Tally(function.name, total.place, 1, took / 1e9)
 
     def _running(self) -> list[Now]:
-        found = []
+        running = []
         for file in self._files.values():
             if file.running and not self._lives(file.started):
                 file.running.clear()
             for line in file.running.values():
-                function = file.functions.get(line.function, _UNKNOWN)
-                known = self._tallies.get(_key(function))
+                function = file.functions.get(line.function, UNKNOWN)
+                known = self._sums.get(_key(function))
                 before = known.times[line.stage] if known else 0
                 place = file.places.get(line.stack, "")
                 pid = file.started.pid if file.started else 0
-                found.append(Now(function.name, place, line.stage, line.begin_ns, before, pid))
-        return sorted(found, key=lambda now: now.begin_ns)
+                running.append(Now(function.name, place, line.stage, line.begin_ns, before, pid))
+        return sorted(running, key=lambda now: now.begin_ns)
 
     def _lives(self, started: events.Started | None) -> bool:
         if started is None or started.host != self._host:
@@ -163,14 +160,13 @@ class Following:
         return True
 
     def _costliest(self) -> Tally | None:
-        if not self._tallies:
+        if not self._sums:
             return None
-        key, found = max(self._tallies.items(), key=lambda item: item[1].nanoseconds)
-        return Tally(key[0], found.place, found.builds, found.nanoseconds / 1e9)
+        key, most = max(self._sums.items(), key=lambda item: item[1].nanoseconds)
+        return Tally(key[0], most.place, most.builds, most.nanoseconds / 1e9)
 
 
 _Key = tuple[str, str, str, int]
-_UNKNOWN = events.Function(0, "?", "?", "", 0, "program")
 
 
 def _key(function: events.Function) -> _Key:
@@ -214,15 +210,11 @@ class _File:
             return []
         self._offset += len(text)
         *whole, self._half = (self._half + text).split(b"\n")
-        found = []
+        lines = []
         for one in whole:
-            try:
-                line = decoded(one, self.path)
-            except ProfileError:  # of a newer release: nothing that could be shown
-                continue
-            if line is not None:
-                found.append(line)
-        return found
+            with contextlib.suppress(ProfileError):  # of a newer release: nothing to be shown
+                lines.append(decoded(one, self.path))
+        return [line for line in lines if line is not None]
 
 
 class _Covered:

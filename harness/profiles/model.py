@@ -17,7 +17,7 @@ from harness.watch.log_file import SUFFIX
 NOWHERE = events.Frame("", 0, "", "program")
 
 _Line = TypeVar("_Line", bound=events.Line)
-_UNKNOWN = events.Function(0, "?", "?", "", 0, "program")
+UNKNOWN = events.Function(0, "?", "?", "", 0, "program")
 _NO_STACK = events.Stack(0, ())
 
 
@@ -121,7 +121,7 @@ class Process:
             yield Built(
                 self,
                 line,
-                self.functions.get(line.function, _UNKNOWN),
+                self.functions.get(line.function, UNKNOWN),
                 self.stacks.get(line.stack, _NO_STACK).frames,
                 self.arguments.get(line.arguments),
                 self.settings.get(line.settings),

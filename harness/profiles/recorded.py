@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,10 +15,12 @@ from harness.profiles.causes.cause import Cause
 from harness.profiles.decision.decide import decide
 from harness.profiles.log_reader import Log, read_file, read_folder
 from harness.profiles.model import Built, Process
+from harness.watch import session
 from harness.watch.events import RUN, Run, Started
 from harness.watch.writer import Writer
 
 _Made = TypeVar("_Made")
+_Kind = TypeVar("_Kind", bound="Recorded")
 
 
 class _Now:
@@ -170,3 +173,16 @@ def read(folder: Path | str) -> Recorded:
     except OSError as error:
         raise ProfileError(f"{folder / RUN} cannot be read: {error.strerror}.") from None
     return Recorded(tuple(Process(log) for log in read_folder(folder)), folder, run)
+
+
+@contextmanager
+def recording(folder: Path | str | None, sample_ms: float, kind: type[_Kind]) -> Iterator[_Kind]:
+    """Record on all threads of this process, while it is open; see :func:`harness.profile`."""
+    output = Writer(Path(folder).absolute() if folder is not None else None)
+    session.start(output, "context", sample_ms)
+    recorded = kind((), output.folder, None, output)
+    try:
+        yield recorded
+    finally:
+        session.stop(output, "context")
+        recorded.close()

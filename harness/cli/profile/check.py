@@ -16,7 +16,7 @@ from harness.cli.profile.answer import judged, verdict
 from harness.errors import ExitCode, UsageError
 from harness.profiles.budgets.file import Checked, checked
 from harness.profiles.budgets.file import write as write_budget
-from harness.profiles.budgets.texts import number
+from harness.profiles.budgets.use import number
 from harness.profiles.recorded import Recorded, read
 from harness.records.units import counted
 

@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.errors import UsageError
-from harness.profiles.budgets.limits import Limits, Pattern, limits_of, matcher
+from harness.profiles.budgets.limits import NAMES, Limits, Pattern, limits_of, matcher
 
 if TYPE_CHECKING:
-    from harness.profiles.budgets.use import Use
     from harness.profiles.budgets.window import Recording, Window
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -178,14 +177,13 @@ class Budget:
             if not self.warm_up:
                 window.recording.close()
         if over:
-            raise self._exceeded(text, [_over(use) for use in over])
+            raise self._exceeded(text, over)
 
-    def _judged(self, window: Window) -> tuple[list[Use], str]:
+    def _judged(self, window: Window) -> tuple[list[Over], str]:
         profile, builds, before = window.read()
         if not builds:
             return [], ""
-        from harness.profiles.budgets.texts import each
-        from harness.profiles.budgets.use import judge
+        from harness.profiles.budgets.use import each, judge
         from harness.profiles.functions import by_function
 
         found = by_function(builds)
@@ -197,12 +195,11 @@ class Budget:
             for use in judge(self.limits, part, self.where, profile.cause_of, self.each)
         ]
         over = [use for use in uses if use.over]
-        return over, "\n".join(each(over, profile.cause_of, before))
-
-
-def _over(use: Use) -> Over:
-    users = tuple(counted.label for counted in use.functions if counted.builds)
-    return Over(use.name, use.allowed, use.used, users)
+        told = [
+            Over(use.name, use.allowed, use.used, tuple(f.label for f in use.functions if f.builds))
+            for use in over
+        ]
+        return told, "\n".join(each(over, profile.cause_of, before))
 
 
 def budget(
@@ -263,6 +260,7 @@ def budget(
     Raises:
         UsageError: if a limit is not a number, or there is none.
     """
+    limits = {name: value for name, value in locals().items() if name in NAMES}
     caller = sys._getframe(1)
     place = f"{os.path.basename(caller.f_code.co_filename)}:{caller.f_lineno}"
     where = f"harness.budget at {place}"
@@ -271,16 +269,7 @@ def budget(
             f"{where}: limits are given by name, such as @harness.budget(max_compiles=3); got "
             f"{misplaced[0]!r}."
         )
-    given = {
-        "max_compiles": max_compiles,
-        "max_traces": max_traces,
-        "max_lowers": max_lowers,
-        "max_builds": max_builds,
-        "max_eager": max_eager,
-        "max_unexplained": max_unexplained,
-        "max_compile_seconds": max_compile_seconds,
-    }
-    return made(given, where, functions=functions, each=each, warm_up=warm_up)
+    return made(limits, where, functions=functions, each=each, warm_up=warm_up)
 
 
 def made(

@@ -16,8 +16,7 @@ from typing import Any
 
 from harness.errors import StoreError, UsageError
 from harness.profiles.budgets.limits import NAMES, WHOLE_ONLY, Limits, limits_of, regex, unknown
-from harness.profiles.budgets.texts import each
-from harness.profiles.budgets.use import Use, judge
+from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import Counted, by_function
 from harness.profiles.recorded import Recorded
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.profiles.answer.summary import summary
-from harness.profiles.recorded import Recorded, read
-from harness.profiles.recording import recording
+from harness.profiles.recorded import Recorded, read, recording
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from harness.profiles.budgets.limits import Limits
-from harness.profiles.budgets.texts import each
-from harness.profiles.budgets.use import judge
+from harness.profiles.budgets.use import each, judge
 from harness.profiles.causes.cause import Cause
 from harness.profiles.causes.words import said
 from harness.profiles.functions import by_function
