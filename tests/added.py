@@ -23,11 +23,9 @@ class House:
         path = self.folder / registry
         head, found, tail = path.read_text().partition(f"        {before}")
         assert found, f"{registry} has no line that begins with {before}"
-        path.write_text(
-            f"{imported}\n{head}        {line},\n{found}{tail}".replace(
-                "from __future__ import annotations\n", ""
-            )
-        )
+        top, future, rest = head.partition("from __future__ import annotations\n")
+        assert future, f"{registry} has no place for an import"
+        path.write_text(f"{top}{future}{imported}\n{rest}        {line},\n{found}{tail}")
 
     def python(self, *arguments, **variables):
         """Run Python where this house is the one that is imported; return the process."""

@@ -118,23 +118,11 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 def unmeasured(job: Job, ref: JobCase, status: str, reason: str, **fields: Any) -> Record:
-    """Return the record of a case that its process cannot make any more."""
-    return unmeasured_of(job.base, ref, job.comparison, status, reason, **fields)
-
-
-def unmeasured_of(
-    base: dict[str, Any],
-    ref: JobCase,
-    comparison: Comparison | None,
-    status: str,
-    reason: str,
-    **fields: Any,
-) -> Record:
-    """Return the record of a case that was not measured; `fields` go before those of `base`."""
+    """Return the record of a case that was not measured; `fields` go before those of the job."""
     own = {
         "environment": to_raw({}),
         "started_at_ms": time.time_ns() // 1_000_000,
-        "comparison": comparison,
+        "comparison": job.comparison,
         "key": ref.key,
         "axes": dict(ref.axes),
         "transform": ref.transform,
@@ -142,7 +130,7 @@ def unmeasured_of(
         "status": status,
         "reason": reason,
     }
-    return Record(**{**base, **own, **fields})
+    return Record(**{**job.base, **own, **fields})
 
 
 class Done(msgspec.Struct, tag="done"):

@@ -23,7 +23,6 @@ from harness.declare.workload import (
 )
 from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Job, JobCase
-from harness.records.comparison import Comparison
 from harness.records.schema import SCHEMA, digest
 from harness.sides import registry as sides
 from harness.sides.ceilings import Ceilings
@@ -60,11 +59,6 @@ class Group:
     def version(self) -> str:
         """The version of the workload; in a comparison, that of its baselines as well."""
         return (comparison_version_of if self.backend else version_of)(self.workload)
-
-    @property
-    def comparison(self) -> Comparison | None:
-        """What a record says of the side that it takes, before anything is known."""
-        return Comparison(self.backend, self.threads) if self.backend else None
 
     @property
     def name(self) -> str:

@@ -102,23 +102,17 @@ class _Stopped(Exception):
     """The process was, or is to be, ended; the text says why."""
 
 
+@dataclass
 class _Conversation:
-    def __init__(
-        self,
-        job: Job,
-        child: Child,
-        current: CurrentVisit,
-        on_message: Callable[[Message], None],
-        on_visit: Callable[[Visit], None],
-        on_look: Callable[[], None],
-    ) -> None:
-        self.job = job
-        self.child = child
-        self.current = current
-        self.on_message = on_message
-        self.on_visit = on_visit
-        self.on_look = on_look
-        self.limit = job.memory_limit_bytes or memory_limit()
+    job: Job
+    child: Child
+    current: CurrentVisit
+    on_message: Callable[[Message], None]
+    on_visit: Callable[[Visit], None]
+    on_look: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        self.limit = self.job.memory_limit_bytes or memory_limit()
         self.visit: Visit | None = None
         self.bye: Bye | None = None
         self.hopeless = False

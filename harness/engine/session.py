@@ -21,6 +21,7 @@ from harness.records.schema import Record, StageSamples, to_raw
 from harness.stages import injection
 from harness.stages.passes import gc_off
 from harness.stages.reference import Reference
+from harness.stages.registry import values_ns
 from harness.stages.sampling import visits
 from harness.stages.staged_case import StagedCase
 from harness.targets.topologies import Topology, unusable
@@ -204,7 +205,7 @@ class StagedSession(Session):
 
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case; with the reference program's, that of the process itself."""
-        reference_ns = self.reference.values_ns()
+        reference_ns = values_ns(self.reference.stages())
         if run.ref is None:
             process = self.record(
                 self.job.process_key,

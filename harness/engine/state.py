@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.declare.workload import Workload, name_of
 from harness.engine.context import Context, Options, SweepName
-from harness.engine.job import Bye, Job, JobCase, unmeasured_of
+from harness.engine.job import Bye, Job, JobCase, unmeasured
 from harness.engine.plan import Group, Plan
 from harness.program import kept
 from harness.records.schema import INSTRUMENTS, Problems, Record
@@ -207,8 +207,7 @@ class SweepState:
         if earlier and earlier.status == "skipped" and earlier.reason == reason:
             self.now[ref.key, replicate] = earlier
             return
-        base = self.plan.base(group, replicate)
-        record = unmeasured_of(base, ref, group.comparison, "skipped", reason)
+        record = unmeasured(self.plan.job(group, [ref], 0), ref, "skipped", reason)
         self._append(record)
         self.now[ref.key, replicate] = record
 

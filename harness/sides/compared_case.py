@@ -23,7 +23,6 @@ from harness.sides import attribution, caches, counting, equivalence, guards, si
 from harness.sides.side import Side, Unavailable
 from harness.sides.side_process import ProcessState
 from harness.stages import reference, registry
-from harness.stages.passes import Pass
 from harness.stages.prepared import Prepared, prepare
 
 KEEP_BYTES = 64 * 2**20
@@ -81,32 +80,25 @@ def _nbytes(tree: Any) -> int:
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree_util.tree_leaves(tree))
 
 
+@dataclass
 class ComparedCase:
-    """A case that one side computes: visit by visit, with all that was found out about it."""
+    """A case that one side computes: visit by visit, with all that was found out about it.
 
-    def __init__(
-        self,
-        workload: type[Workload],
-        case: Case,
-        side: Side,
-        state: ProcessState,
-        threads: str,
-        *,
-        only_fill: bool = False,
-    ) -> None:
-        """Nothing is made before the first visit.
+    Nothing is made before the first visit.
+    """
 
-        `threads` is `one` or `all`. With `only_fill` the first call alone is made, which fills the
-        side's own cache or is answered by it.
-        """
-        self.workload = workload
-        self.case = case
-        self.side = side
-        self.state = state
-        self.threads = threads
-        self.only_fill = only_fill
-        self.who = f"the {side.name} side"
-        self.comparison = Comparison(side.name, threads)
+    workload: type[Workload]
+    case: Case
+    side: Side
+    state: ProcessState
+    threads: str
+    """How many it may use: `one` or `all`."""
+    only_fill: bool = False
+    """Make the first call only, which fills the side's own cache or is answered by it."""
+
+    def __post_init__(self) -> None:
+        self.who = f"the {self.side.name} side"
+        self.comparison = Comparison(self.side.name, self.threads)
         self.samples: dict[str, StageSamples] = {}
         self.facts: Facts | None = None
         self.fingerprint = ""
@@ -215,7 +207,7 @@ class ComparedCase:
     def _collect_stages(self, builder: Any, subject: Subject) -> None:
         """Keep the samples of what was built ahead of time, and look at the program once."""
         for stage in ("trace", "lower", "compile"):
-            self._take_pass(builder.taken, stage)
+            builder.taken.add_to(self.samples.setdefault(stage, StageSamples()), stage)
         self.timed_ns += builder.taken.timed_ns
         if self.facts is None:
             build = builder.taken.build
@@ -265,17 +257,10 @@ class ComparedCase:
                 self.comparison.launches, self.comparison.device_ns = seen.launches, seen.device_ns
         if builder is not None:
             loaded = builder.load()
-            self._take_pass(loaded, "load")
+            loaded.add_to(self.samples.setdefault("load", StageSamples()), "load")
             self.timed_ns += loaded.timed_ns
 
     # The record
-
-    def _take_pass(self, taken: Pass, stage: str) -> None:
-        samples = self.samples.setdefault(stage, StageSamples())
-        samples.samples_ns += [round(ns, 1) for ns in taken.samples_ns.get(stage, ())]
-        if stage in taken.refused:
-            reason = taken.refused[stage]
-            samples.refused[reason] = samples.refused.get(reason, 0) + 1
 
     def _reject(self, reasons: Iterable[str]) -> None:
         self.comparison.reasons += [r for r in reasons if r not in self.comparison.reasons]

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 
+from harness.records.schema import StageSamples
 from harness.stages import injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
 from harness.stages.build import Build
@@ -62,8 +63,11 @@ def take_pass(
         compiled_in = called_in = folder
         if folder is not None and state.directory == "empty":
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            compiled_in, called_in = (_empty(scratch / name) for name in ("compiled", "called"))
-            compiled_in = compiled_in if number else folder
+            called_in = scratch / "called"
+            called_in.mkdir()
+            if number:
+                compiled_in = scratch / "compiled"
+                compiled_in.mkdir()
         if compiled_in is not None:
             cache_state.use(compiled_in)
         jax.clear_caches()
@@ -76,35 +80,23 @@ def take_pass(
     return run
 
 
-def _empty(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
-
-
+@dataclasses.dataclass
 class Pass:
     """What one pass gave: nanoseconds by stage, or why a sample was refused."""
 
-    def __init__(
-        self,
-        prepared: Prepared,
-        proof: evidence.Evidence,
-        scenario: Scenario,
-        compiled_in: Path | None,
-        called_in: Path | None,
-        ready_ns: float,
-        announce: Callable[[str], None],
-        effort_s: float,
-    ) -> None:
-        self.prepared = prepared
-        self.proof = proof
-        self.scenario = scenario
-        self.folder = compiled_in
-        """The directory that the persistent cache has now."""
-        self.called_in = called_in
-        self.ready_ns = ready_ns
-        self.announce = announce
-        self.effort_s = effort_s
-        self.build = Build.of(prepared)
+    prepared: Prepared
+    proof: evidence.Evidence
+    scenario: Scenario
+    folder: Path | None
+    """The directory that the persistent cache has now."""
+    called_in: Path | None
+    """That of first calls."""
+    ready_ns: float
+    announce: Callable[[str], None]
+    effort_s: float
+
+    def __post_init__(self) -> None:
+        self.build = Build.of(self.prepared)
         self.samples_ns: dict[str, list[float]] = {}
         self.number: dict[str, int] = {}
         """Calls in a sample, where several are averaged."""
@@ -148,7 +140,7 @@ class Pass:
     def clocked(self, stage: str, step: Callable[[], object]) -> tuple[int, evidence.Counts]:
         """Return what a step took in nanoseconds, and what JAX and its cache did meanwhile."""
         self.announce(stage)
-        step = injection.lengthened(step, self.prepared.turns.get(stage, 0))
+        step = self._lengthened(stage, step)
         before = self._entries()
         self.proof.take()
         with gc_off():
@@ -270,6 +262,15 @@ class Pass:
         """Throw the samples of a stage away, and say why."""
         self.samples_ns.pop(stage, None)
         self.refused[stage] = reason
+
+    def add_to(self, samples: StageSamples, stage: str) -> None:
+        """Add what this pass knows of a stage to its samples."""
+        samples.samples_ns += [round(ns, 1) for ns in self.samples_ns.get(stage, ())]
+        samples.number = self.number.get(stage, samples.number)
+        samples.reason = self.missing.get(stage, samples.reason)
+        if stage in self.refused:
+            reason = self.refused[stage]
+            samples.refused[reason] = samples.refused.get(reason, 0) + 1
 
     def refuse_if_misplaced(self) -> None:
         """Refuse all that was taken so far if the program was built for another device."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,58 +27,43 @@ LOOPS = 10
 """Rounds of the plain Python loop before a pass; the least counts."""
 
 
+@dataclass
 class StagedCase:
-    """A case whose stages are taken, pass by pass, by XLA in a scenario."""
+    """A case whose stages are taken, pass by pass, by XLA in a scenario.
+
+    Nothing is made before the first pass.
+    """
 
     who = ""
     comparison = None
 
-    def __init__(
-        self,
-        workload: type[Workload],
-        case: Case,
-        proof: Evidence,
-        *,
-        scenario: str = "off",
-        folder: str = "",
-        ready_ns: float = 0.0,
-        topology: Topology | None = None,
-        expected: str = "",
-        programs: str = "",
-        extra_ns: Mapping[str, float] | None = None,
-        turns: Mapping[str, int] | None = None,
-        is_reference: bool = False,
-    ) -> None:
-        """Describe the passes; nothing is made before the first one.
+    workload: type[Workload]
+    case: Case
+    proof: Evidence
+    """Hears JAX's events."""
+    _: KW_ONLY
+    scenario: str = "off"
+    folder: str = ""
+    """The directory of the persistent cache; empty where there is none."""
+    ready_ns: float = 0.0
+    """What the process took until it could begin."""
+    topology: Topology | None = None
+    """What the case is compiled for without being run."""
+    expected: str = ""
+    """The fingerprint of the program that the cache must answer with, if known."""
+    programs: str = ""
+    """The folder in which the texts of the program are kept; empty for none."""
+    extra_ns: Mapping[str, float] = field(default_factory=dict)
+    """Extra work by stage; see `injection`."""
+    turns: Mapping[str, int] = field(default_factory=dict)
+    """The same in turns of its loop."""
+    is_reference: bool = False
+    """Also time the plain loop, and keep the persistent cache out."""
 
-        Args:
-            workload: the workload.
-            case: one of its cases.
-            proof: hears JAX's events.
-            scenario: the state of the persistent cache.
-            folder: the directory of that; empty where there is none.
-            ready_ns: what the process took until it could begin.
-            topology: what the case is compiled for without being run.
-            expected: the fingerprint of the program that the cache must answer with, if known.
-            programs: the folder in which the texts of the program are kept; empty for none.
-            extra_ns: nanoseconds of extra work by stage; see `injection`.
-            turns: the same in turns of its loop.
-            is_reference: also time the plain loop, and keep the persistent cache out.
-        """
-        self.workload = workload
-        self.case = case
-        self.proof = proof
-        self.scenario = SCENARIOS[scenario]
-        self.folder = Path(folder) if folder else None
-        self.ready_ns = ready_ns
-        self.topology = topology
-        self.expected = expected
-        self.programs = programs
-        self.extra_ns = extra_ns or {}
-        self.turns = turns or {}
-        self.is_reference = is_reference
+    def __post_init__(self) -> None:
+        self.state = SCENARIOS[self.scenario]
         self.prepared: Prepared | None = None
-        self.samples = {stage: StageSamples() for stage in stages_of(scenario)}
+        self.samples = {stage: StageSamples() for stage in stages_of(self.scenario)}
         self.loop_ns: list[float] = []
         self.passes = 0
         self.fingerprint = ""
@@ -103,8 +89,8 @@ class StagedCase:
             taken = take_pass(
                 self.prepared,
                 self.proof,
-                self.scenario.name,
-                self.folder,
+                self.scenario,
+                Path(self.folder) if self.folder else None,
                 number=number,
                 ready_ns=self.ready_ns,
                 announce=announce,
@@ -117,7 +103,7 @@ class StagedCase:
 
     def _look_at_program(self, taken: Pass) -> None:
         build = taken.build
-        from_cache = self.scenario.directory == "filled"
+        from_cache = self.state.directory == "filled"
         if from_cache or not self.fingerprint:
             self.fingerprint = fingerprint(build.compiled)
         if self.expected and self.fingerprint != self.expected:
@@ -132,24 +118,15 @@ class StagedCase:
     def _add(self, taken: Pass) -> None:
         self.entry_bytes = max(self.entry_bytes, taken.entry_bytes)
         for stage, samples in self.samples.items():
-            samples.samples_ns += [round(ns, 1) for ns in taken.samples_ns.get(stage, ())]
-            samples.number = taken.number.get(stage, samples.number)
-            samples.reason = taken.missing.get(stage, samples.reason)
-            if stage in taken.refused:
-                reason = taken.refused[stage]
-                samples.refused[reason] = samples.refused.get(reason, 0) + 1
+            taken.add_to(samples, stage)
 
     def stages(self) -> dict[str, StageSamples]:
         """Return the samples by stage; a stage that has none says why, where that is no fault."""
         for stage, samples in self.samples.items():
             if not samples.samples_ns and not samples.refused:
-                samples.reason = samples.reason or self.scenario.missing.get(stage, "")
+                samples.reason = samples.reason or self.state.missing.get(stage, "")
         loop = {"loop": StageSamples(list(self.loop_ns))} if self.is_reference else {}
         return {**self.samples, **loop}
-
-    def values_ns(self) -> dict[str, float]:
-        """Return the process's one value per stage."""
-        return registry.values_ns(self.stages())
 
     def fields(self) -> dict[str, Any]:
         """Return what else its record holds."""
