@@ -101,16 +101,18 @@ def knee(library):
 def precision(library):
     """Return error and time of a product of 4096 x 4096 matrices in each precision."""
     x, y = library.made([((4096, 4096), "float32")] * 2)
-    wide = [np.asarray(getattr(a, "get", lambda a=a: a)(), "float64") for a in (x, y)]
-    exact = wide[0] @ wide[1]
+    exact = _wide(x) @ _wide(y)
     rows = {}
     for name in library.precisions:
         call = library.call(product, (x, y), name)
-        result = call()
-        result = np.asarray(getattr(result, "get", lambda result=result: result)(), "float64")
-        error = float(np.linalg.norm(result - exact) / np.linalg.norm(exact))
+        error = float(np.linalg.norm(_wide(call()) - exact) / np.linalg.norm(exact))
         rows[name] = {"error": error, **library.time(call)}
     return rows
+
+
+def _wide(array):
+    """Return an array of JAX or CuPy as NumPy's of float64."""
+    return np.asarray(array.get() if hasattr(array, "get") else array, "float64")
 
 
 def device(library):

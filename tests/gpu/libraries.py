@@ -15,7 +15,15 @@ from harness.sides.side import Unavailable
 from tests.gpu.programs import slope
 
 
-class Xla:
+class Library:
+    """What both have."""
+
+    def time(self, call):
+        """Return seconds per call."""
+        return slope(call, self.wait)
+
+
+class Xla(Library):
     """JAX on the GPU of this machine."""
 
     precisions = {**PRECISIONS, "default": None}
@@ -51,10 +59,6 @@ class Xla:
         """Return when `result` is there."""
         self.jax.block_until_ready(result)
 
-    def time(self, call):
-        """Return seconds per call."""
-        return slope(call, self.wait)
-
     def counted(self, function, arguments):
         """Return the kernels that the program names, of the one that was compiled last."""
         launches = facts_of(None, self.lowered, self.compiled).launches
@@ -65,7 +69,7 @@ class Xla:
         return {"name": self.jax.devices()[0].device_kind}
 
 
-class Cupy:
+class Cupy(Library):
     """CuPy's eager side and its CUDA graphs; JAX, where it is imported, keeps to the CPU."""
 
     precisions = PRECISIONS
@@ -89,10 +93,6 @@ class Cupy:
     def wait(self, result):
         """Return when the device is done."""
         self.side.wait(result)
-
-    def time(self, call):
-        """Return seconds per call."""
-        return slope(call, self.wait)
 
     def counted(self, function, arguments):
         """Return the array operations of a program, and the kernels of its CUDA graph."""

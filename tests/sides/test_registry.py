@@ -57,16 +57,22 @@ print("twice" in str(chart(frame).to_dict()))
 """
 
 
-def test_a_new_side_is_measured_compared_and_drawn(tmp_path):
-    house = House(tmp_path)
+def house_with(side, folder):
+    """Return a copy of the house with one more side."""
+    house = House(folder)
     house.add(
         "harness/sides/twice_side.py",
-        TWICE,
+        side,
         "harness/sides/registry.py",
         "FusedSide,",
         "TwiceSide",
         "from harness.sides.twice_side import TwiceSide",
     )
+    return house
+
+
+def test_a_new_side_is_measured_compared_and_drawn(tmp_path):
+    house = house_with(TWICE, tmp_path)
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "sums.py").write_text(WORKLOAD)
     asked = ("Sum", "--effort", "1x1", "--with-baselines", "--machine", "here")
@@ -83,15 +89,7 @@ def test_a_new_side_is_measured_compared_and_drawn(tmp_path):
 
 
 def test_an_incomplete_side_fails_at_import_with_what_it_lacks(tmp_path):
-    house = House(tmp_path)
-    house.add(
-        "harness/sides/twice_side.py",
-        TWICE.replace('    colour = "#123456"\n', ""),
-        "harness/sides/registry.py",
-        "FusedSide,",
-        "TwiceSide",
-        "from harness.sides.twice_side import TwiceSide",
-    )
+    house = house_with(TWICE.replace('    colour = "#123456"\n', ""), tmp_path)
     done = house.python("-c", "import harness.sides.registry")
     assert "the side TwiceSide (" in done.stderr
     assert "twice_side.py) lacks colour" in done.stderr
