@@ -16,7 +16,6 @@ from harness.frame import against_tables as texts
 from harness.frame import choose
 from harness.frame.against import against_baseline
 from harness.report import files
-from harness.report.figures.against import chart
 
 HELP = """Is XLA faster than the baselines, by how much, and when does its compilation pay?
 
@@ -59,6 +58,8 @@ def baselines(
     frame = texts.without_empty_axes(choose.rows(frame, filters))
     output.show(_page(frame), frame, [_plain(row) for row in records(frame)])
     if figure is not None:
+        from harness.report.figures.against import chart  # of the extra `figures`
+
         files.save_figure(chart(frame), figure)
         say(f"{figure} drawn")
 

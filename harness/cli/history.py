@@ -16,7 +16,6 @@ from harness.frame import choose
 from harness.frame.load import load
 from harness.records import environment
 from harness.report import files
-from harness.report.figures import history as drawing
 from harness.verdicts.history import history as change_points
 from harness.verdicts.history import series, texts
 
@@ -89,6 +88,8 @@ def history(
     if output.path is not None:
         say(f"{len(found)} change points written to {output.path}")
     if figure is not None:
+        from harness.report.figures import history as drawing  # of the extra `figures`
+
         drawn, there_are = drawing.chart(points, found)
         files.save_figure(drawn, figure)
         more = f", the first {drawing.PANELS} of {there_are} series; choose with --select"

@@ -14,7 +14,8 @@ from harness.cli.output import say, warnings_said
 from harness.errors import ExitCode, UsageError
 from harness.frame.against import against_baseline
 from harness.frame.load import load
-from harness.report import asv_page, files, images
+from harness.report import asv_page, files
+from harness.report.measured import Measured
 
 HELP = """Write one HTML file with figures and tables of everything that was measured.
 
@@ -70,13 +71,13 @@ def report(
         asv = asv or "index.html"
     links = asv_page.links(asv)
     frame, comparisons = _load(results.path)
+    from harness.report import images, page  # of the extra `figures`
     from harness.report import results as of_results
-    from harness.report.measured import Measured
 
     rates = of_results.error_rates(results.path, frame)
     made = of_results.report(Measured(frame, comparisons, rates), links)
     output = output or Path("report.html")
-    size = files.save_report(made, output)
+    size = page.save(made, output)
     say(f"{output}: {size / 1e6:.1f} MB")
     if into is not None and asv_page.link(into):
         say(f"{into / 'index.html'} links to it. `asv publish` takes the link out again.")

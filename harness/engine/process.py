@@ -19,8 +19,8 @@ from harness.engine.job import Bye, Done, Fatal, Job, Message, decode_message, e
 from harness.engine.visit import SIZE, CurrentVisit, Visit
 from harness.records.environment import surroundings
 from harness.sides.side_process import owned
-from harness.stages.scenarios.cache_state import forgotten
 from harness.stages.scenarios.registry import SCENARIOS
+from harness.stages.scenarios.scenario import forgotten
 
 STARTUP_TIMEOUT_S = 300.0
 """How long a process may take to import JAX and the workload and to wake its backend."""

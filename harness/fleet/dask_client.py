@@ -24,9 +24,7 @@ def connect(address: str) -> Any:
         FleetError: nobody answers there, or Dask is not installed.
     """
     try:
-        from distributed import Client
-        from distributed.comm.addressing import parse_address
-        from distributed.comm.registry import get_backend
+        from distributed import Client, comm  # of the extra `fleet`
     except ImportError as error:
         raise FleetError(
             f"Sweeps over a fleet need Dask: {error}. Install the extra 'fleet': "
@@ -36,8 +34,8 @@ def connect(address: str) -> Any:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is said by us
     try:
         # A client that is refused its address waits for a connection when it is thrown away.
-        scheme, location = parse_address(address)
-        get_backend(scheme).get_address_host_port(location)
+        scheme, location = comm.addressing.parse_address(address)
+        comm.registry.get_backend(scheme).get_address_host_port(location)
         return Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         said = str(error) or type(error).__name__

@@ -15,6 +15,7 @@ from harness.engine.state import Progress
 from harness.engine.sweep import sweep as measure
 from harness.engine.sweep import sweep_elsewhere
 from harness.errors import HarnessWarning, UsageError
+from harness.frame.load import frame_of
 from harness.stages import sampling
 from harness.stages.scenarios.registry import find as find_scenario
 
@@ -73,8 +74,6 @@ def sweep(
         StoreError: the results folder cannot take records.
         FleetError: the workers of `executor` cannot be used; what arrived is kept in `results`.
     """
-    from harness.frame.load import frame_of
-
     if machine is not None and executor is not None:
         raise UsageError(
             f"machine={machine!r} names this machine, and with executor= its workers measure: "

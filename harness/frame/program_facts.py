@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.frame import axis_column
 from harness.frame.load import ADVICE, record_files_of, warn_of
 from harness.program.facts import TOTALS, Facts
 from harness.records.schema import Problems, plain_axes, read_file_as
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _BEFORE = ("machine", "commit", "env", "jax", "workload", "version")
 _AFTER = ("target", "transform", "precision", "scenario", "threads")
@@ -73,8 +71,6 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     Raises:
         UsageError: there is no such path.
     """
-    import pandas as pd
-
     folder = Path(path)
     if not folder.exists():
         raise UsageError(f"There are no results at {folder}: it does not exist. {ADVICE}")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.cases import CASE, case_columns, check, check_axis, free_names, keys, measured
 from harness.frame.frame import stage_order
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 POWER_LAW, CURVED, TWO_VALUES, ONE_VALUE = "power law", "curved", "two values", "one value"
 
@@ -64,8 +62,6 @@ def scaling(frame: pd.DataFrame, axis: str, stage: str | None = None) -> pd.Data
         UsageError: this is no frame of results; it has no such axis or stage; or the axis holds no
             numbers.
     """
-    import pandas as pd
-
     check(frame, "harness.scaling", ["samples"])
     if not frame.empty:
         axis = check_axis(frame, axis)

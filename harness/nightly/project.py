@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from asv.config import Config
+from asv.machine import Machine, MachineCollection
+from asv.util import UserError
+
 from harness.errors import UsageError
 from harness.records.git import commit_of
 
@@ -33,9 +37,6 @@ class Project:
         Raises:
             UsageError: there is none, or asv cannot read it.
         """
-        from asv.config import Config
-        from asv.util import UserError
-
         if not config.exists() and config.with_suffix(".jsonc").is_file():
             config = config.with_suffix(".jsonc")  # asv's other name for it
         if not config.is_file():
@@ -66,9 +67,6 @@ def know_machine(name: str) -> None:
 
     `asv machine --yes --machine NAME` is no way to do it: asv 0.6.6 then stores no other field.
     """
-    from asv.machine import Machine, MachineCollection
-    from asv.util import UserError
-
     try:
         MachineCollection.load(name)
     except UserError:

@@ -1,27 +1,15 @@
-"""What all charts have in common: colours, axes, and rows of cases."""
+"""What all charts have in common: axes, and rows of cases."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from harness.stages.registry import STAGES
+import altair as alt
 
-# Okabe and Ito's palette: told apart with any colour vision, and in print.
-GREY, SKY, ORANGE, VERMILLION, GREEN = "#999999", "#56B4E9", "#E69F00", "#D55E00", "#009E73"
-BLUE, PINK, OLIVE = "#0072B2", "#CC79A7", "#B8A100"
+from harness.report.palette import GREY
 
 MOST_ROWS = 20
 """Rows of a figure that has one per case; the table beside it has the others."""
-
-STAGE_COLOURS = {stage.name: stage.colour for stage in STAGES.values()}
-
-VERDICT_COLOURS = {
-    "slower": VERMILLION,
-    "faster": GREEN,
-    "same": SKY,
-    "unsure": ORANGE,
-    "incomparable": GREY,
-}
 
 
 def time_expression(value: str, digits: str = "") -> str:
@@ -39,43 +27,9 @@ SECONDS_LABEL = f"datum.label == '' ? '' : {time_expression('datum.value')}"
 """Of an axis of times: 100 ms, 3 µs. On a logarithmic one Vega leaves labels between powers of ten
 empty, as many as there is no room for."""
 
-CONFIG: dict[str, Any] = {
-    "background": None,
-    "font": "system-ui, sans-serif",
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": "currentColor",
-        "titleColor": "currentColor",
-        "titleFontWeight": "normal",
-        "titleOpacity": 0.75,
-        "domainColor": "currentColor",
-        "domainOpacity": 0.3,
-        "tickColor": "currentColor",
-        "tickOpacity": 0.3,
-        "gridColor": "currentColor",
-        "gridOpacity": 0.12,
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-    },
-    "legend": {
-        "labelColor": "currentColor",
-        "titleColor": "currentColor",
-        "orient": "top",
-        "columns": 8,
-        "symbolType": "square",
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-    },
-    "text": {"color": "currentColor"},
-    "rule": {"color": "currentColor"},
-}
-"""The colour of text is the page's, so that dark, light and print need one drawing."""
-
 
 def rows(table: str) -> Any:
     """Return a chart of the rows of a table."""
-    import altair as alt
-
     return alt.Chart(alt.NamedData(table))
 
 
@@ -84,8 +38,6 @@ def top(table: str, by: str) -> Any:
 
     `by` is an expression of Vega's. Rows get the fields `row`, workload and case, and `rank`.
     """
-    import altair as alt
-
     return (
         rows(table)
         .transform_calculate(row="datum.workload + ' ' + datum.case")
@@ -108,8 +60,6 @@ def by_case(
     order: Literal["ascending", "descending"] = "ascending",
 ) -> Any:
     """Return the vertical channel of a chart with a row per case, sorted by a field."""
-    import altair as alt
-
     return alt.Y(
         "row:N",
         title=None,
@@ -125,8 +75,6 @@ def ratios(
 
     `cases` is a chart of rows of `table`; `prefix` stands before the names of the interval's ends.
     """
-    import altair as alt
-
     low, high = f"{prefix}low", f"{prefix}high"
     x = alt.X("ratio:Q", scale=log_scale(), axis=axis("~g"), title=title)
     points = cases.mark_point(filled=True, size=60, opacity=1).encode(
@@ -148,8 +96,6 @@ def most(cases: Any, place: str, sort: list[Any], count: int = 2 * MOST_ROWS) ->
 
 def seconds(field: str, title: str, log: bool = False, channel: str = "x") -> Any:
     """Return a channel of times."""
-    import altair as alt
-
     return {"x": alt.X, "y": alt.Y}[channel](
         field,
         title=title,
@@ -160,8 +106,6 @@ def seconds(field: str, title: str, log: bool = False, channel: str = "x") -> An
 
 def axis(text: str = "", **options: Any) -> Any:
     """Return an axis with few labels and a line of the grid at each; `text` is a format of d3's."""
-    import altair as alt
-
     options |= {"format": text} if text else {}
     lines = alt.condition("datum.label == ''", alt.value(0), alt.value(1))
     return alt.Axis(tickCount=5, labelOverlap=True, gridWidth=lines, **options)
@@ -169,8 +113,6 @@ def axis(text: str = "", **options: Any) -> Any:
 
 def one(table: str) -> Any:
     """Return a layer with an upright line where a ratio is 1, for a chart of a table's rows."""
-    import altair as alt
-
     return (
         rows(table)
         .transform_aggregate(rows="count()")
@@ -189,22 +131,16 @@ def with_told(chart: Any, *fields: str) -> Any:
 
 def told(field: str, title: str = "time") -> Any:
     """Return what a tooltip of a chart from :func:`with_told` says of a field of seconds."""
-    import altair as alt
-
     return alt.Tooltip(f"told_{field}:N", title=title)
 
 
 def log_scale() -> Any:
     """Return a logarithmic scale that ends where the data does."""
-    import altair as alt
-
     return alt.Scale(type="log", nice=False, padding=14)
 
 
 def colours(field: str, palette: dict[str, str], shown: list[str]) -> Any:
     """Return a colour channel with a legend of what is shown."""
-    import altair as alt
-
     return alt.Color(
         field,
         title=None,

@@ -1,4 +1,4 @@
-"""Charts and reports as files, and whether the packages for that are installed."""
+"""Charts as files, and whether the packages for charts and reports are installed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StoreError, UsageError
-from harness.records.files import replaced
-from harness.report.content import Report
-from harness.report.page import render
 
 FONT = "DejaVu Sans, Verdana, sans-serif"
 """Of text in pictures. The room for it is measured when a picture is made, with the first of these;
@@ -57,15 +54,3 @@ def save_figure(chart: Any, output: Path) -> None:
             f"{output} cannot be written: {error.strerror or error}. Choose another place with "
             "--figure."
         ) from error
-
-
-def save_report(report: Report, output: Path) -> int:
-    """Write a report's page, and return its size in bytes.
-
-    Raises:
-        StoreError: the file cannot be written.
-    """
-    page = render(report).encode()
-    with replaced(output, "wb") as handle:
-        handle.write(page)
-    return len(page)

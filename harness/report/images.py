@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import vl_convert
+
 from harness.errors import StoreError
-from harness.report.charts import CONFIG
 from harness.report.content import LIST, Figure, Report, Table
 from harness.report.files import FONT
 from harness.report.page import rounded, specification
+from harness.report.palette import CONFIG
 
 INK = "#1a1a1a"
 """What stands for the page's colour of text in an image."""
@@ -27,8 +29,6 @@ def write(report: Report, folder: Path, png: bool = False) -> list[Path]:
     Raises:
         StoreError: a file cannot be written.
     """
-    import vl_convert
-
     tables = {table.name: table for section in report.sections for table in section.tables}
     written = []
     try:

@@ -11,10 +11,28 @@ import json
 import math
 from collections.abc import Iterable
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from harness.report.charts import CONFIG
+import jinja2
+import markupsafe
+import vl_convert
+
+from harness.records.files import replaced
 from harness.report.content import LIST, TEXT, Column, Report, Table
+from harness.report.palette import CONFIG
+
+
+def save(report: Report, output: Path) -> int:
+    """Write a report's page, and return its size in bytes.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    page = render(report).encode()
+    with replaced(output, "wb") as handle:
+        handle.write(page)
+    return len(page)
 
 
 def render(report: Report) -> str:
@@ -23,9 +41,6 @@ def render(report: Report) -> str:
     The policy names the scripts by their hash and allows no evaluation of text: Vega
     interprets its expressions instead of compiling them.
     """
-    import jinja2
-    import vl_convert
-
     templates = resources.files("harness.report") / "templates"
     scripts = [
         _inline(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")),
@@ -65,8 +80,6 @@ def _read(folder: Any, name: str) -> str:
 
 def _trusted(text: str) -> Any:
     """Return text that stands in the page as it is: our own files, and JSON without tags."""
-    import markupsafe
-
     return markupsafe.Markup(text)
 
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from asv.config import Config
+from asv.util import UserError
+
 from harness.errors import UsageError
 from harness.records import git
 
@@ -103,9 +106,6 @@ def load(file: Path) -> Any:
     Raises:
         UsageError: asv could not read it either.
     """
-    from asv.config import Config
-    from asv.util import UserError
-
     try:
         return Config.load(str(file))
     except (UserError, ValueError, OSError) as error:

@@ -13,8 +13,8 @@ from harness import targets
 from harness.declare import discovery, location
 from harness.declare.workload import Case, Workload, enumerate_cases, name_of, skip_reason
 from harness.errors import UsageError
-from harness.stages.scenarios.cache_state import forgotten
 from harness.stages.scenarios.registry import SCENARIOS
+from harness.stages.scenarios.scenario import forgotten
 
 ONE_DEVICE = ("forward", "gradient", "vmap")
 """The transforms whose programs run on one device."""

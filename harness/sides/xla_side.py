@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.declare.workload import Case, Workload
+from harness.program.text import fingerprint
 from harness.sides.caches import l2_cache_bytes, last_level_cache
 from harness.sides.side import Side
+from harness.watch import evidence
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -40,8 +42,6 @@ class XlaSide(Side):
     def __init__(self, target: str) -> None:
         """Wake JAX's backend and compile one trivial program, whose cost is no case's."""
         import jax
-
-        from harness.watch import evidence
 
         self.jax: Any = jax
         self.platform = target
@@ -123,8 +123,6 @@ class XlaSide(Side):
 
     def built(self) -> str:
         """Return what JAX built since it was last asked, by its own events."""
-        from harness.watch import evidence
-
         return evidence.contradiction(self.proof.take(), {}) or ""
 
     def load(self) -> Pass:
@@ -132,7 +130,6 @@ class XlaSide(Side):
 
         After the timing: what was compiled before is thrown out of memory.
         """
-        from harness.program.text import fingerprint
         from harness.stages.passes import take_pass
 
         assert self.prepared is not None

@@ -9,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 
 def installed(distribution: str) -> str:
     """Return the version of a distribution, "" where it is not installed."""
@@ -28,8 +30,6 @@ def affinity() -> int:
 @functools.cache
 def host() -> dict[str, Any]:
     """Return what the machine is: system, processor, cores, memory."""
-    import psutil
-
     return {
         "system": f"{platform.system()} {platform.release()}",
         "arch": platform.machine(),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+from jax.experimental import topologies as jax_topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from harness.targets.described_gpu import DEVICES_OF_A_GPU
@@ -73,15 +74,13 @@ def describe(target: str, description: str) -> Topology:
     Raises:
         Unusable: the compiler does not take the description, or cannot be loaded.
     """
-    from jax.experimental import topologies
-
     try:
         if target.startswith("gpu:"):
-            topology = topologies.get_topology_desc(
+            topology = jax_topologies.get_topology_desc(
                 platform="cuda", target_config=description, topology=f"1x{DEVICES_OF_A_GPU}x1"
             )
         else:
-            topology = topologies.get_topology_desc(platform="tpu", topology_name=description)
+            topology = jax_topologies.get_topology_desc(platform="tpu", topology_name=description)
         devices: Sequence[Any] = topology.devices
     except Exception as error:  # jaxlib, a plugin and libtpu raise what they like
         raise unusable(target, error) from error

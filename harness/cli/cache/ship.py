@@ -16,7 +16,6 @@ from harness.cli.options import Benchmarks
 from harness.cli.output import Heading, Output, Part, Rows, say
 from harness.declare import discovery
 from harness.errors import ExitCode, UsageError
-from harness.report.figures import shipping as figures
 from harness.report.files import check_figure as check
 from harness.ship import cases, routes
 from harness.ship import symbolic as sizes
@@ -70,7 +69,9 @@ def ship(
     report = routes.compare(chosen, known[0], processes, seed, say)
     write(output, _page(report), report.rows, report, as_json)
     if figure is not None:
-        figures.draw(report, figure)
+        from harness.report.figures.shipping import draw  # of the extra `figures`
+
+        draw(report, figure)
         say(f"{figure} drawn")
     if any(row.status == "refused" for row in report.rows):
         raise typer.Exit(ExitCode.SOME_FAILED)

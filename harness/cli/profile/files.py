@@ -12,8 +12,7 @@ from harness.cli.output import say
 from harness.errors import UsageError
 from harness.profiles.recorded import read
 from harness.profiles.trace import write as write_trace
-from harness.report import files, images
-from harness.report.profile.page import assemble
+from harness.report import files
 
 Folder = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")
@@ -60,9 +59,12 @@ def report(
     files.check_report()
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")
+    from harness.report import images, page  # of the extra `figures`
+    from harness.report.profile.page import assemble
+
     made = assemble(read(folder))
     output = output or folder / "profile.html"
-    say(f"{output}: {files.save_report(made, output) / 1e6:.1f} MB")
+    say(f"{output}: {page.save(made, output) / 1e6:.1f} MB")
     if figures is not None:
         say(f"{len(images.write(made, figures, png))} figures in {figures}")
 

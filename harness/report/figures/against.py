@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import altair as alt
 import pandas as pd
 
 from harness.frame.against_tables import axis_columns, row_text
 from harness.frame.frame import rows_of
-from harness.report.charts import GREEN, GREY, VERMILLION
+from harness.report.palette import GREEN, GREY, VERMILLION
 from harness.sides.registry import REFERENCE, SIDES
 
 VERDICT_COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
@@ -21,12 +22,7 @@ def chart(frame: pd.DataFrame) -> Any:
     Above, the ratio of each row that has one, on a logarithmic scale with its interval; below,
     operations per byte and operations per second of both sides where they are known, under the
     ceilings of the sweep.
-
-    Raises:
-        ImportError: the extra `figures` is not installed.
     """
-    import altair as alt
-
     parts = [_ratios(frame), _roofline_chart(frame)]
     return alt.vconcat(*(part for part in parts if part is not None)).resolve_scale(
         color="independent"
@@ -34,8 +30,6 @@ def chart(frame: pd.DataFrame) -> Any:
 
 
 def _ratios(frame: pd.DataFrame) -> Any:
-    import altair as alt
-
     axes = axis_columns(frame)
     rows = []
     for row in rows_of(frame):
@@ -83,8 +77,6 @@ _SHOWN = ("ratio", "low", "high")
 
 def _roofline_chart(frame: pd.DataFrame) -> Any:
     """Return the scatter under the ceilings, or None where no row can be placed in it."""
-    import altair as alt
-
     axes = axis_columns(frame)
     cases = [f"{row['workload']} {row_text(row, axes)}".strip() for row in rows_of(frame)]
     points, lines = roofline(frame.assign(case=cases))

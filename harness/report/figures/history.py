@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import altair as alt
 import pandas as pd
 
 from harness.frame.frame import axis_columns
 from harness.records.units import ratio_text
-from harness.report.charts import GREEN, GREY, SKY, VERMILLION
+from harness.report.palette import GREEN, GREY, SKY, VERMILLION
 from harness.verdicts.history.change_points import ENVIRONMENT, FASTER, INCOMPARABLE, SLOWER
 from harness.verdicts.history.points import SERIES
 from harness.verdicts.history.texts import case_of, when_of
@@ -31,12 +32,7 @@ def chart(points: pd.DataFrame, found: pd.DataFrame) -> tuple[Any, int]:
     Args:
         points: of :func:`harness.verdicts.history.series`.
         found: of :func:`harness.history` of the same frame.
-
-    Raises:
-        ImportError: the extra `figures` is not installed.
     """
-    import altair as alt
-
     shown = list(dict.fromkeys([*found["series"], *points["series"]]))
     panels = [
         _panel(points[points["series"] == one], found[found["series"] == one])
@@ -46,8 +42,6 @@ def chart(points: pd.DataFrame, found: pd.DataFrame) -> tuple[Any, int]:
 
 
 def _panel(points: pd.DataFrame, found: pd.DataFrame) -> Any:
-    import altair as alt
-
     first = points.iloc[0]
     axes = [name for name in axis_columns(points) if name not in SERIES]
     title = f"{first['machine']}: {case_of(first, axes)} · {first['stage']}"

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION
+import altair as alt
+import pandas as pd
+
 from harness.report.files import save_figure
+from harness.report.palette import GREEN, GREY, ORANGE, SKY, VERMILLION
 from harness.ship.routes import Report
 
 PHASES = {
@@ -23,9 +26,6 @@ _COLOURS = (GREY, SKY, ORANGE, VERMILLION, GREEN)
 
 def chart(report: Report) -> Any:
     """Return an altair chart: a bar per path of median milliseconds, in phases, with bytes."""
-    import altair as alt
-    import pandas as pd
-
     rows = []
     for row in report.rows:
         if not row.counted:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.profiles.answer.summary import summary
 from harness.profiles.recorded import Recorded, read, recording
+from harness.report import files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,8 @@ class Profile(Recorded):
             UsageError: a package that reports need is not installed.
             StoreError: the file cannot be written.
         """
-        from harness.report.profile.page import write  # altair: a second
+        files.check_report()
+        from harness.report.profile.page import write  # altair: a second, of the extra `figures`
 
         return write(self, Path(path))
 

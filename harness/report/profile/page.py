@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from harness.profiles.recorded import Recorded
-from harness.report import files
+from harness.report import page
 from harness.report.content import Filters, Report
 from harness.report.profile.sections.registry import SECTIONS
 from harness.report.profile.shown import Shown
@@ -39,8 +39,6 @@ def write(profile: Recorded, output: Path) -> int:
     """Write the report of a profile as one HTML file, and return its size in bytes.
 
     Raises:
-        UsageError: a package that reports need is not installed.
         StoreError: the file cannot be written.
     """
-    files.check_report()
-    return files.save_report(assemble(profile), output)
+    return page.save(assemble(profile), output)

@@ -8,7 +8,6 @@ import pandas as pd
 from harness.frame.against_tables import axis_columns, row_text
 from harness.frame.frame import rows_of
 from harness.report import charts
-from harness.report.charts import GREY
 from harness.report.content import (
     COUNT,
     NUMBER,
@@ -24,6 +23,7 @@ from harness.report.content import (
 )
 from harness.report.figures.against import VERDICT_COLOURS, roofline
 from harness.report.measured import Measured
+from harness.report.palette import GREY
 from harness.sides.registry import REFERENCE, SIDES
 
 NOTES = (

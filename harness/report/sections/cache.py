@@ -8,7 +8,6 @@ import pandas as pd
 from harness.frame.startup import cache_effectiveness
 from harness.frame.tables import case_texts
 from harness.report import charts
-from harness.report.charts import GREEN, VERMILLION
 from harness.report.content import (
     BYTES,
     RATIO,
@@ -21,6 +20,7 @@ from harness.report.content import (
     plain,
 )
 from harness.report.measured import Measured, axes_of, machine_picks
+from harness.report.palette import GREEN, VERMILLION
 
 _TIMES = {
     "first_call_cold_s": "first call, cold",

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from harness.program.facts import FACTS, FIRST, TOTALS
-from harness.report import charts
+from harness.report import charts, palette
 from harness.report.content import (
     BYTES,
     COUNT,
@@ -50,7 +50,7 @@ def _long_rows(wide: pd.DataFrame) -> pd.DataFrame:
 def _figure(wide: pd.DataFrame) -> Figure:
     chart = (
         charts.top("fact_bars", "datum.count")
-        .mark_bar(height={"band": 0.72}, color=charts.BLUE)
+        .mark_bar(height={"band": 0.72}, color=palette.BLUE)
         .encode(
             x=alt.X(
                 "count:Q",

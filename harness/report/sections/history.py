@@ -7,7 +7,6 @@ import pandas as pd
 
 from harness.frame.frame import ORIGIN
 from harness.report import charts
-from harness.report.charts import BLUE, VERMILLION
 from harness.report.content import (
     COUNT,
     LIST,
@@ -21,6 +20,7 @@ from harness.report.content import (
     plain,
 )
 from harness.report.measured import Measured, full_case_texts, origin_labels
+from harness.report.palette import BLUE, VERMILLION
 from harness.verdicts.history.change_points import COLUMNS
 from harness.verdicts.history.points import SERIES
 

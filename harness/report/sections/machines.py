@@ -10,7 +10,6 @@ import pandas as pd
 from harness.frame.differences import difference, hardware
 from harness.frame.startup import STACKED
 from harness.report import charts
-from harness.report.charts import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK, SKY, VERMILLION
 from harness.report.content import (
     COUNT,
     RATIO,
@@ -23,6 +22,7 @@ from harness.report.content import (
     plain,
 )
 from harness.report.measured import Measured, axes_of, full_case_texts
+from harness.report.palette import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK, SKY, VERMILLION
 
 _PALETTE = (BLUE, VERMILLION, GREEN, ORANGE, SKY, PINK, OLIVE, GREY)
 

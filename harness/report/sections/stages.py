@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.frame.startup import STACKED
 from harness.records.units import seconds_text
-from harness.report import charts
+from harness.report import charts, palette
 from harness.report.content import (
     COUNT,
     SECONDS,
@@ -67,7 +67,7 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
         .encode(
             x=charts.seconds("value:Q", "time until one call has run"),
             y=charts.by_case(),
-            color=charts.colours("stage:N", charts.STAGE_COLOURS, shown),
+            color=charts.colours("stage:N", palette.STAGE_COLOURS, shown),
             order="order:Q",
             tooltip=["workload:N", "case:N", "stage:N", charts.told("value")],
         )

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_VARIABLES = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_ENABLE_COMPILATION_CACHE")
-
-
-def forgotten(inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without what it says of the persistent cache."""
-    return {name: text for name, text in inherited.items() if not name.startswith(_VARIABLES)}
+import jax
+from jax.experimental.compilation_cache import compilation_cache
 
 
 def entries(folder: Path) -> dict[str, int]:
@@ -25,9 +21,6 @@ def use(folder: Path) -> None:
 
     `jax.config.update` alone is ignored once JAX has looked (jax 0.8 to 0.12).
     """
-    import jax
-    from jax.experimental.compilation_cache import compilation_cache
-
     jax.config.update("jax_compilation_cache_dir", str(folder))
     compilation_cache.reset_cache()
 
@@ -35,9 +28,6 @@ def use(folder: Path) -> None:
 @contextmanager
 def switched_off() -> Iterator[None]:
     """Keep the persistent cache out of what is measured inside: the reference program."""
-    import jax
-    from jax.experimental.compilation_cache import compilation_cache
-
     was: Any = jax.config.values["jax_enable_compilation_cache"]
     if not was:
         yield

@@ -13,6 +13,8 @@ REQUEST = {"compile": 1, "request": 1}
 HIT = {**REQUEST, "hit": 1}
 WRITTEN = {**REQUEST, "write": 1, "entry": 1}
 
+_VARIABLES = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_ENABLE_COMPILATION_CACHE")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
@@ -65,3 +67,8 @@ WRITE_ALL = {
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 """Settings under which JAX writes every program, whatever it cost."""
+
+
+def forgotten(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what it says of the persistent cache."""
+    return {name: text for name, text in inherited.items() if not name.startswith(_VARIABLES)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import altair as alt
 import pandas as pd
 
 from harness.profiles.answer.findings import findings
@@ -9,8 +10,8 @@ from harness.profiles.causes.registry import BLAMELESS
 from harness.profiles.causes.unexplained import CAUSE
 from harness.records.units import counted, seconds_text
 from harness.report import charts
-from harness.report.charts import GREY, ORANGE, VERMILLION
 from harness.report.content import Answer, Content, Figure, Section
+from harness.report.palette import GREY, ORANGE, VERMILLION
 from harness.report.profile import tables
 from harness.report.profile.shown import Shown
 
@@ -49,8 +50,6 @@ def content(causes: pd.DataFrame) -> Content:
 
 
 def _figure(causes: pd.DataFrame) -> Figure:
-    import altair as alt  # of the extra `figures`
-
     chart = (
         charts.rows("causes")
         .transform_calculate(

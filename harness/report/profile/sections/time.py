@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
+import altair as alt
 import pandas as pd
 
 from harness.profiles.answer.summary import summary
@@ -52,8 +53,6 @@ def _content(shown: Shown) -> Content:
 
 
 def _figure(time: pd.DataFrame) -> Figure:
-    import altair as alt  # of the extra `figures`
-
     parts = list(dict.fromkeys(time["part"]))
     order = [part for part in COLOURS if part in parts]
     order += [part for part in parts if part not in order]

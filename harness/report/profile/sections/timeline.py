@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import altair as alt
+
 from harness.records.units import counted, seconds_text
-from harness.report import charts
+from harness.report import charts, palette
 from harness.report.content import COUNT, SECONDS, Column, Content, Figure, Section, Table
 from harness.report.profile.bars import Timeline, timeline
 from harness.report.profile.shown import Shown
@@ -11,7 +13,7 @@ from harness.report.profile.shown import Shown
 STAGES = {
     "import": "#B8A100",
     "backend": "#CC79A7",
-    **{name: charts.STAGE_COLOURS[name] for name in ("trace", "lower", "compile", "load")},
+    **{name: palette.STAGE_COLOURS[name] for name in ("trace", "lower", "compile", "load")},
     "write": "#0072B2",
 }
 """In the order in which they happen, with their colours."""
@@ -37,8 +39,6 @@ def _content(shown: Shown) -> Content | None:
 
 
 def _figure(drawn: Timeline) -> Figure:
-    import altair as alt  # of the extra `figures`
-
     shown = [stage for stage in STAGES if stage in set(drawn.bars["stage"])]
     row = alt.Y(
         "row:N",
