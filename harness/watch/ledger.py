@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import LedgerError
-from harness.watch.ledger_events import Event, Parts, Requests, parts_of
+from harness.watch.ledger_events import Event, Parts, parts_of
 from harness.watch.log_file import SharedFile
 from harness.watch.requests import requests
 from harness.watch.source import error_text
@@ -27,7 +27,6 @@ from harness.watch.writer import encoded
 class Ledger:
     """An open ledger: the events of this process so far."""
 
-    path: Path | None = None
     events: list[Event] = field(default_factory=list)
     parts: Parts = field(default_factory=Parts)
     failures: list[str] = field(default_factory=list)
@@ -35,10 +34,6 @@ class Ledger:
     file: SharedFile | None = None
     kept: bool = True
     """Whether events stay in memory."""
-
-    def contents(self) -> Requests:
-        """Return what is known so far, as it would be read from a file."""
-        return Requests(tuple(self.events), self.parts)
 
     def requested(self, event: Event) -> None:
         """Take a request that is over."""
@@ -76,7 +71,7 @@ def ledger(path: Path | str | None = None) -> Iterator[Ledger]:
             made.file.close()
 
 
-def open_until_exit(path: Path | str) -> Ledger:
+def open_until_exit(path: Path | str) -> None:
     """Record every compile request until this process ends, in a file and not in memory.
 
     Raises:
@@ -85,11 +80,10 @@ def open_until_exit(path: Path | str) -> Ledger:
     made = _open(Path(path))
     made.kept = False
     requests.add(made)
-    return made
 
 
 def _open(path: Path) -> Ledger:
-    return Ledger(path, parts=parts_of(path), file=open_file(path))
+    return Ledger(parts=parts_of(path), file=open_file(path))
 
 
 def open_file(path: Path) -> SharedFile:

@@ -162,8 +162,8 @@ class LogFile(_AppendedFile):
             return
         raise FileExistsError(0, "it holds 10,000 logs of processes with this number")
 
-    def append(self, text: bytes) -> bool:
-        """Append a line; from any thread, signal handlers included. Tells whether it is written."""
+    def append(self, text: bytes) -> None:
+        """Append a line; from any thread, signal handlers included."""
         if self._pid != os.getpid():  # forked by C, which tells no one
             self.after_fork()
         with self.lock:
@@ -172,17 +172,14 @@ class LogFile(_AppendedFile):
             self._begun = True
             if self._waiting:
                 self._flush()
-            room = len(self._waiting) < MOST_WAITING
-            if room:
+            if len(self._waiting) < MOST_WAITING:
                 self._waiting.append(text)
                 self._flush()
             else:
                 self.lost += 1
-            whole = room and not self._waiting
         if self.on_first is not None:
             told, self.on_first = self.on_first, None
             told()
-        return whole
 
     def _flush(self) -> None:
         """Write what waits, as far as there is room."""
