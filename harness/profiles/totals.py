@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from harness.profiles.intervals import Nanoseconds, share
-from harness.profiles.model import Built, Process
+from harness.profiles.model import Process
 from harness.profiles.pieces import OTHER, STAGES
 from harness.profiles.recorded import Recorded
 from harness.watch import events
@@ -97,59 +97,27 @@ def totals(profile: Recorded) -> Iterator[Total]:
     """Yield the total of the run, then of each process, each followed by those of its threads."""
     if not profile.processes:
         return
-    busy = _busy_of(profile)
+    busy = {process: _busy(process) for process in profile.processes}
     yield _run_total(profile, busy)
     for process in profile.processes:
         yield _process_total(profile, process, busy[process])
         yield from _thread_totals(profile, process, busy[process])
 
 
-def _busy_of(profile: Recorded) -> dict[Process, _Busy]:
-    builds: dict[Process, list[Built]] = {process: [] for process in profile.processes}
-    for built in (*profile.builds, *profile.unfinished):
-        builds[built.process].append(built)
-    return {process: _busy(process, found) for process, found in builds.items()}
-
-
-@dataclass(frozen=True)
-class _Busy:
-    """Intervals of one process, in arrays of equal length."""
-
-    kinds: Nanoseconds
-    begins: Nanoseconds
-    ends: Nanoseconds
-    threads: Nanoseconds
-
-    def on(self, thread: int) -> _Busy:
-        mine = self.threads == thread
-        return _Busy(self.kinds[mine], self.begins[mine], self.ends[mine], self.threads[mine])
-
-
-def _busy(process: Process, builds: Iterable[Built]) -> _Busy:
+def _busy(process: Process) -> Nanoseconds:
+    """Return the intervals of a process: their kinds, begins, ends, threads; shape (4, n)."""
     rows: list[tuple[int, int, int, int]] = []
     for line in process.of(events.Import):
         rows.append((_NUMBER["import"], line.begin_ns, line.end_ns, line.thread))
     for backend in process.of(events.Backend):
         rows.append((_NUMBER["backend"], backend.begin_ns, backend.end_ns, backend.thread))
-    for built in builds:
-        thread = built.line.thread
+    for built in (*process.builds, *process.unfinished):
         for stage, begin_ns, end_ns in built.pieces:
-            rows.append((_NUMBER[stage], begin_ns, end_ns, thread))
-    table = np.array(rows, dtype=np.int64).reshape(len(rows), 4)
-    return _Busy(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+            rows.append((_NUMBER[stage], begin_ns, end_ns, built.line.thread))
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 4).T
 
 
-def _joined(parts: Sequence[_Busy]) -> _Busy:
-    return _Busy(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("kinds", "begins", "ends", "threads")
-        )
-    )
-
-
-@dataclass(frozen=True)
-class _Segment:
+class _Segment(NamedTuple):
     """A part of the time of a total, in which one process was recorded, and may be sampled."""
 
     process: Process
@@ -157,7 +125,7 @@ class _Segment:
     end_ns: int
 
 
-def _run_total(profile: Recorded, busy: dict[Process, _Busy]) -> Total:
+def _run_total(profile: Recorded, busy: dict[Process, Nanoseconds]) -> Total:
     run = profile.run
     begin = profile.begin_ns
     ends = [process.end_ns for process in profile.processes]
@@ -174,12 +142,12 @@ def _run_total(profile: Recorded, busy: dict[Process, _Busy]) -> Total:
     if run is not None and mine and last.process.ended is not None:
         segments[-1] = _Segment(last.process, last.begin_ns, end)
     cut_off = any(process.ended is None for process in profile.processes)
-    parts = _joined(list(busy.values()))
+    parts = np.concatenate(list(busy.values()), axis=1)
     own_ns = sum(_own_ns(process) for process in profile.processes)
     return _total(("run", "", 0), (begin, end), parts, segments, None, own_ns, cut_off)
 
 
-def _process_total(profile: Recorded, process: Process, busy: _Busy) -> Total:
+def _process_total(profile: Recorded, process: Process, busy: Nanoseconds) -> Total:
     run, end = profile.run, process.end_ns
     if run is not None and run.pid == process.started.pid and process.ended is not None:
         end = max(end, run.end_ns) if process.ended.why == "exit" else end
@@ -194,21 +162,18 @@ def _process_total(profile: Recorded, process: Process, busy: _Busy) -> Total:
     )
 
 
-def _thread_totals(profile: Recorded, process: Process, busy: _Busy) -> Iterator[Total]:
+def _thread_totals(profile: Recorded, process: Process, busy: Nanoseconds) -> Iterator[Total]:
     seen: dict[int, list[int]] = {}
     for line, begin in _windows(process):
         for thread, *_ in line.counts:
             seen.setdefault(thread, []).extend((begin, line.at_ns))
-    order = np.argsort(busy.threads, kind="stable")
-    for thread in np.unique(busy.threads):
-        number = int(thread)
-        mine = order[np.searchsorted(busy.threads[order], thread) :]
-        seen.setdefault(number, []).append(int(busy.begins[mine[0]]))
+    building, first = np.unique(busy[3], return_index=True)
+    for thread, at_ns in zip(building.tolist(), busy[1][first].tolist(), strict=True):
+        seen.setdefault(thread, []).append(at_ns)
     for thread, times in sorted(seen.items(), key=lambda item: min(item[1])):
-        parts = busy.on(thread)
+        parts = busy[:, busy[3] == thread]
         main = thread == process.started.main_thread
-        begin = min([*times, *parts.begins.tolist()])
-        end = max([*times, *parts.ends.tolist()])
+        begin, end = min([*times, *parts[1].tolist()]), max([*times, *parts[2].tolist()])
         if main:
             begin, end = process.begin_ns, process.end_ns
         begin, end = max(begin, process.begin_ns), min(end, process.end_ns)
@@ -236,7 +201,7 @@ def _own_ns(process: Process, thread: int | None = None) -> int:
 def _total(
     of: tuple[Literal["run", "process", "thread"], str, int],
     when: tuple[int, int],
-    busy: _Busy,
+    busy: Nanoseconds,
     segments: Sequence[_Segment],
     thread: int | None,
     own_ns: int,
@@ -244,7 +209,7 @@ def _total(
     main: bool = False,
 ) -> Total:
     begin, end = when
-    shared = share(busy.kinds, busy.begins, busy.ends, len(_KINDS), begin, end)
+    shared = share(busy[0], busy[1], busy[2], len(_KINDS), begin, end)
     seconds = dict.fromkeys(PARTS, 0.0)
     for kind, number in _NUMBER.items():
         seconds[kind] = float(shared.seconds[number])

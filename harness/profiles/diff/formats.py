@@ -38,9 +38,10 @@ def functions_table(changes: Sequence[Change]) -> Rows:
     rows = []
     for change in changes:
         counts = [_pair(change.a.counts[name], change.b.counts[name]) for name in COUNTS]
-        seconds = _seconds_pair(change.a.total_s, change.b.total_s)
+        seconds = f"{seconds_text(change.a.total_s)} -> {seconds_text(change.b.total_s)}"
         status = "" if change.status == "changed" else change.status
-        rows.append([change.function.shown, status, *counts, seconds, _causes(change)])
+        causes = ", ".join(f"{count:+} {_cause(key)}" for key, count in change.gained.items())
+        rows.append([change.function.shown, status, *counts, seconds, causes])
     return headings, rows
 
 
@@ -129,48 +130,39 @@ def _side(side: Side) -> dict[str, Any]:
         for (kind, argument), count in side.causes.items()
     ]
     seconds = {f"{stage}_s": value for stage, value in side.seconds.items()}
-    return {
-        **side.counts,
-        **seconds,
-        **side.sizes,
-        "settings": side.settings,
-        "causes": causes,
-    }
+    shown = {"settings": side.settings, "causes": causes}
+    return {**side.counts, **seconds, **side.sizes, **shown}
 
 
 def frame(difference: Difference) -> pd.DataFrame:
     """Return a row per function: `a_compiles`, `b_compiles`, `a_trace_s`, `b_causes` and so on."""
     import pandas as pd
 
-    names = ("function", "name", "place", "line", "origin", "status")
     parts = (*COUNTS, *(f"{stage}_s" for stage in STAGES), *SIZES, "causes")
     rows = []
     for change in difference.changes:
-        function = change.function
-        key = function.key
-        origin = function.function.origin
-        first = (key.qualname, key.name, key.place, key.line, origin, change.status)
-        row: dict[str, Any] = dict(zip(names, first, strict=True))
+        key = change.function.key
+        row: dict[str, Any] = {
+            "function": key.qualname,
+            "name": key.name,
+            "place": key.place,
+            "line": key.line,
+            "origin": change.function.function.origin,
+            "status": change.status,
+        }
         for name, side in (("a", change.a), ("b", change.b)):
             values = _side(side) | {
                 "causes": "; ".join(f"{n} {_cause(k)}" for k, n in side.causes.items())
             }
             row |= {f"{name}_{part}": values[part] for part in parts}
         rows.append(row)
+    names = ("function", "name", "place", "line", "origin", "status")
     columns = [*names, *(f"{name}_{part}" for part in parts for name in ("a", "b"))]
     return pd.DataFrame(rows, columns=columns)
 
 
 def _pair(a: int, b: int) -> str:
     return str(a) if a == b else f"{a} -> {b}"
-
-
-def _seconds_pair(a: float, b: float) -> str:
-    return f"{seconds_text(a)} -> {seconds_text(b)}"
-
-
-def _causes(change: Change) -> str:
-    return ", ".join(f"{count:+} {_cause(key)}" for key, count in change.gained.items())
 
 
 def _cause(key: tuple[str, str]) -> str:
