@@ -19,7 +19,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     alias.asname or alias.name: (node.module, alias.name)

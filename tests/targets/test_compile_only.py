@@ -246,8 +246,8 @@ def test_the_key_changes_with_the_description(tmp_path):
     def keys(text):
         file.write_text(text)
         plan = planned(tmp_path, f"gpu:{file}")
-        refs = [ref for share in plan.shares for ref in share.refs]
-        refs += [ref for _, ref, _, _ in plan.skipped]  # where the compiler is not installed
+        refs = [ref for group in plan.groups for ref in group.refs]
+        refs += [ref for _, ref, _ in plan.skipped]  # where the compiler is not installed
         return {ref.key for ref in refs}
 
     text = (DATA / "h200.pbtxt").read_text()
@@ -261,8 +261,8 @@ def test_a_lacking_compiler_skips_with_its_reason(tmp_path, monkeypatch):
         "harness.targets.described_gpu.installed", lambda name: "1" if name == "jaxlib" else ""
     )
     plan = planned(tmp_path, "gpu:h200")
-    assert plan.shares == []
-    assert {reason for _, _, _, reason in plan.skipped} == {
+    assert plan.groups == []
+    assert {reason for _, _, reason in plan.skipped} == {
         "jax-cuda13-pjrt is not installed (extra 'targets')"
     }
 
@@ -270,11 +270,11 @@ def test_a_lacking_compiler_skips_with_its_reason(tmp_path, monkeypatch):
 def test_a_family_stands_for_its_compile_only_targets_where_they_are_asked_for(tmp_path):
     def wanted(*asked):
         plan = planned(tmp_path, *asked)
-        shares = [*plan.shares, *(share for share, _, _, _ in plan.skipped)]
-        return {share.target for share in shares}
+        groups = [*plan.groups, *(group for group, _, _ in plan.skipped)]
+        return {group.target for group in groups}
 
     assert wanted("gpu:h200", "tpu:v5e", "cpu") == {"gpu:h200"}
-    assert len(planned(tmp_path, "gpu:h200", "gpu:h200").shares) <= 1
+    assert len(planned(tmp_path, "gpu:h200", "gpu:h200").groups) <= 1
 
 
 # The process is the target's
