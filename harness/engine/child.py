@@ -94,7 +94,7 @@ class Child:
                 pass_fds=(writable, *fds),
                 start_new_session=True,
             )
-        except BaseException:
+        except BaseException:  # Ctrl-C as well: the pipe must not stay open without a reader
             os.close(self._readable)
             raise
         finally:

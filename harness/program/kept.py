@@ -71,7 +71,7 @@ def keep(folder: Path, fingerprint: str, lowered: Any, compiled: Any) -> None:
             file.write(data)
         os.chmod(scratch, 0o644)
         os.replace(scratch, path)
-    except BaseException:
+    except BaseException:  # Ctrl-C as well: no part of a file stays behind
         with contextlib.suppress(OSError):
             os.unlink(scratch)
         raise
