@@ -20,6 +20,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,8 @@ OUTPUT_LINES = 20
 """So many of the last lines that a child printed are kept."""
 
 _OUTPUT_BYTES = 64 * 2**10
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ChildError(HarnessError):
@@ -84,18 +87,22 @@ class Child:
         self.spawned_ns = time.monotonic_ns()
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns)}
         try:
-            self._process = subprocess.Popen(
-                list(command),
-                cwd=cwd,
-                env={**(os.environ if variables is None else variables), **own},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE if log is None else log,
-                stderr=subprocess.STDOUT,
-                pass_fds=(writable, *fds),
-                start_new_session=True,
-            )
-        except BaseException:  # Ctrl-C as well: the pipe must not stay open without a reader
-            os.close(self._readable)
+            with _signals_held():
+                self._process = subprocess.Popen(
+                    list(command),
+                    cwd=cwd,
+                    env={**(os.environ if variables is None else variables), **own},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE if log is None else log,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=(writable, *fds),
+                    start_new_session=True,
+                )
+        except BaseException:  # Ctrl-C as well: nobody else knows of the process and the pipe
+            if hasattr(self, "_process"):
+                self.__exit__(None, None, None)
+            else:
+                os.close(self._readable)
             raise
         finally:
             os.close(writable)
@@ -218,6 +225,26 @@ class Child:
             if stream is not None:
                 with contextlib.suppress(OSError):  # the reader is gone with what was buffered
                     stream.close()
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let what would end this process come only afterwards: a half-started child has no owner."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    own = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for one in own:
+        signal.signal(one, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        for one, handler in own.items():
+            signal.signal(one, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _name(command: Sequence[str]) -> str:

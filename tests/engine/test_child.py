@@ -162,6 +162,23 @@ def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing_open():
     assert len(after) == len(before)
 
 
+def test_a_signal_that_comes_while_a_child_starts_leaves_no_child(monkeypatch):
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            started.append(self.pid)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Child(python("import time; time.sleep(600)"))
+    assert len(started) == 1
+    assert not psutil.pid_exists(started[0])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_child_knows_when_it_was_started():
     with Child(python(SERVE.format(body="channel.spawned_ns()"))) as child:
         child.send(b"null")
