@@ -33,8 +33,6 @@ CORE = (
 )
 """Rooms whose mistakes would be numbers or verdicts that are silently wrong."""
 
-COPIED = ("harness", "tests", "benchmarks", "docs", "pyproject.toml", "README.md", "asv.conf.json")
-
 COMPARISONS = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -163,33 +161,51 @@ def tests_of(mutant: Mutant) -> list[list[str]]:
     return [[str(f.relative_to(ROOT)) for f in some] for some in (direct, others) if some]
 
 
+def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
+    """Return which of the tests fails first in a copy of the repository, "" where none does."""
+    command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-m", "not replay", *tests]
+    try:
+        done = subprocess.run(
+            [*command, "-p", "no:cacheprovider", "--timeout", str(timeout_s)],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=4 * timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return "" if not done.returncode else failed[0] if failed else f"exit code {done.returncode}"
+
+
 def notices(mutant: Mutant, copy: Path, timeout_s: float) -> str:
-    """Return what notices a mutant in a copy of the repository, "" where nothing does."""
+    """Return what notices a mutant in a copy of the repository, "" where nothing does.
+
+    A test that fails without the mutant as well has noticed nothing.
+    """
     file = copy / mutant.file
     whole = file.read_text()
-    file.write_text(applied(mutant, whole))
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        for tests in tests_of(mutant):
-            command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-m", "not replay", *tests]
-            try:
-                done = subprocess.run(
-                    [*command, "-p", "no:cacheprovider", "--timeout", str(timeout_s)],
-                    cwd=copy,
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    timeout=4 * timeout_s,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                return "timeout"
-            if done.returncode:
-                failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-                return failed[0] if failed else f"exit code {done.returncode}"
-        return ""
-    finally:
-        file.write_text(whole)
+    for tests in tests_of(mutant):
+        file.write_text(applied(mutant, whole))
+        try:
+            failed = first_failure(tests, copy, timeout_s)
+        finally:
+            file.write_text(whole)
+        named = failed.partition("::")[0] in tests
+        if failed and not (named and first_failure([failed], copy, timeout_s)):
+            return failed
+    return ""
+
+
+def copy_to(folder: Path) -> None:
+    """Copy the repository with its history, and with what is not committed yet."""
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True)
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).exists():
+            shutil.copy2(ROOT / name, folder / name)
 
 
 def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dict[str, str]:
@@ -201,12 +217,7 @@ def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dic
         copies: SimpleQueue[Path] = SimpleQueue()
         for number in range(jobs):
             copy = Path(scratch, str(number))
-            copy.mkdir()
-            for name in COPIED:
-                source = ROOT / name
-                copier = shutil.copytree if source.is_dir() else shutil.copy2
-                copier(source, copy / name)
-            subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
+            copy_to(copy)
             copies.put(copy)
 
         def one(mutant: Mutant) -> tuple[str, str]:
