@@ -148,17 +148,22 @@ def applied(mutant: Mutant, text: str) -> str:
     return "".join([*lines[: first - 1], head, after, tail, *lines[last:]])
 
 
-def tests_of(mutant: Mutant) -> list[list[str]]:
-    """Return the tests to run, in rounds: those that name the module, then those of its room."""
+def tests_of(mutant: Mutant) -> list[str]:
+    """Return the files of tests to run, those first that are likely to notice soonest.
+
+    They are those that name the module, and all of its room.
+    """
     parts = Path(mutant.file).with_suffix("").parts
     dotted, room = ".".join(parts), parts[1]
-    folder = ROOT / "tests" / room
     parent, _, leaf = dotted.rpartition(".")
     named = re.compile(rf"\b{re.escape(dotted)}\b|from {re.escape(parent)} import [^\n]*\b{leaf}\b")
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
-    direct = [f for f in files if named.search(f.read_text())]
-    others = [f for f in sorted(folder.rglob("test_*.py")) if f not in direct]
-    return [[str(f.relative_to(ROOT)) for f in some] for some in (direct, others) if some]
+
+    def distance(file: Path) -> tuple[bool, bool, bool]:
+        of_room = file.parts[1] == room
+        return file.stem != f"test_{leaf}", not of_room, not named.search((ROOT / file).read_text())
+
+    files = sorted(file.relative_to(ROOT) for file in (ROOT / "tests").rglob("test_*.py"))
+    return [str(f) for f in sorted(files, key=distance) if not all(distance(f)[1:])]
 
 
 def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
@@ -187,15 +192,17 @@ def notices(mutant: Mutant, copy: Path, timeout_s: float) -> str:
     """
     file = copy / mutant.file
     whole = file.read_text()
-    for tests in tests_of(mutant):
+    tests = tests_of(mutant)
+    while tests:
         file.write_text(applied(mutant, whole))
         try:
             failed = first_failure(tests, copy, timeout_s)
         finally:
             file.write_text(whole)
-        named = failed.partition("::")[0] in tests
-        if failed and not (named and first_failure([failed], copy, timeout_s)):
+        name = failed.partition("::")[0]
+        if name not in tests or not first_failure([failed], copy, timeout_s):
             return failed
+        tests = tests[tests.index(name) + 1 :]
     return ""
 
 
