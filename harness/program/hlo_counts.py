@@ -11,10 +11,13 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from harness.program.fact import Fact
-from harness.program.hlo import HloProgram
-from harness.program.launches import TARGET
+from harness.program.text import TARGET
+
+if TYPE_CHECKING:
+    from harness.program.hlo import HloProgram
 
 _COLLECTIVES = (
     *("all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute"),

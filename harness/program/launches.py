@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
 
 from harness.program.fact import Fact
-from harness.program.hlo import HloProgram, Instruction
+from harness.program.text import TARGET
+
+if TYPE_CHECKING:
+    from harness.program.hlo import HloProgram, Instruction
 
 FREE = frozenset(
     {
@@ -32,8 +35,6 @@ FREE_TARGETS = frozenset({"AllocateBuffer", "AssumeGatherIndicesInBound", "Conca
 SMALL_CALL = 'xla_cpu_small_call="true"'
 """Marks a `call` whose whole body, loops included, XLA:CPU emits as one kernel (jaxlib 0.10 to
 0.12; its profile shows one event for it)."""
-
-TARGET = re.compile(r'\bcustom_call_target="((?:[^"\\]|\\.)*)"')
 
 
 def launches(program: HloProgram) -> int:

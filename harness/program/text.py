@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 
 METADATA = re.compile(r',\s*metadata=\{[^"}]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"}]*)*\}')
+TARGET = re.compile(r'\bcustom_call_target="((?:[^"\\]|\\.)*)"')
 _TABLES = re.compile(r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(?:.+\n)*", re.M)
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'

@@ -23,6 +23,7 @@ from harness.sides import attribution, caches, counting, equivalence, guards, si
 from harness.sides.side import Side, Unavailable
 from harness.sides.side_process import ProcessState
 from harness.stages import reference, registry
+from harness.stages.passes import take_pass
 from harness.stages.prepared import Prepared, prepare
 
 KEEP_BYTES = 64 * 2**20
@@ -127,7 +128,8 @@ class ComparedCase:
             data = self._put_sets(self.subject, first)
         builder: Any = self.side if self.side.ahead_of_time else None
         if builder is not None:
-            builder.announce = announce
+            taken = partial(take_pass, self.subject.prepared, builder.proof, announce=announce)
+            builder.take = taken
         call = self.call
         if call is None:
             announce("build")

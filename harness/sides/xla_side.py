@@ -17,7 +17,6 @@ from harness.watch import evidence
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
-    from harness.stages.prepared import Prepared
 
 _CACHE_CONFIG = {
     "jax_enable_compilation_cache": True,
@@ -49,8 +48,8 @@ class XlaSide(Side):
         jax.devices()
         jax.jit(lambda x: x + 1).lower(jax.ShapeDtypeStruct((8,), "float32")).compile()
         self.proof = evidence.Evidence()
-        self.announce: Callable[[str], None] = lambda stage: None
-        self.prepared: Prepared | None = None
+        self.take: Callable[..., Pass] | None = None
+        """Takes a pass over the case, with options of `take_pass`; whoever measures sets it."""
         self.taken: Pass | None = None
 
     def versions(self) -> dict[str, str]:
@@ -68,18 +67,8 @@ class XlaSide(Side):
 
     def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:
         """Trace, lower and compile anew; `taken` holds the samples. Return the jitted function."""
-        from harness.stages.passes import take_pass
-        from harness.stages.prepared import prepare
-
-        if (
-            self.prepared is None
-            or self.prepared.workload is not workload
-            or self.prepared.case != case
-        ):
-            self.prepared = prepare(workload, case)
-        self.taken = take_pass(
-            self.prepared, self.proof, announce=self.announce, steps=("build", "compile")
-        )
+        assert self.take is not None
+        self.taken = self.take(steps=("build", "compile"))
         return self.taken.call
 
     def forget(self) -> None:
@@ -130,21 +119,13 @@ class XlaSide(Side):
 
         After the timing: what was compiled before is thrown out of memory.
         """
-        from harness.stages.passes import take_pass
-
-        assert self.prepared is not None
+        assert self.take is not None
         assert self.taken is not None
         program = fingerprint(self.taken.build.compiled)
         with tempfile.TemporaryDirectory() as scratch, _cache_on():
             for scenario in ("cold", "warm"):
-                taken = take_pass(
-                    self.prepared,
-                    self.proof,
-                    scenario,
-                    Path(scratch),
-                    announce=self.announce,
-                    steps=("build", "compile", "load"),
-                )
+                steps = ("build", "compile", "load")
+                taken = self.take(scenario=scenario, folder=Path(scratch), steps=steps)
                 if "compile" in taken.refused:
                     taken.refuse("load", f"nothing to load: {taken.refused['compile']}")
                     return taken

@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from harness.stages.stage import Stage, median
-
-if TYPE_CHECKING:
-    from harness.stages.passes import Pass
-
-
-def take(run: Pass) -> None:
-    """Ask for the program, once; which stage that was, the events tell where there is a cache."""
-    if run.build.compiled is not None:
-        return
-    spent_ns, seen = run.clocked("compile", run.build.compile)
-    outcomes = run.scenario.outcomes or (("compile", STAGE.events),)
-    run.judge_as_one_of(outcomes, spent_ns, seen)
-    run.refuse_if_misplaced()
-
 
 STAGE = Stage(
     name="compile",
@@ -29,7 +13,7 @@ STAGE = Stage(
     calibrated_by="compile",
     effect=0.05,
     colour="#D55E00",
-    take=take,
+    take=lambda run: run.request_program(),
     events={"compile": 1},
     stacked=True,
     asv={"off": "compile"},

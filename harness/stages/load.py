@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from harness.stages.compile import take
 from harness.stages.stage import Stage, median
 
 STAGE = Stage(
@@ -14,7 +13,7 @@ STAGE = Stage(
     calibrated_by="compile",
     effect=0.1,
     colour="#009E73",
-    take=take,
+    take=lambda run: run.request_program(),
     runs_program=True,
     stacked=True,
     asv={"warm": "load"},

@@ -155,6 +155,15 @@ class Pass:
         spent_ns, seen = self.clocked(stage, step)
         self.judge(stage, [spent_ns], seen, events)
 
+    def request_program(self) -> None:
+        """Ask for the program, once; with a cache, the events tell which stage that was."""
+        if self.build.compiled is not None:
+            return
+        spent_ns, seen = self.clocked("compile", self.build.compile)
+        outcomes = self.scenario.outcomes or (("compile", STAGES["compile"].events),)
+        self.judge_as_one_of(outcomes, spent_ns, seen)
+        self.refuse_if_misplaced()
+
     def repeated(
         self,
         stage: str,

@@ -213,3 +213,16 @@ def name_of(function: Any) -> str:
         return str(getattr(function, "__name__", "") or "")
     except Exception:  # see code_of
         return ""
+
+
+def parameter_name(signature: Any, number: int) -> str:
+    """Return a positional argument's name, from the function's signature."""
+    if signature is not None:
+        for index, parameter in enumerate(signature.parameters.values()):
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                return f"{parameter.name}[{number - index}]"
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                break
+            if index == number:
+                return str(parameter.name)
+    return f"args[{number}]"

@@ -14,7 +14,6 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from harness.watch import call_sites
-from harness.watch.statics import name_of
 
 _PARTS = ("first", "fun", "rest")
 """Keys of the dictionaries, in the order in which JAX flattens them."""
@@ -64,7 +63,7 @@ def call_of(function: Any, args: Sequence[Any]) -> Call | None:
     rest, keywords = parts["rest"]
     positional = [parts["first"], *rest][:-1]  # equinox puts a None behind the last
     signature = _signature(users)
-    named = [(name_of(signature, n), value) for n, value in enumerate(positional)]
+    named = [(call_sites.parameter_name(signature, n), value) for n, value in enumerate(positional)]
     named += [(f"{name}=", value) for name, value in keywords.items()]
     first = len(positional[:1])
     leaves = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from harness.watch.call_sites import parameter_name
 from harness.watch.events import Leaf
 from harness.watch.jax_names import array_type
-from harness.watch.statics import name_of
 
 JIT_OPTIONS = (
     "donate_argnums",
@@ -207,7 +207,7 @@ def tree_text(signature: Any, in_tree: Any, static_positions: set[int]) -> str:
     for tree in positional.children():
         while position in static_positions:
             position += 1
-        parts.append(_argument_text(name_of(signature, position), tree))
+        parts.append(_argument_text(parameter_name(signature, position), tree))
         position += 1
     names = by_keyword.node_data()[1] if by_keyword.node_data() else ()
     for name, tree in zip(names, by_keyword.children(), strict=True):
@@ -237,7 +237,7 @@ def flattened(
     dynamic = {n: value for n, value in enumerate(args) if n not in static_positions}
     by_keyword = {name: kwargs[name] for name in sorted(kwargs) if name not in static_names}
     tree = jax.tree_util.tree_structure((tuple(dynamic.values()), by_keyword))
-    named = [(name_of(signature, number), value) for number, value in dynamic.items()]
+    named = [(parameter_name(signature, number), value) for number, value in dynamic.items()]
     found = []
     for name, value in (*named, *by_keyword.items()):
         for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:

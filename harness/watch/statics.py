@@ -58,7 +58,7 @@ def split(
 ) -> tuple[Static, ...]:
     """Return the static arguments of a call, the positional ones given by their positions."""
     found = [
-        static(name_of(info.fun_signature, number), args[number], objects)
+        static(call_sites.parameter_name(info.fun_signature, number), args[number], objects)
         for number in sorted(positions)
         if number < len(args)
     ]
@@ -129,16 +129,3 @@ def type_label(kind: type) -> str:
     if kind.__module__ in ("builtins", "__main__"):
         return kind.__qualname__
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def name_of(signature: Any, number: int) -> str:
-    """Return a positional argument's name, from the function's signature."""
-    if signature is not None:
-        for index, parameter in enumerate(signature.parameters.values()):
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                return f"{parameter.name}[{number - index}]"
-            if parameter.kind is parameter.KEYWORD_ONLY:
-                break
-            if index == number:
-                return str(parameter.name)
-    return f"args[{number}]"
