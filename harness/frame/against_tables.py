@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.against import COLUMNS, ORIGIN
+from harness.frame.against_columns import ORIGIN, axis_columns
 from harness.frame.frame import rows_of
 from harness.frame.roofline import RESIDENT
 from harness.frame.tables import case_text
@@ -55,11 +55,6 @@ def tables(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
             f"{workload} · {_place(part.iloc[0])}",
             pd.DataFrame(rows, columns=list(HEADINGS), dtype="str"),
         )
-
-
-def axis_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that hold axes."""
-    return [name for name in frame.columns if name not in COLUMNS]
 
 
 def without_empty_axes(frame: pd.DataFrame) -> pd.DataFrame:

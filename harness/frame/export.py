@@ -12,12 +12,7 @@ from harness.errors import UsageError
 from harness.frame import parquet
 from harness.frame.frame import LISTS, ORIGIN
 from harness.records.files import replaced
-
-
-def is_tree(path: Path) -> bool:
-    """Return whether `path` is a results tree, or one machine's folder in it."""
-    kinds = ("records", "machine.json", "*/records", "*/machine.json")
-    return any(any(path.glob(kind)) for kind in kinds)
+from harness.records.store import is_tree
 
 
 def is_dataset(output: Path, partition: bool) -> bool:

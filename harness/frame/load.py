@@ -17,11 +17,11 @@ from harness.errors import HarnessWarning, UsageError
 from harness.frame import asv_results, parquet
 from harness.frame.choose import Where, choose_columns
 from harness.frame.differences import warn_of_shared_names
-from harness.frame.export import is_tree
 from harness.frame.frame import to_frame
 from harness.frame.record_rows import Collector
 from harness.frame.record_view import RecordView, read_records
 from harness.records.schema import Problems, Record
+from harness.records.store import is_tree
 
 ADVICE = "Measure with `harness run`, or name the folder that holds the results."
 

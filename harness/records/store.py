@@ -134,3 +134,9 @@ def store_path(results: Path, machine: str, commit: str, env: str, night: str = 
 def record_files(results: Path) -> list[Path]:
     """Return every records file of a results tree, sorted."""
     return sorted(results.glob("*/records/*.jsonl"))
+
+
+def is_tree(path: Path) -> bool:
+    """Return whether `path` is a results tree, or one machine's folder in it."""
+    kinds = ("records", "machine.json", "*/records", "*/machine.json")
+    return any(any(path.glob(kind)) for kind in kinds)

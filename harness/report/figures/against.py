@@ -8,7 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from harness.frame.against_tables import axis_columns, row_text
+from harness.frame.against_columns import axis_columns
+from harness.frame.against_tables import row_text
 from harness.frame.frame import rows_of
 from harness.report.palette import GREEN, GREY, VERMILLION
 from harness.sides.registry import REFERENCE, SIDES

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import altair as alt
 import pandas as pd
 
-from harness.frame.against_tables import axis_columns, row_text
+from harness.frame.against_columns import axis_columns
+from harness.frame.against_tables import row_text
 from harness.frame.frame import rows_of
 from harness.report import charts
 from harness.report.content import (
@@ -22,9 +25,11 @@ from harness.report.content import (
     plain,
 )
 from harness.report.figures.against import VERDICT_COLOURS, roofline
-from harness.report.measured import Measured
 from harness.report.palette import GREY
 from harness.sides.registry import REFERENCE, SIDES
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
 
 NOTES = (
     "ratio: time of the baseline / time of XLA, with its 95 % interval; above 1 XLA is faster.",

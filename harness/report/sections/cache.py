@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import altair as alt
 import pandas as pd
 
 from harness.frame.startup import cache_effectiveness
 from harness.frame.tables import case_texts
 from harness.report import charts
+from harness.report.cases import axes_of, machine_picks
 from harness.report.content import (
     BYTES,
     RATIO,
@@ -19,8 +22,10 @@ from harness.report.content import (
     Table,
     plain,
 )
-from harness.report.measured import Measured, axes_of, machine_picks
 from harness.report.palette import GREEN, VERMILLION
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
 
 _TIMES = {
     "first_call_cold_s": "first call, cold",

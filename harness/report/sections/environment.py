@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from harness.frame.frame import ORIGIN
+from harness.report.cases import origins
 from harness.report.content import COUNT, Answer, Column, Content, Section, Table, plain
-from harness.report.measured import Measured, origins
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
 
 
 def _content(measured: Measured) -> Content:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import altair as alt
 import pandas as pd
 
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.report import charts, palette
+from harness.report.cases import machine_picks
 from harness.report.content import (
     BYTES,
     COUNT,
@@ -18,8 +21,10 @@ from harness.report.content import (
     Table,
     plain,
 )
-from harness.report.measured import Measured, machine_picks
 from harness.stages.scenarios.registry import SCENARIOS
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
 
 DRAWN = tuple(fact.name for fact in FIRST)
 """Facts that the figure offers."""

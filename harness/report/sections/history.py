@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import altair as alt
 import pandas as pd
 
 from harness.frame.frame import ORIGIN
 from harness.report import charts
+from harness.report.cases import full_case_texts, origin_labels
 from harness.report.content import (
     COUNT,
     LIST,
@@ -19,10 +22,12 @@ from harness.report.content import (
     Table,
     plain,
 )
-from harness.report.measured import Measured, full_case_texts, origin_labels
 from harness.report.palette import BLUE, VERMILLION
 from harness.verdicts.history.change_points import COLUMNS
 from harness.verdicts.history.points import SERIES
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
 
 
 def _content(measured: Measured) -> Content | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -19,8 +20,10 @@ from harness.report.content import (
     Table,
     plain,
 )
-from harness.report.measured import Measured
-from harness.verdicts.error_rates import ErrorRates, Rate
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
+    from harness.verdicts.error_rates import ErrorRates, Rate
 
 LEAST_PROCESSES = 6
 """Fewer give no 95 % interval of a median."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import altair as alt
 import pandas as pd
@@ -10,6 +11,7 @@ import pandas as pd
 from harness.frame.differences import difference, hardware
 from harness.frame.startup import STACKED
 from harness.report import charts
+from harness.report.cases import axes_of, full_case_texts
 from harness.report.content import (
     COUNT,
     RATIO,
@@ -21,8 +23,10 @@ from harness.report.content import (
     Table,
     plain,
 )
-from harness.report.measured import Measured, axes_of, full_case_texts
 from harness.report.palette import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK, SKY, VERMILLION
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
 
 _PALETTE = (BLUE, VERMILLION, GREEN, ORANGE, SKY, PINK, OLIVE, GREY)
 

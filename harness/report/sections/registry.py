@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.report.content import Section
-from harness.report.measured import Measured
+from typing import TYPE_CHECKING
+
 from harness.report.sections import (
     against,
     cache,
@@ -16,6 +16,10 @@ from harness.report.sections import (
     stages,
     verdicts,
 )
+
+if TYPE_CHECKING:
+    from harness.report.content import Section
+    from harness.report.measured import Measured
 
 SECTIONS: tuple[Section[Measured], ...] = (
     stages.SECTION,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
 
 from harness.report import charts, palette
+from harness.report.cases import ADDED, axes_of, full_case_texts, machine_picks, stages_of
 from harness.report.content import NUMBER, SECONDS, Column, Content, Figure, Section, Table, plain
-from harness.report.measured import (
-    ADDED,
-    Measured,
-    axes_of,
-    full_case_texts,
-    machine_picks,
-    stages_of,
-)
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
 
 LEAST_POINTS = 3
 """Values of an axis without which there is no curve."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
@@ -10,6 +10,7 @@ import pandas as pd
 from harness.frame.startup import STACKED
 from harness.records.units import seconds_text
 from harness.report import charts, palette
+from harness.report.cases import machine_picks, stages_of
 from harness.report.content import (
     COUNT,
     SECONDS,
@@ -21,8 +22,10 @@ from harness.report.content import (
     Table,
     plain,
 )
-from harness.report.measured import Measured, machine_picks, stages_of
 from harness.stages.registry import names
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
 
 MOST_ANSWERS = 3
 

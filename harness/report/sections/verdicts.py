@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import altair as alt
 import pandas as pd
 
 from harness.report import charts, palette
+from harness.report.cases import VERDICTS
 from harness.report.content import (
     COUNT,
     NUMBER,
@@ -19,7 +22,9 @@ from harness.report.content import (
     Table,
     plain,
 )
-from harness.report.measured import VERDICTS, Measured
+
+if TYPE_CHECKING:
+    from harness.report.measured import Measured
 
 MOST_SLOWER = 2
 """Rows that the top of the page names."""

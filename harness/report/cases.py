@@ -1,0 +1,124 @@
+"""Cases, origins and stages of a frame, in the words of the report on results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from harness.frame.frame import (
+    INSTRUMENTS,
+    NO_MOMENT,
+    ORIGIN,
+    axis_columns,
+    ordinary,
+    stage_order,
+)
+from harness.frame.tables import case_texts
+from harness.verdicts.history.order import in_order
+
+CASE = ("machine", "workload", "target", "transform", "precision", "scenario")
+"""Columns that, with the axes, tell cases apart, whatever commit they were measured at."""
+
+ADDED = ("case", "case_number")
+"""Columns that :func:`with_cases` adds."""
+
+VERDICTS = ("slower", "faster", "unsure", "incomparable", "same")
+"""In the order in which a reader wants them."""
+
+
+def with_cases(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the ordinary rows in seconds, with columns `case` (text) and `case_number`.
+
+    `case` names the axes, and the scenario or the machine where they are not the usual ones.
+    """
+    # As with every axis that bears the name of a column.
+    taken = {name: f"axis_{name}" for name in ADDED if name in frame.columns}
+    frame = ordinary(frame.rename(columns=taken))
+    frame = frame[~frame["workload"].isin(INSTRUMENTS) & (frame["unit"] == "seconds")]
+    keys = [*CASE, *axis_columns(frame)]
+    numbers = frame.groupby(keys, sort=False, dropna=False).ngroup()
+    first = frame[~numbers.duplicated()]
+    by_number = dict(zip(numbers[first.index], full_case_texts(first), strict=True))
+    return frame.assign(case_number=numbers, case=numbers.map(by_number).astype("str"))
+
+
+def full_case_texts(
+    rows: pd.DataFrame, no_axes: Sequence[str] = ADDED, machine: bool = True
+) -> list[str]:
+    """Return each row's case as text, with the scenario where it is not the usual one.
+
+    Args:
+        rows: with the columns of a frame, of which `no_axes` are none.
+        no_axes: columns that are no axes, besides those of a frame.
+        machine: whether to name it as well, where rows are of several.
+    """
+    axes = [name for name in axis_columns(rows) if name not in no_axes]
+    several = machine and rows["machine"].nunique() > 1
+    texts = case_texts(rows[["precision", "transform", "target", *axes]])
+    return [
+        ", ".join(
+            filter(
+                None,
+                [
+                    text,
+                    f"scenario={scenario}" if scenario not in ("", "off") else "",
+                    f"on {name}" if several else "",
+                ],
+            )
+        )
+        for text, scenario, name in zip(texts, rows["scenario"], rows["machine"], strict=True)
+    ]
+
+
+def machine_picks(rows: pd.DataFrame) -> tuple[tuple[str, str, str], ...]:
+    """Return what lets a figure show one of several machines at a time; none for one machine."""
+    names = list(dict.fromkeys(rows["machine"]))
+    return (("machine", "machine", names[0]),) if len(names) > 1 else ()
+
+
+def origins(cases: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per origin: `machine` ... `night`, `started_at`, `jax`, `label`.
+
+    They stand machine by machine, and those of a machine from the oldest to the newest, as in its
+    history. `label` is the night or else the date, and the commit.
+    """
+    rows = cases.groupby(ORIGIN, sort=False, dropna=False, as_index=False).agg(
+        started_at=("started_at", "max"),
+        jax=("jax", "first"),
+        commit_date=("commit_date", "max"),
+    )
+    rows = rows.loc[[row for _, part in rows.groupby("machine") for row in _in_time(part)]]
+    labels = origin_labels(rows["night"], rows["started_at"], rows["commit"])
+    return rows.assign(label=labels).reset_index(drop=True)
+
+
+def origin_labels(
+    night: pd.Series[Any], started_at: pd.Series[Any], commit: pd.Series[Any]
+) -> pd.Series[Any]:
+    """Return the names of origins: the night or else the date, and the commit."""
+    days = started_at.dt.strftime("%Y-%m-%d").fillna("no date")
+    return night.where(night != "", days) + " " + commit.str[:8]
+
+
+def _in_time(part: pd.DataFrame) -> list[Any]:
+    """Return the index of one machine's origins from the oldest to the newest."""
+    dates, started = (
+        [
+            NO_MOMENT if moment is None or moment != moment else int(moment.timestamp() * 1000)
+            for moment in part[name]
+        ]
+        for name in ("commit_date", "started_at")
+    )
+    return [part.index[place] for place in in_order(part["night"].tolist(), dates, started)]
+
+
+def stages_of(frame: pd.DataFrame) -> list[str]:
+    """Return the stages of a frame in the order in which they happen."""
+    return sorted(set(frame["stage"]), key=stage_order)
+
+
+def axes_of(cases: pd.DataFrame) -> list[str]:
+    """Return the columns of :func:`with_cases`'s frame that hold axes."""
+    return [name for name in axis_columns(cases) if name not in ADDED]
