@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 import hypothesis
 import pytest
@@ -36,3 +37,21 @@ def proof():
     with switched_off():
         yield listening
     listening.close()
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run a command of the harness in this process; return its exit code, output and errors."""
+    from harness import cli
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code or 0
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return run

@@ -6,6 +6,7 @@ Tables are embedded as compact JSON: by column, text by dictionary, numbers to f
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import math
@@ -43,7 +44,7 @@ def render(report: Report) -> str:
     """
     templates = resources.files("harness.report") / "templates"
     scripts = [
-        _inline(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")),
+        _vega(),
         *([_inline(_read(templates, "zoom.js"))] if _zooms(report) else []),
         _inline(_read(templates, "page.js")),
     ]
@@ -72,6 +73,11 @@ def render(report: Report) -> str:
 
 def _zooms(report: Report) -> bool:
     return any(figure.zoom for section in report.sections for figure in section.figures)
+
+
+@functools.cache
+def _vega() -> str:
+    return _inline(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _read(folder: Any, name: str) -> str:

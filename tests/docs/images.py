@@ -22,7 +22,7 @@ from typing import Any
 from tests.docs import asv_scripts, session
 from tests.docs.pages import ROOT, blocks
 from tests.docs.transcript import PAGE
-from tests.report.conftest import start_browser, wait_until
+from tests.report.pages import start_browser, wait_until
 
 WINDOW = (1200, 800)
 """Pixels; a screenshot is one window of it."""

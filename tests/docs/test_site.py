@@ -22,7 +22,7 @@ import harness
 import harness.errors
 from harness.cli import app
 from harness.errors import ExitCode
-from tests.report.conftest import start_browser, wait_until
+from tests.report.pages import start_browser, wait_until
 
 ROOT = Path(__file__).parents[2]
 

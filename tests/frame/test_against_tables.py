@@ -1,8 +1,6 @@
 import csv
 import io
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -16,10 +14,11 @@ SLOW = [60e3, 61e3, 59e3, 60.5e3]
 WRONG = {"comparable": False, "reasons": ["error 0.3 is above 1e-5"]}
 
 
-@pytest.fixture
-def results(tmp_path):
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
     write(
-        tmp_path,
+        folder,
         *ceilings(),
         *xla(FAST),
         *numpy(SLOW),
@@ -29,13 +28,7 @@ def results(tmp_path):
         *xla(FAST, workload="gelu.Gelu", axes={"size": 5}),
         *numpy(SLOW, workload="gelu.Gelu", axes={"size": 5}),
     )
-    return tmp_path
-
-
-def command(*arguments, code="from harness.cli import main; main()"):
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True
-    )
+    return folder
 
 
 def test_a_table_per_workload_with_a_row_per_case_and_baseline(results):
@@ -63,71 +56,61 @@ def test_notes_give_reasons_and_the_meaning_of_labels(results):
     assert label.startswith("xla: host-bound (softmax.Softmax: width=8, one thread, numpy): the")
 
 
-def test_json_has_null_for_the_unknown_and_a_word_for_never(results):
-    rows = json.loads(command("baselines", results, "--format", "json").stdout)
+def test_json_has_null_for_the_unknown_and_a_word_for_never(command, results):
+    rows = json.loads(command("baselines", results, "--format", "json")[1])
     by = {(row["width"], row["baseline"]): row for row in rows}
     assert by[8, "numpy"]["break_even_cold"] == "never"
     assert by[4096, "fused"]["ratio"] is None
     assert by[4096, "numpy"]["size"] is None
 
 
-def test_the_command_prints_tables_what_they_mean_and_reasons(results):
-    done = command("baselines", results)
-    assert done.returncode == 0, done.stderr
-    assert "softmax.Softmax · box · commit 01234567" in done.stdout
-    assert "above 1 XLA is faster" in done.stdout
-    assert "no ratio: fused: error 0.3" in done.stdout
+def test_the_command_prints_tables_what_they_mean_and_reasons(command, results):
+    code, out, err = command("baselines", results)
+    assert code == 0, err
+    assert "softmax.Softmax · box · commit 01234567" in out
+    assert "above 1 XLA is faster" in out
+    assert "no ratio: fused: error 0.3" in out
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "markdown"])
-def test_the_command_prints_selected_workloads_in_other_formats(results, kind):
-    done = command("baselines", results, "--select", "gelu", "--format", kind)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_the_command_prints_selected_workloads_in_other_formats(command, results, kind):
+    code, out, err = command("baselines", results, "--select", "gelu", "--format", kind)
+    assert (code, err) == (0, "")
     if kind == "markdown":
-        assert "| size=5 | one | numpy |" in done.stdout
-        assert "1 \\| 5" in done.stdout, "what would end a cell is escaped"
+        assert "| size=5 | one | numpy |" in out
+        assert "1 \\| 5" in out, "what would end a cell is escaped"
         return
-    rows = json.loads(done.stdout) if kind == "json" else csv.DictReader(io.StringIO(done.stdout))
-    (row,) = rows
+    (row,) = json.loads(out) if kind == "json" else csv.DictReader(io.StringIO(out))
     assert (row["workload"], row["verdict"]) == ("gelu.Gelu", "XLA faster")
     assert "width" not in row
 
 
-def test_a_tree_without_comparisons_is_told_from_a_wrong_call(tmp_path):
+def test_a_tree_without_comparisons_is_told_from_a_wrong_call(command, tmp_path):
     write(tmp_path, record())
-    done = command("baselines", tmp_path)
-    assert done.returncode == 4
-    assert "--with-baselines" in done.stderr
-    assert command("baselines", tmp_path / "none").returncode == 2
-    assert command("baselines", tmp_path, "--format", "odd").returncode == 2
-    done = command("baselines", tmp_path, "--figure", "x.gif")
-    assert done.returncode == 2
-    assert ".svg, .png or .html" in done.stderr
+    code, _, err = command("baselines", tmp_path)
+    assert (code, "--with-baselines" in err) == (4, True)
+    assert command("baselines", tmp_path / "none")[0] == 2
+    assert command("baselines", tmp_path, "--format", "odd")[0] == 2
+    code, _, err = command("baselines", tmp_path, "--figure", "x.gif")
+    assert (code, ".svg, .png or .html" in err) == (2, True)
 
 
-def test_help_says_how_to_read_a_row():
-    assert "above 1 XLA is faster" in command("baselines", "--help").stdout
-
-
-def test_show_tells_of_a_tree_that_holds_comparisons_only(tmp_path):
+def test_show_tells_of_a_tree_that_holds_comparisons_only(command, tmp_path):
     write(tmp_path, *xla(FAST), *numpy(SLOW))
-    done = command("show", tmp_path)
-    assert done.returncode == 4
-    assert "harness baselines" in done.stderr
+    code, _, err = command("show", tmp_path)
+    assert (code, "harness baselines" in err) == (4, True)
 
 
-def test_show_has_the_facts_on_request(tmp_path):
+def test_show_has_the_facts_on_request(command, tmp_path):
     write(tmp_path, record(0, facts=xla(FAST)[0].facts))
-    assert "launches" not in command("show", tmp_path).stdout
-    done = command("show", tmp_path, "--facts")
-    assert "120 Mflop" in done.stdout, done.stderr
+    assert "launches" not in command("show", tmp_path)[1]
+    assert "120 Mflop" in command("show", tmp_path, "--facts")[1]
 
 
-def test_ratios_and_roofline_are_drawn(results, tmp_path):
+def test_ratios_and_roofline_are_drawn(command, results, tmp_path):
     pytest.importorskip("vl_convert")
     output = tmp_path / "drawn" / "fusion.svg"
-    done = command("baselines", results, "--figure", output)
-    assert done.returncode == 0, done.stderr
+    assert command("baselines", results, "--figure", output)[0] == 0
     drawn = output.read_text()
     assert "width=4096" in drawn
     assert "XLA faster" in drawn

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import warnings
 
 import pandas as pd
@@ -19,10 +20,10 @@ from tests.frame import trees
 BY = ["machine", "night", "effort", "workload", "stage"]
 
 
-@pytest.fixture
-def results(tmp_path):
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
     """Two machines, two nights, three workloads, with all that a frame may hold."""
-    folder = tmp_path / "results"
+    folder = tmp_path_factory.mktemp("module") / "results"
     for machine in ("box", "جهاز"):
         for night in ("2026-11-19", "2026-11-20"):
             at = {"machine": machine, "night": night}
@@ -39,6 +40,20 @@ def results(tmp_path):
                 record(0, "<script>'\"", at, {"größe": True, "rate": 1.5, "none": None}),
                 trees.failed(0, "ValueError: no", workload="nn.Fails", key=str(at), **at),
             )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def frame(results):
+    return load(results)
+
+
+@pytest.fixture(scope="module")
+def exports(frame, tmp_path_factory):
+    """All rows as a folder and as a file, to be read and left as they are."""
+    folder = tmp_path_factory.mktemp("exports")
+    for name in ("nights", "rows.parquet"):
+        write(frame, folder / name)
     return folder
 
 
@@ -67,13 +82,11 @@ def assert_same(one, two):
 
 
 @pytest.mark.parametrize("name", ["nights", "rows.parquet"])
-def test_an_export_gives_back_the_rows_of_the_records(results, tmp_path, name):
-    frame = load(results)
+def test_an_export_gives_back_the_rows_of_the_records(frame, exports, name):
     assert {int, str, tuple, bool, type(None)} <= {
         type(value) for name in ("size", "shape", "größe", "none") for value in frame[name]
     }
-    write(frame, tmp_path / name)
-    assert_same(frame, load(tmp_path / name))
+    assert_same(frame, load(exports / name))
 
 
 @pytest.mark.parametrize("name", ["nights", "rows.parquet"])
@@ -93,27 +106,25 @@ def test_an_export_gives_back_the_rows_of_the_records(results, tmp_path, name):
         {"workload": []},
     ],
 )
-def test_a_condition_gives_the_same_rows_of_records_and_of_parquet(results, tmp_path, name, where):
-    write(load(results), tmp_path / name)
+def test_a_condition_gives_the_same_rows_of_records_and_of_parquet(results, exports, name, where):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected, found = load(results, where=where), load(tmp_path / name, where=where)
+        expected, found = load(results, where=where), load(exports / name, where=where)
     assert_same(expected, found)
     assert found.empty == (where == {"workload": []})
 
 
-def test_columns_are_those_that_were_asked_for_in_that_order(results, tmp_path):
-    write(load(results), tmp_path / "nights")
-    for path in (results, tmp_path / "nights"):
-        frame = load(path, where={"size": 8, "status": "ok"}, columns=["value", "size", "night"])
-        assert list(frame.columns) == ["value", "size", "night"]
-        assert len(frame) == 8
+def test_columns_are_those_that_were_asked_for_in_that_order(results, exports):
+    for path in (results, exports / "nights"):
+        found = load(path, where={"size": 8, "status": "ok"}, columns=["value", "size", "night"])
+        assert list(found.columns) == ["value", "size", "night"]
+        assert len(found) == 8
     with pytest.raises(UsageError, match=r"expected a list of names, such as \['value'\]"):
         load(results, columns="value")
 
 
-def test_only_files_that_a_condition_leaves_are_opened(results, tmp_path):
-    write(load(results), tmp_path / "nights")
+def test_only_files_that_a_condition_leaves_are_opened(results, exports, tmp_path):
+    shutil.copytree(exports / "nights", tmp_path / "nights")
     for path in tmp_path.rglob("*.parquet"):
         if "machine=box" not in str(path) or "night=2026-11-20" not in str(path):
             path.write_bytes(b"rubbish")
@@ -140,8 +151,8 @@ def test_only_row_groups_that_a_condition_leaves_are_read(results, tmp_path):
         load(tmp_path / "nights", where={"workload": "nn.Wide"})
 
 
-def test_a_flipped_bit_is_noticed_by_its_checksum(results, tmp_path):
-    write(load(results).assign(value=0.5), tmp_path / "rows.parquet")
+def test_a_flipped_bit_is_noticed_by_its_checksum(frame, tmp_path):
+    write(frame.assign(value=0.5), tmp_path / "rows.parquet")
     path = tmp_path / "rows.parquet"
     metadata = pq.ParquetFile(path).metadata
     column = metadata.row_group(0).column(metadata.schema.names.index("value"))
@@ -164,6 +175,7 @@ def spoil(path, group):
 
 
 def test_a_new_night_leaves_other_files_alone_and_an_old_one_replaces_its_own(results, tmp_path):
+    results = shutil.copytree(results, tmp_path / "results")
     folder = tmp_path / "nights"
     assert write(load(results, where={"night": "2026-11-19"}), folder) == 2
     before = {path: path.stat().st_ino for path in folder.rglob("*.parquet")}
@@ -182,7 +194,7 @@ def test_a_hostile_name_is_a_folder_and_comes_back(results, tmp_path, machine):
     frame = load(results, where={"machine": "box"}).assign(machine=machine, night="")
     folder = tmp_path / "deep" / "nights"
     write(frame, folder)
-    assert {path.name for path in tmp_path.iterdir()} == {"results", "deep"}
+    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
     assert {path.relative_to(folder).parts[0][:8] for path in folder.iterdir()} == {"machine="}
     assert len(list(folder.iterdir())) == 1
     found = load(folder, where={"machine": machine, "night": ""})
@@ -207,9 +219,8 @@ def test_a_case_without_a_number_has_nan_again(results, tmp_path):
     assert_same(frame, load(tmp_path / "rows.parquet"))
 
 
-def test_rows_of_one_environment_share_its_text(results, tmp_path):
-    write(load(results), tmp_path / "nights")
-    for path in (results, tmp_path / "nights"):
+def test_rows_of_one_environment_share_its_text(results, exports):
+    for path in (results, exports / "nights"):
         texts = load(path)["environment"]
         assert texts.dtype == object
         assert len({id(text) for text in texts}) == texts.nunique()
@@ -224,24 +235,22 @@ def test_what_asv_measured_beside_the_records_stays_out_whatever_the_condition(t
 
 
 @pytest.mark.parametrize("name", ["nights", "rows.parquet"])
-def test_no_row_warns_and_leaves_a_frame_with_its_columns(results, tmp_path, name):
-    write(load(results), tmp_path / name)
-    for path in (results, tmp_path / name):
+def test_no_row_warns_and_leaves_a_frame_with_its_columns(frame, results, exports, name):
+    for path in (results, exports / name):
         with pytest.warns(HarnessWarning, match="No row in .* has workload = 'nn.Gone'."):
-            frame = load(path, where={"workload": "nn.Gone"})
-        pd.testing.assert_series_equal(frame.dtypes, load(results).dtypes[list(COLUMNS)])
+            found = load(path, where={"workload": "nn.Gone"})
+        pd.testing.assert_series_equal(found.dtypes, frame.dtypes[list(COLUMNS)])
         with pytest.warns(HarnessWarning, match="No row"):
-            frame = load(path, where={"workload": "nn.Gone", "size": 8}, columns=["size"])
-        assert list(frame.columns) == ["size"]
+            found = load(path, where={"workload": "nn.Gone", "size": 8}, columns=["size"])
+        assert list(found.columns) == ["size"]
 
 
 @pytest.mark.parametrize("name", ["nights", "rows.parquet"])
 @pytest.mark.parametrize("given", [{"where": {"workloud": "x"}}, {"columns": ["workloud"]}])
 def test_a_column_that_there_is_not_is_named_with_those_that_there_are(
-    results, tmp_path, name, given
+    results, exports, name, given
 ):
-    write(load(results), tmp_path / name)
-    for path in (results, tmp_path / name):
+    for path in (results, exports / name):
         with pytest.raises(UsageError, match=r"no column 'workloud'.*machine, commit.*axes .*size"):
             load(path, **given)
 
@@ -269,8 +278,8 @@ def test_a_value_that_no_row_could_have_is_wrong_usage(results, where, said):
         (None, "holds no frame that `harness export` wrote"),
     ],
 )
-def test_a_file_of_another_version_or_maker_is_named(results, tmp_path, metadata, said):
-    write(load(results), tmp_path / "nights")
+def test_a_file_of_another_version_or_maker_is_named(exports, tmp_path, metadata, said):
+    shutil.copytree(exports / "nights", tmp_path / "nights")
     path = next(tmp_path.rglob("*.parquet"))
     pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
     with pytest.raises(StoreError) as caught:
@@ -279,16 +288,17 @@ def test_a_file_of_another_version_or_maker_is_named(results, tmp_path, metadata
     assert str(path) in str(caught.value)
 
 
-def test_a_file_that_was_cut_off_is_named(results, tmp_path):
-    write(load(results), tmp_path / "rows.parquet")
+def test_a_file_that_was_cut_off_is_named(exports, tmp_path):
     path = tmp_path / "rows.parquet"
-    path.write_bytes(path.read_bytes()[:-100])
+    path.write_bytes((exports / "rows.parquet").read_bytes()[:-100])
     with pytest.raises(StoreError, match=r"rows\.parquet is no whole Parquet file"):
         load(path)
 
 
-def test_a_folder_of_results_is_no_place_for_a_dataset_and_stays_one_beside_a_file(results):
-    frame = load(results)
+def test_a_folder_of_results_is_no_place_for_a_dataset_and_stays_one_beside_a_file(
+    frame, results, tmp_path
+):
+    results = shutil.copytree(results, tmp_path / "results")
     with pytest.raises(UsageError, match=r"is a results tree\. Choose another folder"):
         write(frame, results)
     write(frame, results / "rows.parquet")

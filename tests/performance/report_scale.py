@@ -12,10 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.frame.against import against_baseline
 from harness.report.page import render
 from harness.stages.registry import CASE_STAGES
-from tests.report.conftest import reported, start_browser, wait_until
+from tests.report.pages import reported, start_browser, wait_until
 from tests.report.synthetic import CACHED, SIZES, frame
 
 
@@ -27,7 +26,7 @@ def main() -> None:
     workloads = [f"family{n % 9}.Workload{n}" for n in range(given.cases // len(SIZES))]
     rows = frame(workloads, nights=given.nights, stages=(*CASE_STAGES, *CACHED))
     began = time.perf_counter()
-    page = render(reported(rows, against_baseline([]))).encode()
+    page = render(reported(rows)).encode()
     print(f"{len(rows)} rows: built in {time.perf_counter() - began:.1f} s, {len(page)} bytes")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "report.html")

@@ -6,39 +6,17 @@ import base64
 import itertools
 import re
 
-import pytest
-
-from tests.report.conftest import wait_until
+from tests.report.pages import (
+    COMPLETE,
+    assert_controls_are_labelled_and_hidden_in_print,
+    assert_no_window_scrolls_sideways,
+    marks,
+    texts,
+    wait_until,
+)
 from tests.report.synthetic import HOSTILE
 
-COMPLETE = "document.documentElement.dataset.complete === 'yes'"
 FIGURES = 8
-
-
-@pytest.fixture(scope="session")
-def file(hostile_page, tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(hostile_page, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def page(chromium, file):
-    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    chromium.get_log("browser")
-    chromium.get(file.as_uri())
-    wait_until(chromium, COMPLETE)
-    yield chromium
-    # Vega-Lite warns of a height that follows the number of rows, which is meant.
-    said = chromium.get_log("browser")
-    assert [entry for entry in said if entry["level"] == "SEVERE"] == []
-
-
-def texts(page, selector):
-    return page.execute_script(
-        "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector
-    )
 
 
 def pointed_at(page):
@@ -51,13 +29,15 @@ def pointed_at(page):
     return wait_until(page, "document.querySelector('#vg-tooltip-element')?.innerText", 10)
 
 
-def test_every_figure_is_drawn(page):
-    marks = page.execute_script(
-        "return [...document.querySelectorAll('[data-figure]')].map(f => [f.dataset.figure,"
-        " f.querySelectorAll('.chart svg .role-mark path').length])"
-    )
-    assert len(marks) == FIGURES
-    assert all(count > 1 for _, count in marks), marks
+def test_every_figure_is_drawn_and_its_units_are_said(page):
+    drawn = marks(page)
+    assert len(drawn) == FIGURES
+    assert all(count > 1 for count in drawn.values()), drawn
+    labels = texts(page, "#figure-scaling [aria-label^='Y-axis'] .role-axis-label text")
+    assert {"10 ms", "100 ms", ""} <= set(labels)
+    assert "90 ms" not in labels
+    said = pointed_at(page)
+    assert re.search(r"time:?\s+[\d.]+ (ms|s)\b", said), said
 
 
 def test_hostile_names_stay_text(page):
@@ -75,8 +55,8 @@ def test_hostile_names_stay_text(page):
     assert page.execute_script("return document.querySelectorAll('img, iframe').length") == 0
 
 
-def test_an_inline_handler_and_a_foreign_script_would_be_refused(chromium, file, hostile_page):
-    broken = file.with_name("broken.html")
+def test_an_inline_handler_and_a_foreign_script_would_be_refused(chromium, hostile_page, tmp_path):
+    broken = tmp_path / "broken.html"
     attack = '<img src="https://example.invalid/x.png"><script>window.broken = 1</script></main>'
     broken.write_text(hostile_page.replace("</main>", attack, 1), encoding="utf-8")
     chromium.get_log("browser")
@@ -141,17 +121,6 @@ def test_a_long_table_is_unfolded_and_the_focus_stays(page):
     assert page.switch_to.active_element.text == "Show the first 20"
 
 
-def test_a_logarithmic_axis_is_labelled_at_powers_of_ten(page):
-    labels = texts(page, "#figure-scaling [aria-label^='Y-axis'] .role-axis-label text")
-    assert {"10 ms", "100 ms", ""} <= set(labels)
-    assert "90 ms" not in labels
-
-
-def test_a_tooltip_says_its_unit(page):
-    said = pointed_at(page)
-    assert re.search(r"time:?\s+[\d.]+ (ms|s)\b", said), said
-
-
 def test_each_figure_can_be_read_as_a_table(page):
     page.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
     for name in page.execute_script(
@@ -178,35 +147,18 @@ def test_dark_follows_the_system_and_the_button(page):
     assert page.execute_script(colour) == "rgb(255, 255, 255)"
 
 
-@pytest.mark.parametrize("width", [320, 390, 768])
-def test_a_narrow_window_does_not_scroll_sideways(page, width):
-    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    page.refresh()
-    wait_until(page, COMPLETE)
-    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+def test_a_narrow_window_does_not_scroll_sideways(page):
+    assert_no_window_scrolls_sideways(page)
 
 
-def test_headings_are_in_order_and_controls_are_labelled(page):
+def test_headings_are_in_order_controls_are_labelled_and_it_prints(page):
     levels = page.execute_script(
         "return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))"
     )
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
-    unlabelled = page.execute_script(
-        "return [...document.querySelectorAll('input, select')].filter(e => !e.labels.length)"
-    )
-    assert unlabelled == []
-
-
-def test_it_prints(page):
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
-    hidden = page.execute_script(
-        "return getComputedStyle(document.getElementById('filters')).display"
-    )
-    assert hidden == "none"
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    assert_controls_are_labelled_and_hidden_in_print(page, "#filters")
     printed = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 3

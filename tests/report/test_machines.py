@@ -7,13 +7,10 @@ import json
 import pandas as pd
 import pytest
 
-from harness.frame.against import against_baseline
 from harness.report.page import render
-from tests.report.conftest import reported
+from tests.report.pages import answers, embedded, reported, section, table, without_scripts
 from tests.report.synthetic import frame
-from tests.report.test_page import embedded, without_scripts
 
-NOTHING = against_baseline([])
 HOSTS = {
     "box": {"cpu": "Small", "cores": 2, "ram_bytes": 8 * 2**30},
     "rig": {"cpu": "Large", "cores": 64, "ram_bytes": 256 * 2**30},
@@ -36,7 +33,7 @@ def measured(machine, name="", factor=1.0, behind="0h", workloads=("a.A", "b.B")
 def together(*parts):
     whole = pd.concat(parts, ignore_index=True)
     whole.attrs["problems"] = {}
-    return reported(whole, NOTHING)
+    return reported(whole)
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +42,8 @@ def two():
     return together(*slower)
 
 
-def section(report, name):
-    return next((one for one in report.sections if one.name == name), None)
-
-
-def table(report, part, name):
-    return next(one for one in section(report, part).tables if one.name == name)
-
-
 def test_cases_of_two_machines_stand_side_by_side_and_are_labelled(two):
-    shown = table(two, "machines", "machines")
+    shown = table(two, "machines")
     assert set(shown.data["workload"]) == {"a.A"}
     assert shown.data["ratio"].round(6).eq(2).all()
     labels = [column.label for column in shown.columns]
@@ -67,7 +56,7 @@ def test_cases_of_two_machines_stand_side_by_side_and_are_labelled(two):
 
 
 def test_every_case_says_its_machine_and_figures_show_one_at_a_time(two):
-    cases = table(two, "stages", "cases")
+    cases = table(two, "cases")
     assert {"on box", "on rig"} == {text.rpartition(", ")[2] for text in cases.data["case"]}
     assert [c.hidden for c in cases.columns if c.name == "machine"] == [False]
     picks = {figure.name: figure.picks for part in two.sections for figure in part.figures}
@@ -114,13 +103,14 @@ def test_commits_of_a_night_with_a_wrong_clock_keep_their_order():
     late.loc[late["night"] == "2026-01-03", "started_at"] -= pd.Timedelta("100h")
     report = together(late)
     assert section(report, "verdicts").notes[0].startswith("box: 2026-01-02 00000000")
-    assert table(report, "environment", "origins").data["label"].tolist()[0][:10] == "2026-01-03"
-    assert set(table(report, "stages", "cases").data["commit"]) == {"00000000"}
+    assert table(report, "origins").data["label"].tolist()[0][:10] == "2026-01-03"
+    assert set(table(report, "cases").data["commit"]) == {"00000000"}
 
 
 def test_a_name_that_unlike_machines_share_is_doubtful():
     report = together(measured("box"), measured("rig", name="box").assign(env="other"))
-    doubts = next(lines for question, lines, _ in report.answers if "trusted" in question)
-    assert doubts[0].startswith("Unlike machines share the name box (processor Small → Large")
-    changed = table(report, "verdicts", "verdicts").data
+    assert answers(report)["What cannot be trusted"][0].startswith(
+        "Unlike machines share the name box (processor Small → Large"
+    )
+    changed = table(report, "verdicts").data
     assert set(changed["verdict"]) == {"incomparable"}

@@ -5,15 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from harness.frame.against import against_baseline
 from harness.report import results
 from harness.report.content import COUNT, Answer, Column, Content, Section, Table, plain
 from harness.report.page import render
-from tests.report.conftest import reported
+from tests.report.pages import embedded, reported
 from tests.report.synthetic import frame
-from tests.report.test_page import embedded
-
-NOTHING = against_baseline([])
 
 
 def workloads(measured):
@@ -33,7 +29,7 @@ ABOUT = {"name": "sizes", "title": "Sizes", "intro": "How much was measured?", "
 def page_with(monkeypatch):
     def made(section, rows):
         monkeypatch.setattr(results, "SECTIONS", (*results.SECTIONS, section))
-        return reported(rows, NOTHING)
+        return reported(rows)
 
     return made
 

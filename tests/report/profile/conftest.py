@@ -7,7 +7,6 @@ import pytest
 from harness.report.page import render
 from harness.report.profile.page import assemble
 from tests.profiles import synthetic
-from tests.report.conftest import chromium as chromium
 
 
 @pytest.fixture(scope="session")

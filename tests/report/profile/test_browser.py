@@ -5,36 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.profiles.synthetic import HOSTILE
-from tests.report.conftest import wait_until
-
-COMPLETE = "document.documentElement.dataset.complete === 'yes'"
-
-
-@pytest.fixture(scope="session")
-def file(hostile_page, tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "profile.html"
-    path.write_text(hostile_page, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def page(chromium, file):
-    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    # A page that still scrolls is no place to press on.
-    still = [{"name": "prefers-reduced-motion", "value": "reduce"}]
-    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": still})
-    chromium.get_log("browser")
-    chromium.get(file.as_uri())
-    wait_until(chromium, COMPLETE)
-    yield chromium
-    said = chromium.get_log("browser")
-    assert [entry for entry in said if entry["level"] == "SEVERE"] == []
-
-
-def texts(page, selector):
-    return page.execute_script(
-        "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector
-    )
+from tests.report.pages import (
+    COMPLETE,
+    assert_controls_are_labelled_and_hidden_in_print,
+    assert_no_window_scrolls_sideways,
+    marks,
+    texts,
+    wait_until,
+)
 
 
 def press(page, selector):
@@ -56,19 +34,13 @@ def choose(page, name, value):
 
 
 def test_every_figure_is_drawn_and_names_stay_text(page):
-    marks = page.execute_script(
-        "return Object.fromEntries([...document.querySelectorAll('[data-figure]')].map(f =>"
-        " [f.dataset.figure, f.querySelectorAll('.chart svg .role-mark path').length]))"
-    )
-    assert set(marks) == {"time", "causes", "timeline"}
-    assert marks["timeline"] > 80
+    drawn = marks(page)
+    assert set(drawn) == {"time", "causes", "timeline"}
+    assert drawn["timeline"] > 80
     assert page.execute_script("return document.querySelectorAll('main script').length") == 0
     shown = set(texts(page, "[data-table=builds] tbody th"))
     assert set(HOSTILE) <= shown
     assert any(HOSTILE[2] in text for text in texts(page, ".tree span"))
-
-
-def test_a_tooltip_shows_hostile_names_as_text(page):
     page.execute_script(
         "const m = document.querySelector('#figure-timeline .role-mark path[aria-label*=script]')"
         " || document.querySelectorAll('#figure-timeline .mark-rect path')[8];"
@@ -145,21 +117,9 @@ def test_the_tree_opens_with_the_keyboard(page):
     assert page.execute_script("return document.querySelector('.tree details').open")
 
 
-@pytest.mark.parametrize("width", [320, 390, 768])
-def test_a_narrow_window_does_not_scroll_sideways(page, width):
-    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    page.refresh()
-    wait_until(page, COMPLETE)
-    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+def test_a_narrow_window_does_not_scroll_sideways(page):
+    assert_no_window_scrolls_sideways(page)
 
 
 def test_controls_are_labelled_and_it_prints(page):
-    unlabelled = page.execute_script(
-        "return [...document.querySelectorAll('input, select')].filter(e => !e.labels.length)"
-    )
-    assert unlabelled == []
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
-    hidden = page.execute_script("return getComputedStyle(document.querySelector('.zoom')).display")
-    assert hidden == "none"
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    assert_controls_are_labelled_and_hidden_in_print(page, ".zoom")

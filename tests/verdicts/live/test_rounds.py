@@ -16,6 +16,7 @@ from harness.stages.sampling import effort
 from harness.verdicts.explain import explained
 from harness.verdicts.live import LiveOptions, parse
 from harness.verdicts.live import run_live as run_arms
+from harness.verdicts.live.rounds import difference_problems
 from harness.verdicts.summary import legend
 from tests.repositories import git
 
@@ -34,6 +35,10 @@ class Scale(Workload):
     def function(x):
         return jnp.{function}(x) * FACTOR
 """
+
+
+UNHEARD = "set:JAX_ENABLE_COMPILATION_CACHE=1"
+"""The scenario decides on the persistent cache, whatever the environment says."""
 
 
 @pytest.fixture
@@ -89,11 +94,13 @@ def test_two_commits_are_measured_in_turns_until_it_is_stopped(project, tmp_path
         warnings.simplefilter("always")
         records = run_live(
             "HEAD~1",
-            "HEAD",
+            f"HEAD,{UNHEARD}",
             options(effort="8x1", folder=tmp_path / "kept"),
             interrupted_at(7, told),
         )
-    assert [str(w.message) for w in caught] == ["stopped: 2 of 8 rounds are compared"]
+    unreached, stopped = (str(w.message) for w in caught)
+    assert "=1 did not reach JAX in arm B: it found '0'" in unreached
+    assert stopped == "stopped: 2 of 8 rounds are compared"
     first, second = map(only, map(frame_of, records))
     assert first["commit"] != second["commit"]
     assert first["fingerprint"] != second["fingerprint"]  # own benchmarks, own packages
@@ -112,45 +119,33 @@ def test_a_comparison_that_is_stopped_in_its_first_round_has_nothing(project):
         run_live("HEAD~1", "HEAD", options(), interrupted_at(1, []))
 
 
-def test_the_command_sets_flags_of_one_arm_keeps_records_and_says_where(project, capsys):
+def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(project, capsys):
     b_text = "set:XLA_FLAGS=--xla_cpu_enable_fast_math=true"
-    filters, level = Filters(select=("scale",), stage=("compile",)), effort("1x1")
-    comparison, records = measured(
-        ".", b_text, Path("results"), filters, level, 1, Path("benchmarks")
-    )
+    filters = Filters(("scale",), stage=("load",), target=("cpu",), scenario=("warm",))
+    rest = (Path("results"), filters, effort("1x1"), 1, Path("benchmarks"))
+    comparison, records = measured(".", b_text, *rest)
+    for of_arm in records:
+        assert {(record.target, record.scenario) for record in of_arm} == {("cpu", "warm")}
+        assert "scale.Scale" in {record.workload for record in of_arm}
     a, b = comparison.a, comparison.b
-    assert "fast_math" not in only(a.rows)["environment"]
-    assert "--xla_cpu_enable_fast_math=true" in only(b.rows)["environment"]
+    assert "fast_math" not in only(a.rows, "load")["environment"]
+    assert "--xla_cpu_enable_fast_math=true" in only(b.rows, "load")["environment"]
     (folder,) = project.glob("results/*/live/*-1")
     assert sorted(p.name for p in (folder / "round-1").iterdir()) == ["a", "b"]
     said = capsys.readouterr().err
     assert f"records: {folder.relative_to(project)}" in said
     assert "the arms' flags differ, but XLA built the same program for every case" in said
     (text,) = explained(comparison, records, narrowed=True)
-    assert text.count("scale.Scale@cpu#1: ") == 2
+    assert text.count("scale.Scale@cpu/warm#1: ") == 2
     assert "no records at hand" not in text
     (_, said) = legend(comparison)[0].split("B takes longer; ")
     assert said.startswith("as measured, because the processes took turns")
 
-
-def test_target_and_scenario_of_both_arms_are_all_that_is_measured(project):
-    rest = (Path("results"), Filters(scenario=("warm",), target=("cpu",)), effort("1x1"), 1)
-    _, records = measured(".", ".", *rest, Path("benchmarks"))
-    for of_arm in records:
-        assert {(record.target, record.scenario) for record in of_arm} == {("cpu", "warm")}
-        assert "scale.Scale" in {record.workload for record in of_arm}
+    same = (parse("."), parse("."))
+    (problem,) = difference_problems(same, (records[0], records[0]))
+    assert "both arms are identical" in problem
     with pytest.raises(UsageError, match=r"'scenario=off' is of scenario=off, which --scenario"):
-        measured("scenario=off", ".", *rest, Path("benchmarks"))
-
-
-def test_identical_arms_and_a_variable_that_does_not_reach_jax_are_told(project):
-    # The scenario decides on the persistent cache, whatever the environment says.
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        run_live(".", "HEAD,set:JAX_ENABLE_COMPILATION_CACHE=1", options())
-    unreached, identical = (str(w.message) for w in caught)
-    assert "=1 did not reach JAX in arm B: it found '0'" in unreached
-    assert "both arms are identical" in identical
+        measured("scenario=off", ".", *rest)
 
 
 def test_an_arm_that_cannot_be_measured_ends_the_comparison(project):
