@@ -13,6 +13,9 @@ import pytest
 
 HARNESS = Path(__file__).parents[1] / "harness"
 
+MOST_FILES_IN_A_CHAIN = 12
+"""The longest way down: who changes the file at its end may have to look into so many."""
+
 ROOMS = (
     *("errors", "watch", "targets", "declare", "program", "records", "stages", "sides", "engine"),
     *("cache", "ship", "frame", "verdicts", "ir", "profiles", "report"),
@@ -92,12 +95,28 @@ def circle(folder):
     return ""
 
 
+def longest_chain(folder):
+    """Return the files of the longest chain of imports, from the one that nobody needs down."""
+    _, used = imports(folder)
+    graph = {name: set(targets) for name, targets in used.items() if name != folder.name}
+    chains = {}
+    for name in graphlib.TopologicalSorter(graph).static_order():
+        below = (chains[target] for target in graph.get(name, ()))
+        chains[name] = [name, *max(below, key=len, default=[])]
+    return max(chains.values(), key=len)
+
+
 def test_no_room_imports_one_that_stands_above_it():
     assert upwards(HARNESS, ROOMS) == []
 
 
 def test_there_is_no_circle_of_imports():
     assert circle(HARNESS) == ""
+
+
+def test_no_chain_of_imports_is_long():
+    chain = longest_chain(HARNESS)
+    assert len(chain) <= MOST_FILES_IN_A_CHAIN, "\n".join(chain)
 
 
 def test_every_room_is_in_the_order_and_nothing_else_lies_at_the_top():
@@ -132,7 +151,19 @@ def test_a_circle_is_named_by_its_files_and_lines(house):
     assert "house/high/two.py:1 imports house.low.one" in text
 
 
+def test_a_chain_is_named_from_its_upper_end(house):
+    (house / "low" / "one.py").write_text("from house.low import ground\n")
+    (house / "low" / "ground.py").write_text("")
+    assert longest_chain(house) == ["house.high.two", "house.low.one", "house.low.ground"]
+
+
 if __name__ == "__main__":
     broken = upwards(HARNESS, ROOMS)
-    print(*broken, circle(HARNESS) or "no circle", f"{len(broken)} upwards", sep="\n")
+    print(
+        *broken,
+        circle(HARNESS) or "no circle",
+        *longest_chain(HARNESS),
+        f"{len(broken)} upwards",
+        sep="\n",
+    )
     sys.exit(bool(broken or circle(HARNESS)))

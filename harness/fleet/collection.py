@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.fleet.pool import Pool
 from harness.records.schema import Record, decode
 from harness.records.store import Store, store_path
+
+if TYPE_CHECKING:
+    from harness.fleet.pool import Pool
 
 
 def corrected(record: Record, offset_ms: int) -> Record:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness import __version__
-from harness.declare.location import Source
-from harness.declare.workload import Workload
 from harness.fleet import sources
-from harness.fleet.place import Place
-from harness.fleet.pool import Pool
 from harness.records import environment
-from harness.records.git import Commit
+
+if TYPE_CHECKING:
+    from harness.declare.location import Source
+    from harness.declare.workload import Workload
+    from harness.fleet.place import Place
+    from harness.fleet.pool import Pool
+    from harness.records.git import Commit
 
 CLOCK_S = 60
 """A worker whose clock is further off than this is said to be, and its times are corrected."""

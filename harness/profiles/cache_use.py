@@ -6,11 +6,14 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from harness.profiles.model import Built
-from harness.profiles.recorded import Recorded
 from harness.watch import ledger_events as ledger
-from harness.watch.events import Request
+
+if TYPE_CHECKING:
+    from harness.profiles.model import Built
+    from harness.profiles.recorded import Recorded
+    from harness.watch.events import Request
 
 USUAL_THRESHOLD_S = 1.0
 """JAX's default of `jax_persistent_cache_min_compile_time_secs`: what compiles faster is not

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from harness.profiles.intervals import Nanoseconds, share
-from harness.profiles.model import Process
 from harness.profiles.pieces import OTHER, STAGES
-from harness.profiles.recorded import Recorded
 from harness.watch import events
+
+if TYPE_CHECKING:
+    from harness.profiles.model import Process
+    from harness.profiles.recorded import Recorded
 
 SAMPLED = ("jax", "library", "program")
 """Where the program was outside builds, by whose code was innermost."""

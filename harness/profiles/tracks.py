@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from harness.profiles.model import Built, Process
 from harness.profiles.names import program_of
-from harness.profiles.recorded import Recorded
 from harness.watch.events import Cleared, Request, Span
+
+if TYPE_CHECKING:
+    from harness.profiles.model import Built, Process
+    from harness.profiles.recorded import Recorded
 
 
 class Clock:

@@ -12,9 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.declare.workload import Case, Workload
+if TYPE_CHECKING:
+    from harness.declare.workload import Case, Workload
 
 
 class Unavailable(Exception):

@@ -15,9 +15,10 @@ import inspect
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.errors import HarnessError
+if TYPE_CHECKING:
+    from harness.errors import HarnessError
 
 RELEASES = "0.10.2 to 0.12.0.1"
 

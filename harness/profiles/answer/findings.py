@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from harness.profiles.answer.groups import Group, function_key, groups
 from harness.profiles.causes.registry import BLAMELESS, KINDS
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import function_text, line_text, package_of
 from harness.profiles.pieces import STAGES
-from harness.profiles.recorded import Recorded
 from harness.records.units import counted, seconds_text, times_text
-from harness.watch.events import Function
+
+if TYPE_CHECKING:
+    from harness.profiles.recorded import Recorded
+    from harness.watch.events import Function
 
 _DEAR = 0.1
 """Share of all that was built from which a first build is told of by itself."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from harness.profiles.causes.cause import Cause
 from harness.profiles.model import Built, seconds_of
-from harness.profiles.recorded import Recorded
-from harness.watch import events
+
+if TYPE_CHECKING:
+    from harness.profiles.causes.cause import Cause
+    from harness.profiles.recorded import Recorded
+    from harness.watch import events
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,20 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.profiles.answer.findings import Finding, findings, shares
 from harness.profiles.answer.groups import function_key, unexplained
 from harness.profiles.cache_use import CacheUse, cache_use
 from harness.profiles.names import shortened
 from harness.profiles.pieces import STAGES
-from harness.profiles.recorded import Recorded
 from harness.profiles.totals import SAMPLED, Total, totals
 from harness.records.units import counted, seconds_text, share_text, times_text
 from harness.watch import ledger_events as ledger
 from harness.watch.events import Import
+
+if TYPE_CHECKING:
+    from harness.profiles.recorded import Recorded
 
 LINES = 24
 """A screen."""

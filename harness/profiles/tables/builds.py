@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from harness.profiles.cache_use import cold_seconds, saved_s
 from harness.profiles.causes.cause import Cause
-from harness.profiles.model import Built
 from harness.profiles.pieces import OTHER, STAGES
-from harness.profiles.recorded import Recorded
+
+if TYPE_CHECKING:
+    from harness.profiles.model import Built
+    from harness.profiles.recorded import Recorded
 
 DONE = ("traces", "lowers", "compiles", "loads")
 SECONDS = tuple(f"{stage}_s" for stage in STAGES)

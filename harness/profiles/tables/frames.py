@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -17,10 +17,12 @@ from harness.profiles.causes.registry import BLAMELESS
 from harness.profiles.model import call_site_of
 from harness.profiles.names import frame_text
 from harness.profiles.pieces import written_ns
-from harness.profiles.recorded import Recorded
 from harness.profiles.tables.builds import DONE, SECONDS, builds, framed, type_of
 from harness.profiles.totals import PARTS, totals
 from harness.watch import events
+
+if TYPE_CHECKING:
+    from harness.profiles.recorded import Recorded
 
 _FUNCTION = ["function", "qualname", "through", "origin", "file", "line"]
 _SITE = ["call_site", "site_function"]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from harness.profiles import tracks
-from harness.profiles.model import Process
 from harness.profiles.pieces import STAGES
 from harness.profiles.tracks import Clock
 from harness.records.units import seconds_text
-from harness.report.profile.shown import Shown
 from harness.watch import events
+
+if TYPE_CHECKING:
+    from harness.profiles.model import Process
+    from harness.report.profile.shown import Shown
 
 MOST_BARS = 2400
 """Bars that a browser moves smoothly."""

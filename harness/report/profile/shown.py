@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from harness.profiles import tracks
-from harness.profiles.recorded import Recorded
 from harness.profiles.tables.frames import frame
+
+if TYPE_CHECKING:
+    from harness.profiles.recorded import Recorded
 
 
 class Shown:
