@@ -11,7 +11,7 @@ import pandas as pd
 from harness.frame.against_columns import ORIGIN, axis_columns
 from harness.frame.frame import rows_of
 from harness.frame.roofline import RESIDENT
-from harness.frame.tables import case_text
+from harness.frame.tables import case_texts
 from harness.records.units import seconds_text
 
 HEADINGS = (
@@ -47,10 +47,9 @@ def tables(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
     `frame` is of :func:`harness.against_baseline`.
     """
-    axes = axis_columns(frame)
     for origin, part in frame.groupby([*ORIGIN, "workload"], sort=False):
         *_, workload = origin
-        rows = [_texts(row, axes) for row in rows_of(part)]
+        rows = [[case, *_texts(row)] for row, case in zip(rows_of(part), cases(part), strict=True)]
         yield (
             f"{workload} · {_place(part.iloc[0])}",
             pd.DataFrame(rows, columns=list(HEADINGS), dtype="str"),
@@ -68,18 +67,23 @@ def _place(row: Any) -> str:
     return f"{row['machine']} · {commit}{changed} · {row['env']} · effort {row['effort']}"
 
 
-def row_text(row: dict[str, Any], axes: list[str]) -> str:
-    """Return the case of a row as short text."""
-    values = {axis: row[axis] for axis in axes}
-    return case_text(values, row["transform"], row["target"], row["precision"])
+def cases(frame: pd.DataFrame) -> list[str]:
+    """Return the case of each row as short text."""
+    return case_texts(frame, axis_columns(frame))
 
 
-def _texts(row: dict[str, Any], axes: list[str]) -> list[str]:
+def places(frame: pd.DataFrame) -> list[str]:
+    """Return the case of each row and its number of threads: `size=8, all threads`."""
+    names = {"one": "one thread", "all": "all threads"}
+    threads = [names.get(name, f"{name} thread") for name in frame["threads"]]
+    return [", ".join(filter(None, pair)) for pair in zip(cases(frame), threads, strict=True)]
+
+
+def _texts(row: dict[str, Any]) -> list[str]:
     ratio = "–" if math.isnan(row["ratio"]) else f"{row['ratio']:.3g}×"
     if not math.isnan(row["ratio_low"]):
         ratio += f" [{row['ratio_low']:.3g}, {row['ratio_high']:.3g}]"
     return [
-        row_text(row, axes),
         row["threads"],
         row["baseline"],
         _time(row["xla_s"]),
@@ -110,27 +114,24 @@ def _calls(count: float) -> str:
 
 def notes(frame: pd.DataFrame) -> list[str]:
     """Return lines under the tables: why there is no ratio, what is left out, what labels mean."""
-    axes = axis_columns(frame)
     lines: dict[str, None] = {}
-    used: dict[str, list[str]] = {}
-    for row in rows_of(frame):
-        threads = f"{row['threads']} thread" + ("s" if row["threads"] == "all" else "")
-        where = ", ".join(filter(None, [row_text(row, axes), threads, row["baseline"]]))
+    used: dict[str, dict[str, None]] = {}
+    for row, place in zip(rows_of(frame), places(frame), strict=True):
+        where = f"{row['workload']}: {place}, {row['baseline']}"
         if row["reasons"]:
             kind = "no ratio: " if row["verdict"].startswith("no ratio") else ""
-            lines[f"{row['workload']}: {where}: {kind}{row['reasons']}"] = None
+            lines[f"{where}: {kind}{row['reasons']}"] = None
+        labels = [label for label in row["labels"].split("; ") if label]
         if "faster than the roofline" in row["verdict"]:
-            used.setdefault("faster than the roofline", []).append(f"{row['workload']}: {where}")
-        for label in filter(None, row["labels"].split("; ")):
-            used.setdefault(label, []).append(f"{row['workload']}: {where}")
-    for label, places in used.items():
+            labels.append("faster than the roofline")
+        for label in labels:
+            used.setdefault(label, {})[where] = None
+    for label, rows in used.items():
         meaning = LABELS.get(label.rpartition(": ")[2], "")
-        lines[f"{label} ({_some(places)})" + (f": {meaning}." if meaning else "")] = None
+        some = f"{len(rows)} rows" if len(rows) > _MOST else "; ".join(rows)
+        lines[f"{label} ({some})" + (f": {meaning}." if meaning else "")] = None
     return list(lines)
 
 
-def _some(places: list[str], most: int = 2) -> str:
-    shown = list(dict.fromkeys(places))
-    if len(shown) > most:
-        return f"{len(places)} rows"
-    return "; ".join(shown)
+_MOST = 2
+"""Rows of a label that are named one by one."""

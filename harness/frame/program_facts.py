@@ -7,51 +7,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.frame import axis_column
 from harness.frame.load import ADVICE, record_files_of, warn_of
 from harness.program.facts import TOTALS, Facts
-from harness.records.schema import Problems, plain_axes, read_file_as
+from harness.records.schema import Problems, Record, plain_axes, read_file
 
 _BEFORE = ("machine", "commit", "env", "jax", "workload", "version")
 _AFTER = ("target", "transform", "precision", "scenario", "threads")
 COLUMNS = (*_BEFORE, *_AFTER, "fact", "kind", "value")
 """Columns that every frame of facts has; one per axis stands behind `version`."""
-
-
-class _Side(msgspec.Struct):
-    threads: str
-
-
-class _Record(msgspec.Struct):
-    """The fields of `Record` that say what was built, and for which case."""
-
-    schema: int
-    key: str
-    replicate: str
-    workload: str
-    version: str
-    axes: dict[str, Any]
-    transform: str
-    target: str
-    scenario: str
-    machine: str
-    env: str
-    commit: str
-    jax: str
-    precision: str = ""
-    facts: Facts | None = None
-    comparison: _Side | None = None
-
-    @property
-    def threads(self) -> str:
-        return self.comparison.threads if self.comparison else ""
-
-
-_decoder = msgspec.json.Decoder(_Record)
 
 
 def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
@@ -75,9 +42,9 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     if not folder.exists():
         raise UsageError(f"There are no results at {folder}: it does not exist. {ADVICE}")
     problems = Problems()
-    latest: dict[str, dict[str, _Record]] = {}
+    latest: dict[str, dict[str, Record]] = {}
     for file in record_files_of(folder):
-        for record in read_file_as(_decoder, file, problems):
+        for record in read_file(file, problems):
             latest.setdefault(record.key, {})[record.replicate] = record
     warn_of(folder, problems)
     rows: list[dict[str, Any]] = []
@@ -89,7 +56,8 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
         one = known[0]
         own = {axis_column(name, COLUMNS): v for name, v in plain_axes(one.axes).items()}
         axes.update(dict.fromkeys(own))
-        case = {name: getattr(one, name) for name in (*_BEFORE, *_AFTER)}
+        case = {name: getattr(one, name) for name in (*_BEFORE, *_AFTER) if name != "threads"}
+        case["threads"] = one.comparison.threads if one.comparison else ""
         for (fact, kind), value in _agreed([record.facts for record in known if record.facts]):
             rows.append({**case, **own, "fact": fact, "kind": kind, "value": value})
     names = [*_BEFORE, *axes, *_AFTER, "fact", "kind", "value"]

@@ -20,7 +20,7 @@ from harness.frame.cases import (
     measured,
 )
 from harness.frame.frame import axis_column, axis_columns
-from harness.frame.tables import case_text
+from harness.frame.tables import case_texts
 from harness.stages.registry import names as stage_names
 
 STEPS = stage_names("build", "compile", where=lambda stage: stage.stacked)
@@ -97,10 +97,8 @@ def _by_case(part: pd.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Any, ...
     told = ["transform", "precision", *axes]
     first: dict[str, str] = {}
     before: list[dict[str, Any]] = []
-    for at, row in part.iterrows():
-        own = {name: row[name] for name in axes}
-        label = case_text(own, row["transform"], row["target"], row["precision"])
-        label = label or "the only case"
+    for (at, row), case in zip(part.iterrows(), case_texts(part, axes), strict=True):
+        label = case or "the only case"
         twin = first.setdefault(row["fingerprint"], label) if row["fingerprint"] in first else ""
         first.setdefault(row["fingerprint"], label)
         now = {name: row[name] for name in told}

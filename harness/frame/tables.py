@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from harness.frame.frame import INSTRUMENTS, axis_columns, ordinary
+from harness.frame.frame import INSTRUMENTS, axis_columns, is_missing, ordinary
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import scaled_text, seconds_text
 from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, names
@@ -15,6 +16,8 @@ from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, names
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
 _CASE = ["machine", "commit", "env", "version", "effort", "dirty", "scenario"]
 """What may tell apart cases of one workload and equal axes."""
+_PROCESS = names("process", "reference")
+"""Stages that are of no case."""
 
 
 def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -24,45 +27,35 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     Benchmarks that are not ours have a column of their own kind (`time`, `peakmem`, ...) behind.
     """
     frame = ordinary(frame)
-    unshown = [*names("process", "reference"), *TOTALS]
-    shown = frame[~frame["workload"].isin(INSTRUMENTS) & ~frame["stage"].isin(unshown)]
-    texts = case_texts(shown)
-    apart = _telling_apart(shown, texts)
-    table: dict[tuple[Any, ...], dict[str, str]] = {}
-    read = ["workload", *_CASE, "stage", "status", "value", "low", "high", "unit"]
-    for text, *values in zip(texts, *(shown[column] for column in read), strict=True):
-        row = dict(zip(read, values, strict=True))
-        key = (text, row["workload"], *(row[column] for column in _CASE))
-        if key not in table:
-            others = [
-                f"{column}={_short(column, row[column])}"
-                for column in apart
-                if (column, row[column]) != ("scenario", "off")
-            ]
-            axes = ", ".join(filter(None, [text, *others]))
-            table[key] = {"workload": row["workload"], "axes": axes}
-        table[key][row["stage"]] = cell_text(
-            row["status"], row["value"], row["low"], row["high"], row["unit"]
-        )
+    shown = _labelled(frame[~frame["stage"].isin([*_PROCESS, *TOTALS])], _CASE)
+    cells = zip(*(shown[name] for name in ("status", "value", "low", "high", "unit")), strict=True)
     stages = [*CASE_STAGES, *sorted(set(shown["stage"]) - set(CASE_STAGES))]
-    columns = ["workload", "axes", *stages]
-    rows = [[row.get(column, "") for column in columns] for row in table.values()]
-    return pd.DataFrame(rows, columns=columns, dtype="str")
+    shown = shown.assign(text=[cell_text(*cell) for cell in cells])
+    table = _by_case(shown, ["workload", "axes", *_CASE], "text", stages).reset_index()
+    return table[["workload", "axes", *stages]].astype(object).fillna("").astype("str")
 
 
-def _telling_apart(frame: pd.DataFrame, texts: list[str]) -> list[str]:
-    if frame.empty:
-        return []
-    counts = frame.groupby([frame["workload"], pd.Series(texts, index=frame.index)])[
-        _CASE
-    ].nunique()
-    return [column for column in _CASE if counts[column].max() > 1]
+def _labelled(frame: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
+    """Return the rows of cases with `axes`: text, with those of `apart` that tell cases apart."""
+    shown = frame[~frame["workload"].isin(INSTRUMENTS)]
+    shown = shown.assign(axes=pd.Series(case_texts(shown), shown.index, dtype="str"))
+    counts = shown.groupby(["workload", "axes"])[apart].nunique().max()
+    for column in [name for name in apart if counts[name] > 1]:
+        said = shown[column].str[:8] if column == "commit" else shown[column]
+        said = f", {column}=" + said.where(said != "", "none")
+        if column == "scenario":
+            said = said.where(shown[column] != "off", "")
+        shown["axes"] = (shown["axes"] + said).str.removeprefix(", ")
+    return shown
 
 
-def _short(column: str, value: str) -> str:
-    if column == "commit":
-        return value[:8] or "none"
-    return value or "none"
+def _by_case(
+    rows: pd.DataFrame, case: list[str], values: str, stages: Sequence[str]
+) -> pd.DataFrame:
+    """Return a row per case, in the order of the rows, and a column per stage."""
+    last = rows.drop_duplicates([*case, "stage"], keep="last")
+    wide = last.pivot(index=case, columns="stage", values=values).reindex(columns=list(stages))
+    return wide.reindex(pd.MultiIndex.from_frame(rows[case].drop_duplicates()))
 
 
 FACT_COLUMNS = tuple(fact.name for fact in FIRST if fact.column)
@@ -74,24 +67,13 @@ def fact_table(frame: pd.DataFrame) -> pd.DataFrame:
 
     A fact that is not known is empty; rows from asv's own files are read as well as columns.
     """
-    frame = ordinary(frame)
-    shown = frame[~frame["workload"].isin(INSTRUMENTS)]
-    texts = case_texts(shown)
-    apart = [name for name in _telling_apart(shown, texts) if name != "scenario"]
-    table: dict[tuple[Any, ...], dict[str, float]] = {}
-    names = ["workload", *apart, "stage", "value", *FACT_COLUMNS]
-    for text, *values in zip(texts, *(shown[name] for name in names), strict=True):
-        row = dict(zip(names, values, strict=True))
-        others = [f"{name}={_short(name, row[name])}" for name in apart]
-        facts = table.setdefault((row["workload"], ", ".join(filter(None, [text, *others]))), {})
-        if row["stage"] in FACT_COLUMNS:
-            facts[row["stage"]] = row["value"]
-        facts |= {name: row[name] for name in FACT_COLUMNS if not math.isnan(row[name])}
-    rows = [
-        [*case, *(count_text(facts.get(name, math.nan), name) for name in FACT_COLUMNS)]
-        for case, facts in table.items()
-    ]
-    return pd.DataFrame(rows, columns=["workload", "axes", *FACT_COLUMNS], dtype="str")
+    shown = _labelled(ordinary(frame), [name for name in _CASE if name != "scenario"])
+    case = ["workload", "axes"]
+    rows = _by_case(shown, case, "value", FACT_COLUMNS)
+    columns = shown.groupby(case, sort=False)[list(FACT_COLUMNS)].last()
+    facts = columns.combine_first(rows).reindex(rows.index)
+    texts = {name: [count_text(value, name) for value in facts[name]] for name in FACT_COLUMNS}
+    return facts[list(FACT_COLUMNS)].assign(**texts).reset_index().astype("str")
 
 
 def count_text(value: float, fact: str) -> str:
@@ -136,30 +118,46 @@ def reason_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
     return lines
 
 
-def case_texts(frame: pd.DataFrame) -> list[str]:
-    """Return :func:`case_text` of each row."""
-    axes = axis_columns(frame)
-    columns = [frame[name] for name in ("precision", "transform", "target", *axes)]
+def case_texts(
+    frame: pd.DataFrame,
+    axes: Sequence[str] | None = None,
+    *,
+    scenario: bool = False,
+    machine: str = "",
+) -> list[str]:
+    """Return :func:`case_text` of each row.
+
+    Args:
+        frame: has `transform`, `target`, `precision`, and axes.
+        axes: its columns of axes; None means those that no frame of results has.
+        scenario: whether to name it.
+        machine: what stands before the machine where rows are of several; "" leaves it out.
+    """
+    axes = axis_columns(frame) if axes is None else list(axes)
+    about = frame[["transform", "target", "precision"]].assign(
+        scenario=frame["scenario"] if scenario else "",
+        machine=machine + frame["machine"] if machine and frame["machine"].nunique() > 1 else "",
+    )
+    values = frame[axes].to_numpy(object).tolist()
     return [
-        case_text(dict(zip(axes, values, strict=True)), transform, target, precision)
-        for precision, transform, target, *values in zip(*columns, strict=True)
+        ", ".join(filter(None, (case_text(dict(zip(axes, own, strict=True)), *told), where)))
+        for own, (*told, where) in zip(values, about.to_numpy().tolist(), strict=True)
     ]
 
 
-def case_text(axes: dict[str, Any], transform: str, target: str, precision: str = "") -> str:
+def case_text(
+    axes: Mapping[str, Any], transform: str, target: str, precision: str = "", scenario: str = ""
+) -> str:
     """Return a case as short text; an axis that it lacks and what is usual are left out."""
-    parts = [f"{name}={value}" for name, value in axes.items() if not _is_missing(value)]
-    if precision:
-        parts.append(f"precision={precision}")
-    if transform not in ("", "forward"):
-        parts.append(f"transform={transform}")
-    if target not in ("", "cpu"):
-        parts.append(f"target={target}")
+    parts = [f"{name}={value}" for name, value in axes.items() if not is_missing(value)]
+    for name, value, usual in (
+        ("precision", precision, ""),
+        ("transform", transform, "forward"),
+        ("target", target, "cpu"),
+        ("scenario", scenario, "off"),
+    ):
+        parts += [f"{name}={value}"] if value not in ("", usual) else []
     return ", ".join(parts)
-
-
-def _is_missing(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def cell_text(status: str, value: float, low: float, high: float, unit: str = "seconds") -> str:

@@ -163,15 +163,8 @@ def _failures(night: Night, nights: Nights) -> Iterator[str]:
 def _case(row: Mapping[str, Any], columns: Collection[str]) -> str:
     """Return the case of a row; what is none of the `columns` of its table is an axis."""
     axes = {k: v for k, v in row.items() if k not in columns and v is not None}
-    about = case_text(
-        axes,
-        str(row.get("transform") or ""),
-        str(row.get("target") or ""),
-        str(row.get("precision") or ""),
-    )
-    scenario = row.get("scenario") or "off"
-    cache = f"scenario={scenario}" if scenario != "off" else ""
-    return " ".join(filter(None, [row["workload"], ", ".join(filter(None, [about, cache]))]))
+    told = (str(row.get(k) or "") for k in ("transform", "target", "precision", "scenario"))
+    return f"{row['workload']} {case_text(axes, *told)}".rstrip()
 
 
 def _seconds(value: Any) -> str:

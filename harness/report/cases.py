@@ -55,21 +55,7 @@ def full_case_texts(
         machine: whether to name it as well, where rows are of several.
     """
     axes = [name for name in axis_columns(rows) if name not in no_axes]
-    several = machine and rows["machine"].nunique() > 1
-    texts = case_texts(rows[["precision", "transform", "target", *axes]])
-    return [
-        ", ".join(
-            filter(
-                None,
-                [
-                    text,
-                    f"scenario={scenario}" if scenario not in ("", "off") else "",
-                    f"on {name}" if several else "",
-                ],
-            )
-        )
-        for text, scenario, name in zip(texts, rows["scenario"], rows["machine"], strict=True)
-    ]
+    return case_texts(rows, axes, scenario=True, machine="on " if machine else "")
 
 
 def machine_picks(rows: pd.DataFrame) -> tuple[tuple[str, str, str], ...]:

@@ -18,7 +18,7 @@ from harness.stages.stage import LOOP
 from harness.verdicts import rules
 from harness.verdicts.calibration import CALIBRATED, divisor
 from harness.verdicts.pairs import Pair, Row, axes_key, axes_of
-from harness.verdicts.summary import case_texts, ordered, ratio_text
+from harness.verdicts.summary import cases, ordered, ratio_text
 
 if TYPE_CHECKING:
     from harness.verdicts.arms import Arm
@@ -55,7 +55,7 @@ def explained(
         _of_rows(of_arm, {_key(pair[side], axes) for pair in pairs if pair[side] is not None})
         for side, of_arm in enumerate(records)
     ]
-    for row, case, pair in zip(rows_of(chosen), case_texts(chosen), pairs, strict=True):
+    for row, case, pair in zip(rows_of(chosen), cases(chosen), pairs, strict=True):
         by = _divisor(row, pair)
         title = " · ".join(filter(None, (row["workload"], case, row["stage"])))
         lines = [f"{title}: {row['verdict']}", *_rule(row, pair, by)]

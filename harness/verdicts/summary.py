@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.frame import rows_of
-from harness.frame.tables import case_text
+from harness.frame.tables import case_texts
 from harness.records.units import seconds_text
 from harness.stages.registry import STAGES
 from harness.verdicts import rules
@@ -138,7 +138,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     Stages of a case that are incomparable for one reason share a row.
     """
     rows: dict[tuple[Any, ...], list[str]] = {}
-    for row, case in zip(rows_of(frame), case_texts(frame), strict=True):
+    for row, case in zip(rows_of(frame), cases(frame), strict=True):
         stage, times = row["stage"], [_time(row["a_s"]), _time(row["b_s"])]
         texts = [row["workload"], case, stage, *times, ratio_text(row)]
         texts += [row["verdict"], row["reason"]]
@@ -154,18 +154,10 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), columns=list(HEADINGS), dtype="str")
 
 
-def case_texts(frame: pd.DataFrame) -> list[str]:
+def cases(frame: pd.DataFrame) -> list[str]:
     """Return each row's case as short text, with the machine where there are several."""
-    several = frame["machine"].nunique() > 1
     axes = [name for name in frame.columns if name not in COLUMNS]
-    texts = []
-    for row in rows_of(frame):
-        own = {axis: row[axis] for axis in axes}
-        parts = [case_text(own, row["transform"], row["target"], row["precision"])]
-        parts += [] if row["scenario"] in ("", "off") else [f"scenario={row['scenario']}"]
-        parts += [f"machine={row['machine']}"] if several else []
-        texts.append(", ".join(filter(None, parts)))
-    return texts
+    return case_texts(frame, axes, scenario=True, machine="machine=")
 
 
 def ratio_text(row: dict[str, Any]) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from harness.frame.against_columns import axis_columns
-from harness.frame.against_tables import row_text
+from harness.frame.against_tables import cases
 from harness.frame.frame import rows_of
 from harness.report.palette import GREEN, GREY, VERMILLION
 from harness.sides.registry import REFERENCE, SIDES
@@ -24,6 +23,7 @@ def chart(frame: pd.DataFrame) -> Any:
     operations per byte and operations per second of both sides where they are known, under the
     ceilings of the sweep.
     """
+    frame = frame.assign(case=pd.Series(cases(frame), frame.index, dtype="str"))
     parts = [_ratios(frame), _roofline_chart(frame)]
     return alt.vconcat(*(part for part in parts if part is not None)).resolve_scale(
         color="independent"
@@ -31,25 +31,14 @@ def chart(frame: pd.DataFrame) -> Any:
 
 
 def _ratios(frame: pd.DataFrame) -> Any:
-    axes = axis_columns(frame)
-    rows = []
-    for row in rows_of(frame):
-        if math.isnan(row["ratio"]):
-            continue
-        about = filter(None, [row["workload"], row_text(row, axes)])
-        name = f"{' '.join(about)} · {row['threads']} · {row['baseline']}"
-        known = not math.isnan(row["ratio_low"])
-        rows.append(
-            {
-                "row": name,
-                "ratio": row["ratio"],
-                "low": row["ratio_low"] if known else row["ratio"],
-                "high": row["ratio_high"] if known else row["ratio"],
-                "verdict": row["verdict"],
-            }
-        )
+    names = (frame["workload"] + " " + frame["case"]).str.strip()
+    rows = frame[["ratio", "verdict"]].assign(
+        row=names + " · " + frame["threads"] + " · " + frame["baseline"],
+        low=frame["ratio_low"].fillna(frame["ratio"]),
+        high=frame["ratio_high"].fillna(frame["ratio"]),
+    )
     base = alt.Chart(
-        pd.DataFrame(rows, columns=["row", "ratio", "low", "high", "verdict"]),
+        rows.dropna(subset="ratio"),
         title="Time of the baseline / time of XLA: right of the line, XLA is faster",
     )
     colour = alt.Color(
@@ -78,9 +67,7 @@ _SHOWN = ("ratio", "low", "high")
 
 def _roofline_chart(frame: pd.DataFrame) -> Any:
     """Return the scatter under the ceilings, or None where no row can be placed in it."""
-    axes = axis_columns(frame)
-    cases = [f"{row['workload']} {row_text(row, axes)}".strip() for row in rows_of(frame)]
-    points, lines = roofline(frame.assign(case=cases))
+    points, lines = roofline(frame)
     if points.empty:
         return None
     x = alt.X("intensity:Q", scale=alt.Scale(type="log"), title="flop / least byte")
@@ -102,7 +89,7 @@ def _roofline_chart(frame: pd.DataFrame) -> Any:
                 title=None,
                 scale=alt.Scale(domain=shown, range=[SIDES[name].colour for name in shown]),
             ),
-            tooltip=["case:N", "by:N", alt.Tooltip("rate:Q", format=".3s")],
+            tooltip=["workload:N", "case:N", "by:N", alt.Tooltip("rate:Q", format=".3s")],
         )
     )
     return (roof + scatter).properties(width=520, height=300)

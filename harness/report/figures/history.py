@@ -8,12 +8,12 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from harness.frame.frame import axis_columns
+from harness.frame.frame import COLUMNS as FRAME
 from harness.records.units import ratio_text
 from harness.report.palette import GREEN, GREY, SKY, VERMILLION
 from harness.verdicts.history.change_points import ENVIRONMENT, FASTER, INCOMPARABLE, SLOWER
 from harness.verdicts.history.points import SERIES
-from harness.verdicts.history.texts import case_of, when_of
+from harness.verdicts.history.texts import titles, when_of
 
 BLACK = "#222222"
 
@@ -43,8 +43,8 @@ def chart(points: pd.DataFrame, found: pd.DataFrame) -> tuple[Any, int]:
 
 def _panel(points: pd.DataFrame, found: pd.DataFrame) -> Any:
     first = points.iloc[0]
-    axes = [name for name in axis_columns(points) if name not in SERIES]
-    title = f"{first['machine']}: {case_of(first, axes)} · {first['stage']}"
+    (name,) = titles(points.head(1), {*FRAME, *SERIES})
+    title = f"{name} · {first['stage']}"
     speed = points["judged"] / points["value"]
     data = pd.DataFrame(
         {

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 import pandas as pd
 
-from harness.frame.against_columns import axis_columns
-from harness.frame.against_tables import row_text
-from harness.frame.frame import rows_of
+from harness.frame.against_tables import places
 from harness.report import charts
 from harness.report.content import (
     COUNT,
@@ -54,13 +52,11 @@ def _content(measured: Measured) -> Content | None:
 
 
 def _ratios(comparisons: pd.DataFrame) -> pd.DataFrame:
-    axes = axis_columns(comparisons)
     several = comparisons["machine"].nunique() > 1
-    texts = []
-    for row in rows_of(comparisons):
-        threads = f"{row['threads']} thread" + ("s" if row["threads"] == "all" else "")
-        where = f"on {row['machine']}" if several else ""
-        texts.append(", ".join(filter(None, [row_text(row, axes), threads, where])))
+    texts = [
+        f"{place}, on {machine}" if several else place
+        for place, machine in zip(places(comparisons), comparisons["machine"], strict=True)
+    ]
     reasons = comparisons["reasons"].where(comparisons["reasons"] != "", comparisons["labels"])
     return comparisons.assign(
         case=texts, verdict=comparisons["verdict"].str.partition(":")[0], reasons=reasons

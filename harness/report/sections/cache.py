@@ -44,7 +44,7 @@ def _content(measured: Measured) -> Content | None:
     if data.empty:
         return None
     axes = [axis for axis in axes_of(newest) if axis in data]
-    data = data.assign(case=case_texts(data[["precision", "transform", "target", *axes]]))
+    data = data.assign(case=case_texts(data, axes))
     return Content((_figure(data),), (_table(data),))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
 
 from harness.frame.frame import rows_of
-from harness.frame.tables import case_text
+from harness.frame.tables import case_texts
 from harness.records.units import ratio_text, seconds_text
 from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE
 from harness.verdicts.history.order import natural
@@ -38,8 +38,8 @@ _PROGRAM = {True: "program equal", False: "program changed"}
 
 def table(found: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text, a row per change point of :func:`harness.history`."""
-    axes = [name for name in found.columns if name not in COLUMNS]
-    rows = [_texts(row, axes) for row in rows_of(found)]
+    cases = titles(found, COLUMNS)
+    rows = [_texts(row, case) for row, case in zip(rows_of(found), cases, strict=True)]
     return pd.DataFrame(rows, columns=list(HEADINGS), dtype="str")
 
 
@@ -82,20 +82,20 @@ def when_of(row: Any) -> str:
     return night or ("" if pd.isna(row["started_at"]) else f"{row['started_at']:%Y-%m-%d}")
 
 
-def case_of(row: Any, axes: list[str]) -> str:
-    """Return the workload and the case of a row, with its scenario where that is not `off`."""
-    scenario = "" if row["scenario"] in ("", "off") else f"cache={row['scenario']}"
-    own = {axis: row[axis] for axis in axes}
-    case = case_text(own, row["transform"], row["target"], row["precision"])
-    return " ".join(filter(None, [row["workload"], ", ".join(filter(None, [case, scenario]))]))
+def titles(rows: pd.DataFrame, columns: Collection[str]) -> list[str]:
+    """Return the machine, workload and case of each row; what is none of `columns` is an axis."""
+    axes = [name for name in rows.columns if name not in columns]
+    cases = case_texts(rows, axes, scenario=True)
+    whole = zip(rows["machine"], rows["workload"], cases, strict=True)
+    return [f"{machine}: {workload} {case}".rstrip() for machine, workload, case in whole]
 
 
-def _texts(row: Mapping[str, Any], axes: list[str]) -> list[str]:
+def _texts(row: Mapping[str, Any], case: str) -> list[str]:
     program = _PROGRAM.get(row["same_program"], "")
     beside = (row["reason"], program, row["environment"], row["facts"])
     return [
         " ".join(filter(None, [row["change"], NEW if row["state"] == NEW else ""])),
-        f"{row['machine']}: {case_of(row, axes)}",
+        case,
         row["stage"],
         f"{seconds_text(row['before_s'])} → {seconds_text(row['after_s'])}",
         ratio_text(row["ratio"]),
