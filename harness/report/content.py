@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Content:
-    """What a section shows of what a report is about."""
+    """What a section shows of what a report is about; the section itself adds what it is called."""
 
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
@@ -100,17 +100,11 @@ class Content:
     """Lines that hold others, the most important first."""
     intro: str = ""
     """Said in place of the section's own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part(Content):
-    """One part of the page: a section, and what there is to show."""
-
-    name: str
-    title: str
     missing: str = ""
     """Where there is nothing to show: what would fill the section, and the command."""
     command: str = ""
+    name: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -146,21 +140,14 @@ class Section(Generic[T]):
         if lacking:
             raise TypeError(f"The section {self.name!r} lacks {', '.join(lacking)}.")
 
-    def part(self, subject: T) -> Part | None:
+    def part(self, subject: T) -> Content | None:
         """Return what the page shows of it, None where it is left out."""
         content = self.content(subject)
-        if content is not None:
-            shown = {**vars(content), "intro": content.intro or self.intro}
-            return Part(name=self.name, title=self.title, **shown)
-        if not self.missing:
-            return None
-        return Part(
-            name=self.name,
-            title=self.title,
-            intro=self.intro,
-            missing=self.missing,
-            command=self.command,
-        )
+        if content is None:
+            if not self.missing:
+                return None
+            content = Content(missing=self.missing, command=self.command)
+        return replace(content, name=self.name, title=self.title, intro=content.intro or self.intro)
 
 
 @dataclass(frozen=True)
@@ -186,7 +173,18 @@ class Report:
     title: str
     answers: tuple[tuple[str, tuple[str, ...], str], ...]
     """What the top of the page answers: a question, the answer in lines, the section behind it."""
-    sections: tuple[Part, ...]
-    links: tuple[tuple[str, str], ...] = field(default=())
+    sections: tuple[Content, ...]
+    links: tuple[tuple[str, str], ...] = ()
     """Text and address of links to other pages."""
-    filters: Filters = field(default=Filters())
+    filters: Filters = Filters()
+
+
+def assemble(title: str, sections: Sequence[Section[T]], subject: T, **others: Any) -> Report:
+    """Return the report on a subject; `others` are further fields of it."""
+    parts = [part for section in sections if (part := section.part(subject)) is not None]
+    answering = [(section.answer, section.name) for section in sections if section.answer]
+    answers = [
+        (answer.question, answer.lines(subject), name)
+        for answer, name in sorted(answering, key=lambda pair: pair[0].place)
+    ]
+    return Report(title, tuple(answers), tuple(parts), **others)

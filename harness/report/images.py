@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 
 from harness.errors import StoreError
+from harness.frame.frame import rows_of
 from harness.report.content import LIST, Figure, Report, Table
 from harness.report.files import FONT
 from harness.report.page import rounded, specification
@@ -56,7 +58,7 @@ def complete(figure: Figure, tables: dict[str, Table]) -> dict[str, Any]:
     spec = specification(figure.chart)
     subtitle = " · ".join(f"{label}: {start}" for _, label, start in figure.picks)
     title: dict[str, Any] = {"text": figure.title, "anchor": "start", "color": INK}
-    config = _with_ink(CONFIG)
+    config = json.loads(json.dumps(CONFIG).replace("currentColor", INK))
     own = {"background": "white", "font": FONT, "axis": config["axis"] | {"labelLimit": LABELS}}
     return spec | {
         "title": title | ({"subtitle": subtitle, "subtitleColor": INK} if subtitle else {}),
@@ -66,12 +68,6 @@ def complete(figure: Figure, tables: dict[str, Table]) -> dict[str, Any]:
     }
 
 
-def _with_ink(config: Any) -> Any:
-    if isinstance(config, dict):
-        return {name: _with_ink(value) for name, value in config.items()}
-    return INK if config == "currentColor" else config
-
-
 def rows(figure: Figure, table: Table) -> list[dict[str, Any]]:
     """Return the rows of a table that a figure begins with, lists as a row per element."""
     names = [column.name for column in table.columns]
@@ -79,17 +75,9 @@ def rows(figure: Figure, table: Table) -> list[dict[str, Any]]:
     for name, _, start in figure.picks:
         if name in names:
             data = data[data[name].astype(str) == start]
-    lists = [name for name in figure.explode if name in names and _is_list(table, name)]
-    if lists:
-        data = data.explode(lists)
+    lists = {column.name for column in table.columns if column.kind == LIST}
+    data = data.explode([name for name in figure.explode if name in lists]) if lists else data
     return [
-        {str(name): _plain(value) for name, value in row.items()} for row in data.to_dict("records")
+        {name: value if isinstance(value, str) else rounded(value) for name, value in row.items()}
+        for row in rows_of(data)
     ]
-
-
-def _is_list(table: Table, name: str) -> bool:
-    return any(column.name == name and column.kind == LIST for column in table.columns)
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str) else rounded(value)

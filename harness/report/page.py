@@ -96,30 +96,18 @@ def _inline(script: str) -> str:
 
 
 def _data(report: Report) -> dict[str, Any]:
-    filters = report.filters
+    tables = [table for section in report.sections for table in section.tables]
+    figures = [figure for section in report.sections for figure in section.figures]
     return {
         "config": CONFIG,
-        "filters": {
-            "search": filters.search,
-            "choices": filters.choices,
-            "counted": filters.counted,
-            "noun": filters.noun,
-        },
-        "tables": {
-            table.name: encode(table) for section in report.sections for table in section.tables
-        },
+        "filters": vars(report.filters),
+        "tables": {table.name: encode(table) for table in tables},
         "figures": {
             figure.name: {
-                "title": figure.title,
-                "summary": figure.summary,
-                "tables": figure.tables,
-                "picks": figure.picks,
-                "explode": figure.explode,
-                "zoom": figure.zoom,
+                **{name: value for name, value in vars(figure).items() if name != "chart"},
                 "spec": specification(figure.chart),
             }
-            for section in report.sections
-            for figure in section.figures
+            for figure in figures
         },
     }
 
@@ -153,19 +141,13 @@ def encode(table: Table) -> dict[str, Any]:
     """
     return {
         "caption": table.caption,
-        "columns": [_about(column) for column in table.columns],
+        "columns": [
+            {name: value for name, value in vars(column).items() if value}
+            for column in table.columns
+        ],
         "length": len(table.data),
         "values": {column.name: _values(table, column) for column in table.columns},
     }
-
-
-def _about(column: Column) -> dict[str, Any]:
-    about: dict[str, Any] = {"name": column.name, "label": column.label, "kind": column.kind}
-    if column.stage:
-        about["stage"] = column.stage
-    if column.hidden:
-        about["hidden"] = True
-    return about
 
 
 def _values(table: Table, column: Column) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.report.content import Report
+from harness.report.content import Report, assemble
 from harness.report.measured import Measured
 from harness.report.sections.registry import SECTIONS
 from harness.verdicts import error_rates as stored
@@ -19,17 +19,10 @@ MOST_NAMES = 4
 
 def report(measured: Measured, links: Sequence[tuple[str, str]] = ()) -> Report:
     """Return what the report says; `links` are text and address of other pages."""
-    parts = [part for section in SECTIONS if (part := section.part(measured)) is not None]
-    answering = [(section, section.answer) for section in SECTIONS if section.answer is not None]
-    answers = [
-        (answer.question, answer.lines(measured), section.name)
-        for section, answer in sorted(answering, key=lambda pair: pair[1].place)
-    ]
     names = list(dict.fromkeys(measured.cases["machine"]))
     title = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} machines"
-    return Report(
-        f"Benchmarks of {title or 'no machine'}", tuple(answers), tuple(parts), tuple(links)
-    )
+    about = f"Benchmarks of {title or 'no machine'}"
+    return assemble(about, SECTIONS, measured, links=tuple(links))
 
 
 def error_rates(results: Path, frame: pd.DataFrame) -> list[ErrorRates]:

@@ -60,9 +60,9 @@ def report(
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")
     from harness.report import images, page  # of the extra `figures`
-    from harness.report.profile.page import assemble
+    from harness.report.profile.page import profile_report
 
-    made = assemble(read(folder))
+    made = profile_report(read(folder))
     output = output or folder / "profile.html"
     say(f"{output}: {page.save(made, output) / 1e6:.1f} MB")
     if figures is not None:

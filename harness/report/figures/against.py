@@ -1,4 +1,4 @@
-"""The figure of a comparison: the ratio of every case, and both sides under the roofline."""
+"""The figures of comparisons: the ratio of every case, and both sides under the roofline."""
 
 from __future__ import annotations
 
@@ -10,89 +10,82 @@ import pandas as pd
 
 from harness.frame.against_tables import cases
 from harness.frame.frame import rows_of
+from harness.report import charts
 from harness.report.palette import GREEN, GREY, VERMILLION
 from harness.sides.registry import REFERENCE, SIDES
 
 VERDICT_COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
 
+_LABEL_PIXELS = 480
+
 
 def chart(frame: pd.DataFrame) -> Any:
-    """Return an altair chart of :func:`harness.against_baseline`'s frame.
+    """Return an altair chart of :func:`harness.against_baseline`'s frame, with its data.
 
     Above, the ratio of each row that has one, on a logarithmic scale with its interval; below,
     operations per byte and operations per second of both sides where they are known, under the
     ceilings of the sweep.
     """
-    frame = frame.assign(case=pd.Series(cases(frame), frame.index, dtype="str"))
-    parts = [_ratios(frame), _roofline_chart(frame)]
-    return alt.vconcat(*(part for part in parts if part is not None)).resolve_scale(
-        color="independent"
+    data = frame.assign(case=pd.Series(cases(frame), frame.index, dtype="str"))
+    names = (data["workload"] + " " + data["case"]).str.strip()
+    data = data.assign(row=names + " · " + data["threads"] + " · " + data["baseline"])
+    y = alt.Y("row:N", sort=None, title=None)
+    parts = [ratio_chart(charts.rows("against"), y).properties(width=520)]
+    points, roofs = roofline(data)
+    if len(points):
+        parts.append(roofline_chart(points).properties(width=520))
+    drawn = alt.vconcat(*parts).resolve_scale(color="independent", shape="independent")
+    kept = ["row", "workload", "case", "baseline", "verdict", "ratio", "ratio_low", "ratio_high"]
+    known = data.loc[data["ratio"].notna(), kept]
+    tables = {"against": known, "roofline": points, "roofs": roofs}
+    drawn.datasets = {
+        name: rows_of(table.astype(object).where(table.notna(), None))
+        for name, table in tables.items()
+    }
+    return drawn.configure_axis(labelLimit=_LABEL_PIXELS)
+
+
+def ratio_chart(rows: Any, y: Any) -> Any:
+    """Return the ratios of rows of the table `against`, with their intervals."""
+    numbers = ("ratio", "ratio_low", "ratio_high")
+    return charts.ratios(
+        "against",
+        rows,
+        y,
+        charts.colours("verdict:N", VERDICT_COLOURS, list(VERDICT_COLOURS)),
+        "time of the baseline / time of XLA: right of 1, XLA is faster",
+        [
+            *("workload:N", "case:N", "baseline:N", "verdict:N"),
+            *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
+        ],
+        prefix="ratio_",
     )
 
 
-def _ratios(frame: pd.DataFrame) -> Any:
-    names = (frame["workload"] + " " + frame["case"]).str.strip()
-    rows = frame[["ratio", "verdict"]].assign(
-        row=names + " · " + frame["threads"] + " · " + frame["baseline"],
-        low=frame["ratio_low"].fillna(frame["ratio"]),
-        high=frame["ratio_high"].fillna(frame["ratio"]),
-    )
-    base = alt.Chart(
-        rows.dropna(subset="ratio"),
-        title="Time of the baseline / time of XLA: right of the line, XLA is faster",
-    )
-    colour = alt.Color(
-        "verdict:N",
-        title=None,
-        scale=alt.Scale(domain=list(VERDICT_COLOURS), range=list(VERDICT_COLOURS.values())),
-    )
-    y = alt.Y("row:N", sort=None, title=None, axis=alt.Axis(labelLimit=480))
-    scale = alt.Scale(type="log")
-    x = alt.X("low:Q", scale=scale, title="ratio, 95 % interval")
-    line = alt.Chart(pd.DataFrame({"one": [1.0]})).mark_rule(strokeDash=[4, 3]).encode(x="one:Q")
-    return (
-        line
-        + base.mark_rule(strokeWidth=2).encode(x=x, x2="high:Q", y=y, color=colour)
-        + base.mark_point(filled=True, size=60).encode(
-            x=alt.X("ratio:Q", scale=scale),
-            y=y,
-            color=colour,
-            tooltip=["row:N", "verdict:N", *(alt.Tooltip(f"{n}:Q", format=".3g") for n in _SHOWN)],
-        )
-    ).properties(width=520, height=alt.Step(18))
-
-
-_SHOWN = ("ratio", "low", "high")
-
-
-def _roofline_chart(frame: pd.DataFrame) -> Any:
-    """Return the scatter under the ceilings, or None where no row can be placed in it."""
-    points, lines = roofline(frame)
-    if points.empty:
-        return None
-    x = alt.X("intensity:Q", scale=alt.Scale(type="log"), title="flop / least byte")
-    y = alt.Y("rate:Q", scale=alt.Scale(type="log"), title="flop/s", axis=alt.Axis(format="~s"))
-    shown = [name for name in SIDES if name in set(points["by"])]
-    roof = (
-        alt.Chart(lines, title="Under the ceilings that the same sweep measured")
-        .mark_line(color=GREY)
-        .encode(x=x, y=y, detail="roof:N")
-    )
+def roofline_chart(points: pd.DataFrame) -> Any:
+    """Return the sides of the table `roofline` under the ceilings of the table `roofs`."""
+    log = charts.log_scale()
+    x = alt.X("intensity:Q", scale=log, axis=charts.axis("~g"), title="flop / least byte")
+    y = alt.Y("rate:Q", scale=log, axis=charts.axis("~s"), title="flop/s")
+    roof = charts.rows("roofs").mark_line(opacity=0.5, color=GREY).encode(x=x, y=y, detail="roof:N")
+    colours = {name: side.colour for name, side in SIDES.items()}
+    sides = [side for side in colours if side in set(points["by"])]
     scatter = (
-        alt.Chart(points)
+        charts.rows("roofline")
         .mark_point(filled=True, size=60)
         .encode(
             x=x,
             y=y,
-            color=alt.Color(
-                "by:N",
-                title=None,
-                scale=alt.Scale(domain=shown, range=[SIDES[name].colour for name in shown]),
-            ),
-            tooltip=["workload:N", "case:N", "by:N", alt.Tooltip("rate:Q", format=".3s")],
+            color=charts.colours("by:N", colours, sides),
+            shape=alt.Shape("by:N", title=None, scale=alt.Scale(domain=sides)),
+            tooltip=[
+                *("workload:N", "case:N", "by:N"),
+                alt.Tooltip("rate:Q", title="flop/s", format=".3s"),
+                alt.Tooltip("fraction:Q", title="of the roofline", format=".0%"),
+            ],
         )
     )
-    return (roof + scatter).properties(width=520, height=300)
+    return (roof + scatter).properties(height=340)
 
 
 def roofline(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -22,9 +22,8 @@ from harness.report.content import (
     Table,
     plain,
 )
-from harness.report.figures.against import VERDICT_COLOURS, roofline
-from harness.report.palette import GREY
-from harness.sides.registry import REFERENCE, SIDES
+from harness.report.figures.against import ratio_chart, roofline, roofline_chart
+from harness.sides.registry import REFERENCE
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -34,8 +33,6 @@ NOTES = (
     "launches: kernels, or array operations. roofline: the share reached of what the machine can "
     "do at best, by the bandwidth and the arithmetic measured in the same sweep.",
 )
-
-_SIDES = {name: side.colour for name, side in SIDES.items()}
 
 
 def _content(measured: Measured) -> Content | None:
@@ -64,26 +61,14 @@ def _ratios(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ratio_figure(data: pd.DataFrame) -> Figure:
-    cases = charts.most(
+    rows = charts.most(
         charts.rows("against")
         .transform_filter("isValid(datum.ratio)")
         .transform_calculate(row="datum.workload + ' ' + datum.case", away="abs(log(datum.ratio))"),
         "rank",
         [alt.SortField("away", order="descending")],
     )
-    numbers = ("ratio", "ratio_low", "ratio_high")
-    drawn = charts.ratios(
-        "against",
-        cases,
-        charts.by_case("ratio", op="max", order="descending"),
-        charts.colours("verdict:N", VERDICT_COLOURS, list(VERDICT_COLOURS)),
-        "time of the baseline / time of XLA: right of 1, XLA is faster",
-        [
-            *("workload:N", "case:N", "baseline:N", "verdict:N"),
-            *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
-        ],
-        prefix="ratio_",
-    )
+    drawn = ratio_chart(rows, charts.by_case("ratio", op="max", order="descending"))
     counts = data["verdict"].value_counts()
     won = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
     return Figure(
@@ -97,33 +82,13 @@ def _ratio_figure(data: pd.DataFrame) -> Figure:
 
 
 def _roofline_figure(points: pd.DataFrame) -> Figure:
-    log = charts.log_scale()
-    x = alt.X("intensity:Q", scale=log, axis=charts.axis("~g"), title="flop / least byte")
-    y = alt.Y("rate:Q", scale=log, axis=charts.axis("~s"), title="flop/s")
-    roof = charts.rows("roofs").mark_line(opacity=0.5, color=GREY).encode(x=x, y=y, detail="roof:N")
-    sides = [side for side in _SIDES if side in set(points["by"])]
-    scatter = (
-        charts.rows("roofline")
-        .mark_point(filled=True, size=60)
-        .encode(
-            x=x,
-            y=y,
-            color=charts.colours("by:N", _SIDES, sides),
-            shape=alt.Shape("by:N", title=None, scale=alt.Scale(domain=sides)),
-            tooltip=[
-                *("workload:N", "case:N", "by:N"),
-                alt.Tooltip("rate:Q", title="flop/s", format=".3s"),
-                alt.Tooltip("fraction:Q", title="of the roofline", format=".0%"),
-            ],
-        )
-    )
     xla = points[points["by"] == REFERENCE]["fraction"].median()
     return Figure(
         "roofline",
         "Under the ceilings that the same sweep measured",
         f"{len(points)} points; XLA reaches {100 * xla:.0f} % of the roofline (the median). What "
         "stands above a line found its data in a cache.",
-        (roof + scatter).properties(height=340),
+        roofline_chart(points),
         ("roofline", "roofs"),
     )
 

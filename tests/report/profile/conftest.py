@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from harness.report.page import render
-from harness.report.profile.page import assemble
+from harness.report.profile.page import profile_report
 from tests.profiles import synthetic
 
 
 @pytest.fixture(scope="session")
 def hostile_report():
-    return assemble(synthetic.profile())
+    return profile_report(synthetic.profile())
 
 
 @pytest.fixture(scope="session")

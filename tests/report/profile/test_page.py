@@ -13,7 +13,7 @@ from harness.report import images
 from harness.report.page import render
 from harness.report.profile import bars
 from harness.report.profile.face import Profile
-from harness.report.profile.page import assemble
+from harness.report.profile.page import profile_report
 from harness.report.profile.sections import causes, plain
 from harness.report.profile.sections import sites as tree
 from harness.report.profile.shown import Shown
@@ -133,14 +133,14 @@ def test_a_profile_without_builds_makes_a_page():
     (process,) = synthetic.profile(processes=1).processes
     started = process.started
     quiet = dataclasses.replace(process.log, lines=(started,))
-    report = assemble(Profile((type(process)(quiet),)))
+    report = profile_report(Profile((type(process)(quiet),)))
     page = render(report)
     assert "Nothing was traced" in page
     assert "harness profile -- python PROGRAM" in page
 
 
 def test_the_page_stays_small():
-    report = assemble(synthetic.profile(builds=2_500, hostile=False))
+    report = profile_report(synthetic.profile(builds=2_500, hostile=False))
     assert len(render(report).encode()) < 3_000_000
     assert len(table(report, "timeline").data) <= bars.MOST_BARS
     assert len(table(report, "marks").data) <= bars.MOST_MARKS
