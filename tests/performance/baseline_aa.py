@@ -9,20 +9,15 @@ medians, for each size and number of threads. Target: within 3 % of one.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
 
 from harness import Workload, spec
-from harness.engine.context import Options, local_context
-from harness.engine.sweep import sweep
 from harness.records.schema import Record
-from harness.stages import sampling
 from harness.stages.registry import value_ns
+from tests.performance.command import options, swept
 
 TARGET = 0.03
 STAGES = ("slope", "latency")
@@ -51,18 +46,14 @@ class Chain(Workload):
 
 def main() -> None:
     """Measure, and print a line for each side, size, threads and stage."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--processes", type=int, default=8, help="of each arm")
-    parser.add_argument("--passes", type=int, default=3)
-    options = parser.parse_args()
-    effort = sampling.effort(f"{2 * options.processes}x{options.passes}")
-    with tempfile.TemporaryDirectory() as folder:
-        context = local_context(Path(folder), Path(folder), "aa")
-        outcome = sweep(
-            [Chain],
-            context,
-            Options(effort, with_baselines=True, keep=lambda case: "kind" not in case.axes),
-        )
+    given = options(__doc__, processes=8, passes=3)  # processes of each arm
+    outcome = swept(
+        [Chain],
+        f"{2 * given.processes}x{given.passes}",
+        machine="aa",
+        with_baselines=True,
+        keep=lambda case: "kind" not in case.axes,
+    )
     arms: dict[tuple[Any, ...], tuple[list[float], list[float]]] = {}
     for record in outcome.records:
         _sort(record, arms)

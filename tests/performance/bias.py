@@ -10,7 +10,6 @@ Target: within 1 %.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import random
@@ -26,6 +25,7 @@ from harness.stages.blocks import Calls, Grouping, group, time_blocks
 from harness.stages.passes import gc_off
 from harness.stages.prepared import prepare, wrap
 from harness.watch import evidence
+from tests.performance.command import options
 
 
 class Gelu(Workload):
@@ -100,14 +100,12 @@ def compare(workload: type[Workload], case: Case, rounds: int) -> tuple[float, l
 
 def main() -> None:
     """Compare every case, and print a line for each."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=40)
-    options = parser.parse_args()
+    given = options(__doc__, rounds=40)
     evidence.Evidence()  # what is registered while the harness measures
     print("workload case             bare loop   ratio of medians   median of ratios [95 %]")
     for workload in (Gelu, Matmul):
         for size in workload.sweep["size"]:
-            _, ratios = compare(workload, Case({"size": size}), options.rounds)
+            _, ratios = compare(workload, Case({"size": size}), given.rounds)
             ranks = sampling.median_interval_ranks(len(ratios))
             assert ranks is not None, "give at least 6 rounds"
             ordered = sorted(ratios)

@@ -10,7 +10,6 @@ most 10 s each on 20,000 entries.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import random
@@ -22,6 +21,8 @@ import tempfile
 import time
 import zlib
 from pathlib import Path
+
+from tests.performance.command import options
 
 TARGET_S = 10.0
 HEADER = b"\x0d\x08\x03\x12\x09pjrt_ifrt"
@@ -53,17 +54,14 @@ def fill(directory: Path, entries: int) -> None:
 
 def main() -> None:
     """Time each command and print a line for each; exit with 1 above the target."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--entries", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    given = options(__doc__, entries=20_000, rounds=3)
     slow = False
     with tempfile.TemporaryDirectory(prefix="harness-scale-") as name:
-        fill(Path(name), options.entries)
+        fill(Path(name), given.entries)
         for label, arguments in COMMANDS.items():
             times = []
             cpu = resource.getrusage(resource.RUSAGE_CHILDREN)
-            for _ in range(options.rounds):
+            for _ in range(given.rounds):
                 begin = time.perf_counter()
                 done = subprocess.run(
                     [sys.executable, "-m", "harness", "cache", *arguments, name],
@@ -81,7 +79,7 @@ def main() -> None:
             slow = slow or median > TARGET_S
             print(
                 f"{label:22s} {median:6.2f} s (least {min(times):.2f}, most {max(times):.2f}), "
-                f"{cpu_s / options.rounds:.2f} s of processor, for {options.entries} entries"
+                f"{cpu_s / given.rounds:.2f} s of processor, for {given.entries} entries"
             )
     sys.exit(slow)
 

@@ -10,19 +10,18 @@ processes: the median over cases, the upper quartile, and the mean of the three 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
+from tests.performance.command import options, workloads
+
 NAMES = ("Gather", "Gelu", "Heat", "Scan", "Reduce", "Fft", "Softmax", "MlpLoss", "Predict")
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 BLOCK_NS = 2_500_000
 
 
@@ -42,7 +41,6 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
     """Measure every case in this process."""
     import jax
 
-    from harness.declare import discovery
     from harness.declare.workload import enumerate_cases
     from harness.stages.passes import take_pass
     from harness.stages.prepared import prepare
@@ -50,7 +48,7 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
 
     proof, clock = evidence.Evidence(), time.perf_counter_ns
     cases = []
-    for workload in discovery.discover(BENCHMARKS).workloads:
+    for workload in workloads():
         if workload.__name__ in NAMES:
             for case in enumerate_cases(workload, ["cpu"]):
                 name = f"{workload.__name__} {case.label}"
@@ -76,23 +74,19 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Start the processes, one at a time, and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--processes", type=int, default=8)
-    parser.add_argument("--pass-ms", type=float, default=20)
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.child:
-        print(json.dumps(measure(round(options.pass_ms * 1e6))))
+    given = options(__doc__, processes=8, pass_ms=20.0, child=False)
+    if given.child:  # what each process does
+        print(json.dumps(measure(round(given.pass_ms * 1e6))))
         return
     command = [sys.executable, "-m", "tests.performance.execute_statistic", "--child"]
-    command += ["--pass-ms", str(options.pass_ms)]
+    command += ["--pass-ms", str(given.pass_ms)]
     surroundings = {**os.environ, "JAX_PLATFORMS": "cpu"}
     processes = [
         json.loads(subprocess.run(command, env=surroundings, check=True, stdout=-1).stdout)
-        for _ in range(options.processes)
+        for _ in range(given.processes)
     ]
     names = sorted(processes[0], key=lambda name: processes[0][name]["least call, whole"])
-    print(f"{len(names)} cases, {len(processes)} processes, 3 passes of {options.pass_ms:g} ms")
+    print(f"{len(names)} cases, {len(processes)} processes, 3 passes of {given.pass_ms:g} ms")
     print(f"{'kept':20s} {'median':>8s} {'quartile':>9s} {'smallest 3':>11s}")
     for label in processes[0][names[0]]:
         logs = np.log([[process[name][label] for process in processes] for name in names])

@@ -16,8 +16,8 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
+from tests.performance.command import workloads
 from tests.program import built
 
 COMPARED = 12
@@ -34,7 +34,6 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
     import numpy as np
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from harness.declare import discovery
     from harness.declare.transforms import NotApplicable
     from harness.declare.workload import enumerate_cases, name_of
     from harness.program.facts import facts_of
@@ -43,7 +42,7 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
     mesh = Mesh(np.array(built.devices(target)[:1]), ("x",))
     here = NamedSharding(mesh, PartitionSpec())
     found = {}
-    for workload in discovery.select(discovery.discover(Path("benchmarks")).workloads, select):
+    for workload in workloads(*select):
         jax.config.update("jax_enable_x64", workload.x64)
         for case in enumerate_cases(workload, ["cpu"]):
             if target != "cpu" and case.transform in ("sharded", "pmap"):

@@ -7,11 +7,10 @@ On synthetic normal noise in log time, every point of equal weight, smallest eff
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 
 from harness.verdicts.history.steps import levels
+from tests.performance.command import options
 
 EFFECT = 0.05
 LENGTHS = (4, 6, 8, 10, 15, 30)
@@ -33,16 +32,13 @@ def rate(count: int, points: int, noise: float, step: float = 1.0, at: int = 0) 
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--series", type=int, default=300)
-    parser.add_argument("--noise", type=float, default=0.02)
-    options = parser.parse_args()
-    print(f"noise {options.noise:.0%}, {options.series} series each")
+    given = options(__doc__, series=300, noise=0.02)
+    print(f"noise {given.noise:.0%}, {given.series} series each")
     for points in LENGTHS:
-        print(f"no step, {points} points: {rate(options.series, points, options.noise):.1%}")
+        print(f"no step, {points} points: {rate(given.series, points, given.noise):.1%}")
     for step in STEPS:
         found = [
-            f"{rate(options.series, BEFORE + nights, options.noise, step, BEFORE):.0%}"
+            f"{rate(given.series, BEFORE + nights, given.noise, step, BEFORE):.0%}"
             for nights in NIGHTS
         ]
         print(f"step {step - 1:.0%}, found after {NIGHTS} nights: {', '.join(found)}")

@@ -8,30 +8,17 @@ start-up (imports, backend and the first program done) that lies inside timed re
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-from pathlib import Path
-
-from harness.declare import discovery
-from harness.engine.context import Options, local_context
-from harness.engine.sweep import sweep
-from harness.stages import sampling
+from tests.performance.command import options, swept, workloads
 
 
 def main() -> None:
     """Run a sweep and print the share."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("select", nargs="*", metavar="SELECT")
-    parser.add_argument("--effort", default="default")
-    options = parser.parse_args()
-    folder = Path("benchmarks")
-    workloads = discovery.select(discovery.discover(folder).workloads, options.select)
-    with tempfile.TemporaryDirectory() as results:
-        context = local_context(Path(results), folder)
-        outcome = sweep(workloads, context, Options(sampling.effort(options.effort)))
+    given = options(__doc__, select=True, effort="default")
+    chosen = workloads(*given.select)
+    outcome = swept(chosen, given.effort)
     share = outcome.timed_ns / outcome.wall_ns
     print(
-        f"{len(workloads)} workloads, {outcome.measured} records at effort {options.effort}: "
+        f"{len(chosen)} workloads, {outcome.measured} records at effort {given.effort}: "
         f"{outcome.timed_ns / 1e9:.1f} s of {outcome.wall_ns / 1e9:.1f} s after start-up are "
         f"inside timed regions: {share:.1%} (target: at least 75 %)"
     )

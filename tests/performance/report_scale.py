@@ -7,22 +7,19 @@ The rows are made up, 8 stages a case. The figure is timed from the navigation's
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from pathlib import Path
 
 from harness.report.page import render
 from harness.stages.registry import CASE_STAGES
+from tests.performance.command import options
 from tests.report.pages import reported, start_browser, wait_until
 from tests.report.synthetic import CACHED, SIZES, frame
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=500)
-    parser.add_argument("--nights", type=int, default=30)
-    given = parser.parse_args()
+    given = options(__doc__, cases=500, nights=30)
     workloads = [f"family{n % 9}.Workload{n}" for n in range(given.cases // len(SIZES))]
     rows = frame(workloads, nights=given.nights, stages=(*CASE_STAGES, *CACHED))
     began = time.perf_counter()

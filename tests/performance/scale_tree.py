@@ -9,7 +9,6 @@ processes, a release of JAX half-way, and real steps in a few cases.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from typing import Any
@@ -119,19 +118,16 @@ def _summaries(samples: np.ndarray[Any, Any], ratios: np.ndarray[Any, Any]) -> d
 def main() -> None:
     """Print how long the history of a synthetic frame takes, and what it finds."""
     import harness
+    from tests.performance.command import options
 
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=500)
-    parser.add_argument("--nights", type=int, default=30)
-    parser.add_argument("--noise", type=float, default=0.03)
-    options = parser.parse_args()
-    frame = synthetic_frame(options.cases, options.nights, noise=options.noise)
+    given = options(__doc__, cases=500, nights=30, noise=0.03)
+    frame = synthetic_frame(given.cases, given.nights, noise=given.noise)
     began, used = time.perf_counter(), time.process_time()
     found = harness.history(frame)
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - used
     true = ((found["stage"] == "compile") & (found["facts"] != "")).sum()
     print(
-        f"synthetic: {len(frame)} rows, {options.cases * len(STAGES)} series of {options.nights} "
+        f"synthetic: {len(frame)} rows, {given.cases * len(STAGES)} series of {given.nights} "
         f"nights: {wall_s:.1f} s ({cpu_s:.1f} s of CPU); {len(found)} change points, {true} of "
         "them the injected ones"
     )

@@ -10,29 +10,20 @@ as a process. Target: at most 1.3.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import tempfile
 import time
-from pathlib import Path
 
-from harness.declare import discovery
 from harness.engine import execution
-from harness.engine.context import Options, local_context
-from harness.engine.sweep import sweep
-from harness.stages import sampling
 from harness.stages.registry import values_ns
+from tests.performance.command import options, swept, workloads
 
 ONCE = ("import", "backend", "first_lower", "first_compile")
 
 
 def main() -> None:
     """Run both scenarios and print a line for each."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--processes", type=int, default=6)
-    options = parser.parse_args()
-    folder = Path("benchmarks")
-    gelu = discovery.select(discovery.discover(folder).workloads, ["elementwise.Gelu"])
+    given = options(__doc__, processes=6)
+    gelu = workloads("elementwise.Gelu")
     real = execution.run
     started = 0
 
@@ -44,12 +35,9 @@ def main() -> None:
     execution.run = counting
     for scenario in ("cold", "warm"):
         started = 0
-        with tempfile.TemporaryDirectory() as results:
-            context = local_context(Path(results), folder)
-            effort = sampling.effort(f"{options.processes}x1")
-            begin = time.perf_counter()
-            outcome = sweep(gelu, context, Options(effort, scenarios=(scenario,)))
-            wall_s = time.perf_counter() - begin
+        begin = time.perf_counter()
+        outcome = swept(gelu, f"{given.processes}x1", scenarios=(scenario,))
+        wall_s = time.perf_counter() - begin
         processes = [r for r in outcome.records if r.workload == "process"]
         once = [values_ns(r.stages) for r in processes]
         once_s = sum(statistics.median(o[stage] for o in once) for stage in ONCE) / 1e9

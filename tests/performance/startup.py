@@ -8,13 +8,14 @@ Commands take turns; printed are the medians. Targets: `harness --help` no slowe
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.performance.command import options
 
 BIN = Path(sys.executable).parent
 
@@ -28,11 +29,9 @@ COMMANDS = {
 
 def main() -> None:
     """Time each command and print a line for each."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
+    given = options(__doc__, rounds=15)
     times: dict[str, list[float]] = {name: [] for name in COMMANDS}
-    for _ in range(options.rounds):
+    for _ in range(given.rounds):
         for name in random.sample(list(COMMANDS), len(COMMANDS)):
             begin = time.perf_counter()
             subprocess.run(COMMANDS[name], check=True, capture_output=True)

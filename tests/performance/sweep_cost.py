@@ -12,7 +12,6 @@ times, their ratio (target: at most 1/8), and the answers side by side.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import os
@@ -26,8 +25,7 @@ from pathlib import Path
 
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.performance.command import ROOT, options
 
 CONFIGURATION = """
 {"version": 1, "project": "cost", "repo": ".", "branches": ["HEAD"], "environment_type": "existing",
@@ -180,18 +178,15 @@ def median_blocks(folder: Path) -> list[float]:
 
 def main() -> None:
     """Run both suites and print what they cost and what they say."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--processes", type=int, default=8)
-    parser.add_argument("--passes", type=int, default=3)
-    options = parser.parse_args()
-    effort = f"{options.processes}x{options.passes}"
+    given = options(__doc__, processes=8, passes=3)
+    effort = f"{given.processes}x{given.passes}"
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch) / "home"
         home.mkdir()
         folders = {name: Path(scratch) / name for name in ("before", "by hand", "after")}
         for name, folder in folders.items():
             if name == "by hand":
-                project(folder, {"__init__.py": "", "gelu.py": BY_HAND % vars(options)}, "spawn")
+                project(folder, {"__init__.py": "", "gelu.py": BY_HAND % vars(given)}, "spawn")
             else:
                 project(folder, {"__init__.py": INIT, "gelu.py": OURS}, "forkserver")
         seconds = {name: run(folder, home, effort) for name, folder in folders.items()}

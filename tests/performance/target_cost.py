@@ -10,32 +10,17 @@ machine that other work slows down changes the ratio little.
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 import time
-from pathlib import Path
 
-from harness.declare import discovery
-from harness.engine.context import Options, local_context
-from harness.engine.sweep import sweep
-from harness.stages import sampling
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.performance.command import options, swept, workloads
 
 
 def main() -> None:
     """Measure the suite once and print what it cost."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--target", default="gpu:h200")
-    parser.add_argument("--effort", default="quick")
-    options = parser.parse_args()
-    workloads = discovery.discover(ROOT / "benchmarks").workloads
-    with tempfile.TemporaryDirectory() as scratch:
-        context = local_context(Path(scratch), ROOT)
-        chosen = Options(sampling.effort(options.effort), targets=(options.target,))
-        begin = time.perf_counter()
-        outcome = sweep(workloads, context, chosen)
-        wall_s = time.perf_counter() - begin
+    given = options(__doc__, target="gpu:h200", effort="quick")
+    begin = time.perf_counter()
+    outcome = swept(workloads(), given.effort, targets=(given.target,))
+    wall_s = time.perf_counter() - begin
     starts_s = [
         record.stages["ready"].samples_ns[0] / 1e9
         for record in outcome.records
@@ -44,7 +29,7 @@ def main() -> None:
     timed_s = outcome.timed_ns / 1e9
     least_s = timed_s + sum(starts_s)
     print(
-        f"{options.target}: {outcome.measured} cases in {len(starts_s)} processes, "
+        f"{given.target}: {outcome.measured} cases in {len(starts_s)} processes, "
         f"{len(outcome.failed)} failed or refused: {wall_s:.1f} s, of which {timed_s:.1f} s in "
         f"timed regions and {sum(starts_s):.1f} s in starting processes: "
         f"{wall_s / least_s:.2f} times these (target: at most 1.5)"

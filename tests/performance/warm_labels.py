@@ -10,9 +10,7 @@ entry that was left alone must be kept. Printed are the counts; target: 0 wrong 
 
 from __future__ import annotations
 
-import argparse
 import random
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -20,9 +18,7 @@ import jax.numpy as jnp
 
 from harness import Workload, spec
 from harness.engine import execution
-from harness.engine.context import Options, local_context
-from harness.engine.sweep import sweep
-from harness.stages import sampling
+from tests.performance.command import options, swept
 
 DAMAGES = ("none", "none", "none", "removed", "torn", "emptied", "flipped", "garbage", "swapped")
 
@@ -62,11 +58,8 @@ def damage(file: Path, kind: str, rng: random.Random, others: list[Path]) -> Non
 
 def main() -> None:
     """Measure until there are enough samples, and count labels against the truth."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--samples", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    rng = random.Random(options.seed)
+    given = options(__doc__, samples=500, seed=0)
+    rng = random.Random(given.seed)
     truth: dict[str, str] = {}
     real = execution.run
 
@@ -86,27 +79,16 @@ def main() -> None:
 
     execution.run = tamper
     counts: Counter[str] = Counter()
-    wrong = samples = 0
-    with tempfile.TemporaryDirectory() as scratch:
-        number = 0
-        while samples < options.samples:
-            truth.clear()
-            context = local_context(Path(scratch, str(number)), Path(__file__).parent)
-            outcome = sweep(
-                [Ten],
-                context,
-                Options(sampling.effort("1x1"), scenarios=("warm",), seed=number),
-            )
-            number += 1
-            intact = sum(kind == "none" for kind in truth.values())
-            kept = 0
-            for record in outcome.records:
-                if record.workload.endswith("Ten"):
-                    samples += 1
-                    load = record.stages.get("load")
-                    kept += bool(load and load.samples_ns)
-            counts.update(truth.values())
-            wrong += abs(kept - intact)
+    wrong = samples = number = 0
+    while samples < given.samples:
+        truth.clear()
+        outcome = swept([Ten], "1x1", scenarios=("warm",), seed=number)
+        number += 1
+        loads = [r.stages.get("load") for r in outcome.records if r.workload.endswith("Ten")]
+        samples += len(loads)
+        kept = sum(bool(load and load.samples_ns) for load in loads)
+        counts.update(truth.values())
+        wrong += abs(kept - sum(kind == "none" for kind in truth.values()))
     print(f"{samples} samples; what was done to their entries: {dict(counts)}")
     print(f"{wrong} labels wrong (target: 0)")
 

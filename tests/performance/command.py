@@ -1,0 +1,85 @@
+"""What the commands here share: options, sweeps, and loads in a fresh process."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from harness.declare import discovery
+from harness.engine.context import Options, local_context
+from harness.engine.sweep import sweep
+from harness.stages import sampling
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCHMARKS = ROOT / "benchmarks"
+
+_LOAD = """
+import json, resource, sys, time
+begin = time.perf_counter()
+from harness.frame import load
+imported, cpu = time.perf_counter(), time.process_time()
+where = {"workload": sys.argv[2]} if sys.argv[2] else None
+frame = load.load(sys.argv[1], where=where)
+done = time.perf_counter()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({
+    "rows": len(frame),
+    "ok": int((frame["status"] == "ok").sum()),
+    "import_s": imported - begin,
+    "load_s": done - imported,
+    "cpu_s": time.process_time() - cpu,
+    "peak_bytes": peak if sys.platform == "darwin" else peak * 1024,
+}))
+"""
+
+
+def options(about: str | None, *, select: bool = False, **defaults: Any) -> argparse.Namespace:
+    """Return what the command line says.
+
+    Args:
+        about: the command's own docstring, whose first line is its help.
+        select: whether it takes expressions for the names of workloads.
+        defaults: the value of each option; False makes a switch.
+    """
+    parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
+    if select:
+        parser.add_argument("select", nargs="*", metavar="SELECT")
+    for name, value in defaults.items():
+        taken: dict[str, Any] = {"type": type(value), "default": value}
+        taken = {"action": "store_true"} if value is False else taken
+        parser.add_argument(f"--{name.replace('_', '-')}", **taken)
+    return parser.parse_args()
+
+
+def workloads(*select: str) -> list[Any]:
+    """Return the workloads of benchmarks/ whose names match."""
+    return discovery.select(discovery.discover(BENCHMARKS).workloads, list(select))
+
+
+def swept(chosen: list[Any], effort: str, machine: str | None = None, **options: Any) -> Any:
+    """Return the outcome of a sweep whose records are gone afterwards."""
+    with tempfile.TemporaryDirectory() as results:
+        context = local_context(Path(results), BENCHMARKS, machine)
+        return sweep(chosen, context, Options(sampling.effort(effort), **options))
+
+
+def loaded(folder: Path, workload: str = "") -> dict[str, Any]:
+    """Return what a fresh process needs to load a folder, or one workload of it."""
+    command = [sys.executable, "-c", _LOAD, str(folder), workload]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout))
+
+
+def load_text(found: dict[str, Any], target: str) -> str:
+    """Return what :func:`loaded` found in lines of text."""
+    return (
+        f"  rows        {found['rows']} ({found['ok']} ok)\n"
+        f"  load        {found['load_s']:.2f} s, {found['cpu_s']:.2f} s of CPU (target {target}), "
+        f"after imports of {found['import_s']:.2f} s\n"
+        f"  peak memory {found['peak_bytes'] / 2**20:.0f} MiB"
+    )
