@@ -20,7 +20,7 @@ from harness.watch.ledger_events import Event as Event
 from harness.watch.ledger_events import Requests as Requests
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pandas as pd  # half a second that events alone do not take
 
 
 def read(path: Path | str) -> Requests:
@@ -168,7 +168,7 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
 
 def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFrame:
     """Return a row per event, with `saved_s` beside JAX's `jax_saved_s`."""
-    import pandas as pd
+    import pandas as pd  # half a second that events alone do not take
 
     events = tuple(events)
     cold = cold_figures([*earlier, *events])

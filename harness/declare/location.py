@@ -31,10 +31,8 @@ def locate(workload: type[Workload]) -> Source:
     file = getattr(loaded, "__file__", None) if module != "__main__" else None
     if file and "<locals>" not in workload.__qualname__:
         return Source(module, workload.__qualname__, str(Path(file).resolve()))
-    import cloudpickle
-
     try:
-        pickled = base64.b64encode(cloudpickle.dumps(workload)).decode()
+        pickled = base64.b64encode(_cloudpickle().dumps(workload)).decode()
     except Exception as error:  # whatever a user's class holds may refuse
         raise WorkloadError(
             f"{where(workload)} cannot be sent to the process that measures: {error}. Define it at "
@@ -46,13 +44,17 @@ def locate(workload: type[Workload]) -> Source:
 def load(source: Source) -> type[Workload]:
     """Return the class that :func:`locate` described."""
     if source.pickled:
-        import cloudpickle
-
-        return cloudpickle.loads(base64.b64decode(source.pickled))  # type: ignore[no-any-return]
+        return _cloudpickle().loads(base64.b64decode(source.pickled))  # type: ignore[no-any-return]
     found: Any = import_file(source.module, Path(source.file))
     for part in source.qualname.split("."):
         found = getattr(found, part)
     return found  # type: ignore[no-any-return]
+
+
+def _cloudpickle() -> Any:
+    import cloudpickle  # few classes need it, and measuring processes import as little as they can
+
+    return cloudpickle
 
 
 def import_file(module: str, file: Path) -> ModuleType:

@@ -158,7 +158,7 @@ def _dask_worker(asked: Assignment) -> Any:
     """Return the Dask worker that this runs on, or None: other pools have no topics."""
     if not asked.topic:
         return None
-    from distributed import get_worker
+    from distributed import get_worker  # of the extra `fleet`
 
     return get_worker()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from harness.errors import UsageError
 from harness.frame.cases import CASE, case_columns, check, check_axis, free_names, keys, measured
@@ -145,8 +146,6 @@ def _line(
     at: list[float], medians: list[float], points: dict[float, list[float]]
 ) -> dict[str, Any]:
     """Return the power law through points; formulas in :func:`scaling`."""
-    from scipy import stats
-
     groups = [np.log(points[value]) for value in at]
     x = np.log(np.repeat(at, [len(group) for group in groups]))
     y = np.concatenate(groups)
@@ -180,8 +179,6 @@ def _p(lack: float, lack_df: int, within: float, within_df: int) -> float:
 
     Without scatter, as from a single process, whatever is off the line is a lack of fit.
     """
-    from scipy import stats
-
     if within_df < 1 or within <= 0:
         return 0.0
     return float(stats.f.sf((lack / lack_df) / (within / within_df), lack_df, within_df))

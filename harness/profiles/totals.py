@@ -84,7 +84,7 @@ class Total:
         Clopper and Pearson's interval of the share of samples, times the seconds that all samples
         stand for. It takes samples as independent; those of one long wait are not.
         """
-        from scipy.special import betaincinv
+        from scipy.special import betaincinv  # long to import, and seldom needed
 
         value, n = self.seconds[part], sum(self.samples.values())
         if part not in SAMPLED or not n:

@@ -32,7 +32,7 @@ class Program:
     Attributes:
         make: Returns what is shipped, from the prepared case and its inputs; None for the source.
         load: Returns what is called, and its static arguments, from the job and what was shipped.
-            JAX's own modules that this takes are imported inside: a user pays for them too.
+            JAX's own modules that this takes are imported then: a user pays for them too.
         ahead: Whether it is compiled already, so that nothing is traced, lowered or compiled.
     """
 
@@ -47,30 +47,35 @@ def _from_source(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
     return wrap(prepared), static_arguments(workload, case)
 
 
-def _make_export(prepared: Prepared, data: tuple[Any, ...]) -> bytes:
-    from jax import export
+def _jax_export() -> Any:
+    from jax import export  # not part of `import jax`
 
+    return export
+
+
+def _jax_executables() -> Any:
+    from jax.experimental import serialize_executable  # not part of `import jax`
+
+    return serialize_executable
+
+
+def _make_export(prepared: Prepared, data: tuple[Any, ...]) -> bytes:
+    export = _jax_export()
     return bytes(export.export(jitted(prepared))(*prepared.abstract).serialize())
 
 
 def _load_export(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
-    from jax import export
-
-    return jax.jit(export.deserialize(bytearray(path.read_bytes())).call), {}
+    return jax.jit(_jax_export().deserialize(bytearray(path.read_bytes())).call), {}
 
 
 def _make_executable(prepared: Prepared, data: tuple[Any, ...]) -> bytes:
-    from jax.experimental import serialize_executable
-
     compiled = jitted(prepared).lower(*data).compile()
-    return pickle.dumps(serialize_executable.serialize(compiled))
+    return pickle.dumps(_jax_executables().serialize(compiled))
 
 
 def _load_executable(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
-    from jax.experimental import serialize_executable
-
     payload, in_tree, out_tree = pickle.loads(path.read_bytes())
-    return serialize_executable.deserialize_and_load(
+    return _jax_executables().deserialize_and_load(
         payload, in_tree, out_tree, execution_devices=jax.devices()[:1]
     ), {}
 
@@ -100,6 +105,21 @@ def build(
         step()
         steps_s[name] = time.monotonic() - begin
     return making.compiled, steps_s
+
+
+def inputs(job: dict[str, Any], path: Path) -> Any:
+    """Return the arguments that the build machine stored, on the device."""
+    stored = path.read_bytes()
+    try:
+        tree, leaves = pickle.loads(stored)
+    except (ImportError, AttributeError):  # a container of the user's own
+        cases.read(job)
+        tree, leaves = pickle.loads(stored)
+    arrays = [
+        jax.random.wrap_key_data(leaf[0], impl=leaf[1]) if isinstance(leaf, tuple) else leaf
+        for leaf in leaves
+    ]
+    return jax.device_put(jax.tree_util.tree_map(lambda position: arrays[position], tree))
 
 
 def plain(leaf: Any) -> Any:

@@ -29,9 +29,7 @@ def start(job: dict[str, Any]) -> dict[str, Any]:
         steps_s[step] = (time.monotonic_ns() - begin_ns) / 1e9
         return result
 
-    timed("import", lambda: __import__("jax"))
-    import jax
-
+    jax = timed("import", lambda: __import__("jax"))
     timed("backend", jax.devices)
     # What the harness needs for itself is left out of the clock, alike for every route.
     from harness.ship import programs
@@ -40,7 +38,7 @@ def start(job: dict[str, Any]) -> dict[str, Any]:
     folder, name = Path(job["folder"]), job["program"]
     program = programs.PROGRAMS[name]
     function, static = timed("program", lambda: program.load(job, folder / name))
-    data = jax.block_until_ready(_inputs(job, folder / "data"))
+    data = jax.block_until_ready(programs.inputs(job, folder / "data"))
     proof = evidence.Evidence()
     if not program.ahead:
         function, building_s = programs.build(function, data, static)
@@ -50,25 +48,6 @@ def start(job: dict[str, Any]) -> dict[str, Any]:
     leaves = [programs.plain(leaf) for leaf in jax.tree_util.tree_leaves(result)]
     (folder / "result").write_bytes(pickle.dumps(leaves))
     return {"steps_s": steps_s, "events": {kind: counts[kind] for kind in _KINDS if kind in counts}}
-
-
-def _inputs(job: dict[str, Any], path: Path) -> Any:
-    """Return the arguments that the build machine stored, on the device."""
-    import jax
-
-    from harness.ship import cases
-
-    stored = path.read_bytes()
-    try:
-        tree, leaves = pickle.loads(stored)
-    except (ImportError, AttributeError):  # a container of the user's own
-        cases.read(job)
-        tree, leaves = pickle.loads(stored)
-    arrays = [
-        jax.random.wrap_key_data(leaf[0], impl=leaf[1]) if isinstance(leaf, tuple) else leaf
-        for leaf in leaves
-    ]
-    return jax.device_put(jax.tree_util.tree_map(lambda position: arrays[position], tree))
 
 
 if __name__ == "__main__":

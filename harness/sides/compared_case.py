@@ -25,6 +25,7 @@ from harness.sides.side_process import ProcessState
 from harness.stages import reference, registry
 from harness.stages.passes import take_pass
 from harness.stages.prepared import Prepared, prepare
+from harness.stages.scenarios import cache_state
 
 KEEP_BYTES = 64 * 2**20
 """Sets of inputs up to this size in all stay in memory between visits; larger are made anew."""
@@ -258,7 +259,8 @@ class ComparedCase:
             if not isinstance(seen, str):
                 self.comparison.launches, self.comparison.device_ns = seen.launches, seen.device_ns
         if builder is not None:
-            loaded = builder.load()
+            with cache_state.switched_on():
+                loaded = builder.load()
             loaded.add_to(self.samples.setdefault("load", StageSamples()), "load")
             self.timed_ns += loaded.timed_ns
 

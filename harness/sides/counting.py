@@ -182,7 +182,7 @@ class CountingNamespace:
 
     def __getattr__(self, name: str) -> Any:
         if name in ("erf", "expit"):
-            import scipy.special
+            import scipy.special  # long to import, for few baselines
 
             return getattr(scipy.special, name)
         return getattr(np, name)

@@ -91,7 +91,7 @@ class CupyEager(Side):
         return precise
 
     def _multiply_in(self, compute_type: str) -> None:
-        from cupy._core import _routines_linalg as linalg
+        from cupy._core import _routines_linalg as linalg  # there where `require_cupy` passed
 
         self.cupy._core.set_compute_type(
             self.cupy.float32, getattr(linalg, f"COMPUTE_TYPE_{compute_type}")

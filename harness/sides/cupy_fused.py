@@ -40,7 +40,7 @@ class CupyFused(CupyEager):
                 return written(*arguments, **static)
 
             return self._in_precision(by_hand, case)
-        fusion = Fused(self.cupy.fuse, self.plain(workload, case), arguments)
+        fusion = Fused(self.cupy.fuse, self.plain(workload, case), arguments, self.tree)
 
         def fused(*arguments: Any) -> Any:
             self._called = fusion
@@ -72,16 +72,19 @@ class Fused:
     `cupy.fuse` itself takes positional arrays and numbers only.
     """
 
-    def __init__(self, make: Callable[..., Any], function: Callable[..., Any], like: Any) -> None:
-        """Fuse by `make`, which is `cupy.fuse`, for arguments `like` these."""
-        from jax import tree_util  # late, as JAX reads variables when imported
+    def __init__(
+        self, make: Callable[..., Any], function: Callable[..., Any], like: Any, tree: Any
+    ) -> None:
+        """Fuse by `make`, which is `cupy.fuse`, for arguments `like` these.
 
-        self._flatten = tree_util.tree_leaves
-        self._flat = tree_util.all_leaves(like)
-        structure = tree_util.tree_structure(tuple(like))
+        `tree` is `jax.tree_util`.
+        """
+        self._flatten = tree.tree_leaves
+        self._flat = tree.all_leaves(like)
+        structure = tree.tree_structure(tuple(like))
 
         def positional(*values: Any) -> Any:
-            return function(*tree_util.tree_unflatten(structure, values))
+            return function(*tree.tree_unflatten(structure, values))
 
         name = getattr(function, "__name__", "baseline")
         self.fusion: Any = make(kernel_name=name)(function if self._flat else positional)

@@ -58,7 +58,7 @@ def require_cupy() -> Any:
         raise Unavailable(reason)
     _check_cache_folder()
     try:
-        import cupy
+        import cupy  # of the extra `baselines`; it reads variables when imported
     except (ImportError, OSError) as error:
         raise Unavailable(f"CuPy cannot be imported: {error}") from error
     if not cupy.cuda.is_available():
@@ -120,7 +120,7 @@ def count_compiles() -> dict[str, int] | None:
     and there since CuPy 14.1.
     """
     try:
-        from cupy.cuda import compiler
+        from cupy.cuda import compiler  # as `cupy` itself
 
         before: Any = compiler._kernel_cache_backend
         base: Any = compiler._KernelCacheBackend

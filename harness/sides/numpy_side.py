@@ -24,7 +24,7 @@ class NumpySide(Side):
     rounds_narrow_sums = True
 
     def __init__(self, target: str = "cpu") -> None:
-        import numpy
+        import numpy  # it reads variables when imported: after they were verified
 
         self.numpy: Any = numpy
 

@@ -116,7 +116,7 @@ class Side(ABC):
     @cached_property
     def tree(self) -> Any:
         """JAX's functions of pytrees, which wake no back end; JAX reads variables when imported."""
-        from jax import tree_util
+        from jax import tree_util  # as the docstring says
 
         return tree_util
 

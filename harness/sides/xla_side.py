@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,6 @@ from harness.watch import evidence
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
-
-_CACHE_CONFIG = {
-    "jax_enable_compilation_cache": True,
-    "jax_persistent_cache_min_compile_time_secs": 0.0,
-    "jax_persistent_cache_min_entry_size_bytes": -1,
-}
 
 
 class XlaSide(Side):
@@ -40,7 +34,7 @@ class XlaSide(Side):
 
     def __init__(self, target: str) -> None:
         """Wake JAX's backend and compile one trivial program, whose cost is no case's."""
-        import jax
+        import jax  # it reads variables when imported: after they were verified
 
         self.jax: Any = jax
         self.platform = target
@@ -117,12 +111,13 @@ class XlaSide(Side):
     def load(self) -> Pass:
         """Write the program into a persistent cache of its own, and take the stage `load` from it.
 
-        After the timing: what was compiled before is thrown out of memory.
+        After the timing: what was compiled before is thrown out of memory. JAX's persistent cache
+        is on meanwhile.
         """
         assert self.take is not None
         assert self.taken is not None
         program = fingerprint(self.taken.build.compiled)
-        with tempfile.TemporaryDirectory() as scratch, _cache_on():
+        with tempfile.TemporaryDirectory() as scratch:
             for scenario in ("cold", "warm"):
                 steps = ("build", "compile", "load")
                 taken = self.take(scenario=scenario, folder=Path(scratch), steps=steps)
@@ -132,22 +127,3 @@ class XlaSide(Side):
         if fingerprint(taken.build.compiled) != program:
             taken.refuse("load", "the cache answered with another program than was put into it")
         return taken
-
-
-@contextmanager
-def _cache_on() -> Iterator[None]:
-    """Let JAX use a persistent cache for a while, whatever it costs to compile."""
-    import jax
-    from jax.experimental.compilation_cache import compilation_cache
-
-    before = {name: jax.config.values[name] for name in _CACHE_CONFIG}
-    folder = jax.config.values["jax_compilation_cache_dir"]
-    for name, value in _CACHE_CONFIG.items():
-        jax.config.update(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
-        jax.config.update("jax_compilation_cache_dir", folder)
-        compilation_cache.reset_cache()

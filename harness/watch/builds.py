@@ -49,9 +49,9 @@ class Builds(Threads):
             ProfileError: if the running JAX is not one that the profile knows.
             LedgerError: if it is not one that the ledger knows.
         """
-        import jax
-
-        jax.jit(_nothing)  # gives JAX's C++ type its methods, where nothing was jitted so far
+        jax_names.public().jit(
+            _nothing
+        )  # gives JAX's C++ type its methods, where nothing was jitted so far
         requests.add(self)
         points = jax_names.points(jax_names.BUILDS, "profile", ProfileError)
         self._trace_is_clean = jax_names.trace_is_clean()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
-from harness.watch import call_sites
+from harness.watch import call_sites, jax_names
 
 _PARTS = ("first", "fun", "rest")
 """Keys of the dictionaries, in the order in which JAX flattens them."""
@@ -50,8 +50,7 @@ def call_of(function: Any, args: Sequence[Any]) -> Call | None:
     dynamic = {**donated, **kept}
     if set(dynamic) != set(_PARTS) or len(static) != len(_PARTS):
         return None
-    import jax
-
+    jax = jax_names.public()
     parts = {}
     for name, (fixed, structure) in zip(("fun", "first", "rest"), static, strict=True):
         both = zip(dynamic[name], fixed, strict=True)
@@ -101,8 +100,7 @@ class _Leaf:
 
 
 def _leaves(name: str, value: Any) -> list[tuple[str, _Leaf]]:
-    import jax
-
+    jax = jax_names.public()
     flat, _ = jax.tree_util.tree_flatten_with_path(value)
     return [(name + jax.tree_util.keystr(path), leaf) for path, leaf in flat]
 

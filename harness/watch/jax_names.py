@@ -152,6 +152,13 @@ def version(package: str = "jax") -> str:
     return importlib.metadata.version(package)
 
 
+def public() -> Any:
+    """Return the module `jax`, which whoever records imports before, and whoever reads never."""
+    import jax  # as the docstring says
+
+    return jax
+
+
 def module(name: str) -> Any:
     """Return one of JAX's private modules by its name below `jax._src`."""
     return importlib.import_module(f"jax._src.{name}")
@@ -308,10 +315,8 @@ def compile_options(serialized: bytes) -> Any:
 
 def cost_analysis(hlo_module: Any) -> Any:
     """Return XLA's analysis of an HLO module, which any client answers alike; None without one."""
-    import jax
-
     try:
-        client = jax.devices("cpu")[0].client
+        client = public().devices("cpu")[0].client
         return module("lib")._jax.hlo_module_cost_analysis(client, hlo_module)
     except (ImportError, AttributeError, RuntimeError):
         return None

@@ -44,7 +44,7 @@ class _AppendedFile:
 
     def _keep(self, descriptor: int) -> None:
         try:
-            from fcntl import F_DUPFD_CLOEXEC, fcntl
+            from fcntl import F_DUPFD_CLOEXEC, fcntl  # not everywhere
 
             high = fcntl(descriptor, F_DUPFD_CLOEXEC, HIGH)
         except (ImportError, OSError):  # fewer are allowed: it stays where it is
@@ -103,10 +103,10 @@ class SharedFile(_AppendedFile):
             raise FileNotFoundError(0, "another file is in its place")
         written = os.write(self._descriptor, line)
         if written < len(line):  # a full disk; the next line starts on one of its own
-            from contextlib import suppress  # needed here alone
-
-            with suppress(OSError):
+            try:  # noqa: SIM105  (contextlib is not imported for it)
                 os.write(self._descriptor, b"\n")
+            except OSError:
+                pass
             raise OSError(f"only {written} of {len(line)} bytes were written")
 
 
@@ -209,7 +209,7 @@ class LogFile(_AppendedFile):
         number = getattr(_signal, "SIGXFSZ", None)
         if number is None or _signal.getsignal(number) == _signal.SIG_IGN:
             return wanted
-        from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit
+        from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit  # seldom needed
 
         limit = getrlimit(RLIMIT_FSIZE)[0]
         if limit == RLIM_INFINITY:
@@ -283,7 +283,7 @@ def clean(text: str) -> str:
 
 def as_json(event: str, line: dict[str, Any]) -> bytes:
     """Return a line as JSON; what `json` does, which takes longer to import than all of this."""
-    from _json import encode_basestring_ascii as quoted
+    from _json import encode_basestring_ascii as quoted  # only once there is a line
 
     def value(of: Any) -> str:
         if isinstance(of, str):

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.watch.call_sites import parameter_name
 from harness.watch.events import Leaf
-from harness.watch.jax_names import array_type
+from harness.watch.jax_names import array_type, public
 
 JIT_OPTIONS = (
     "donate_argnums",
@@ -53,8 +53,7 @@ class Texts:
     """Texts of types and placements, made once: they repeat from call to call."""
 
     def __init__(self) -> None:
-        import jax
-
+        jax = public()
         self._tracer, self._array = jax.core.Tracer, array_type()
         self._abstractify: Any = jax.api_util.shaped_abstractify
         self._known: dict[Any, str] = {}
@@ -232,8 +231,7 @@ def flattened(
     Returns:
         Their structure, as :func:`tree_text` gives it, and the arrays in them by name.
     """
-    import jax
-
+    jax = public()
     dynamic = {n: value for n, value in enumerate(args) if n not in static_positions}
     by_keyword = {name: kwargs[name] for name in sorted(kwargs) if name not in static_names}
     tree = jax.tree_util.tree_structure((tuple(dynamic.values()), by_keyword))

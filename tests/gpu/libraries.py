@@ -106,7 +106,12 @@ class Cupy(Library):
 
     def fused(self, function, arguments):
         """Return the program fused by `cupy.fuse` as a call, and what tells how it was fused."""
-        fused = Fused(self.side.cupy.fuse, self.side.plain(_workload(function), Case()), arguments)
+        fused = Fused(
+            self.side.cupy.fuse,
+            self.side.plain(_workload(function), Case()),
+            arguments,
+            self.side.tree,
+        )
         return functools.partial(fused, *arguments), lambda: fell_back(fused)
 
     def device(self):

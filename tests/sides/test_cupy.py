@@ -142,11 +142,12 @@ def test_hits_and_misses_of_the_kernel_cache_are_counted_and_it_still_works(tmp_
 
 FUSING = """
 import cupy, numpy
+from jax import tree_util
 from harness.sides.cupy_fused import Fused, fell_back
 x = numpy.arange(4.0)
-flat = Fused(cupy.fuse, lambda a, b: a * b + 1, (x, x))
+flat = Fused(cupy.fuse, lambda a, b: a * b + 1, (x, x), tree_util)
 print(flat(x, x).tolist())
-nested = Fused(cupy.fuse, lambda p, b: (p["w"] - p["u"][0], b), ({"u": [x], "w": x}, x))
+nested = Fused(cupy.fuse, lambda p, b: (p["w"] - p["u"][0], b), ({"u": [x], "w": x}, x), tree_util)
 print([part.tolist() for part in nested({"w": x + 2, "u": [x]}, x)])
 print(fell_back(None), fell_back(flat))
 flat.fusion.new_fusion = object()

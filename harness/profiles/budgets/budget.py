@@ -156,6 +156,7 @@ class Budget:
             recording.close()
 
     def _begin(self) -> Window:
+        # Loaded where one is opened: pytest loads this file in every run.
         from harness.profiles.budgets.window import Recording, Window, refuse_inside_a_trace
 
         refuse_inside_a_trace(self.where)
@@ -180,26 +181,12 @@ class Budget:
             raise self._exceeded(text, over)
 
     def _judged(self, window: Window) -> tuple[list[Over], str]:
-        profile, builds, before = window.read()
-        if not builds:
-            return [], ""
-        from harness.profiles.budgets.use import each, judge
-        from harness.profiles.functions import by_function
-
-        found = by_function(builds)
-        chosen = [one for one in found if one.eager or self._matches(one.names())]
-        parts = [[one] for one in chosen if not one.eager] if self.each else [chosen]
-        uses = [
-            use
-            for part in parts
-            for use in judge(self.limits, part, self.where, profile.cause_of, self.each)
-        ]
-        over = [use for use in uses if use.over]
+        over, text = window.judge(self.limits, self._matches, self.where, self.each)
         told = [
             Over(use.name, use.allowed, use.used, tuple(f.label for f in use.functions if f.builds))
             for use in over
         ]
-        return told, "\n".join(each(over, profile.cause_of, before))
+        return told, text
 
 
 def budget(

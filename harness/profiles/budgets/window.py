@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable, Sequence
 
 from harness.errors import UsageError
+from harness.profiles.budgets.limits import Limits
+from harness.profiles.budgets.use import Use, each, judge
+from harness.profiles.functions import by_function
 from harness.profiles.model import Built, Process
 from harness.profiles.recorded import Recorded, recording
 from harness.watch import jax_names
@@ -50,6 +54,24 @@ class Window:
         before = any(isinstance(line, Build) for line in lines[: self._earlier])
         builds = [built for built in process.builds if built.line.id in ids] if ids else []
         return Recorded((process,)), builds, before
+
+    def judge(
+        self, limits: Limits, matches: Callable[[Sequence[str]], bool], where: str, alone: bool
+    ) -> tuple[list[Use], str]:
+        """Return the limits that were exceeded, by each function `alone` or all, and the text."""
+        profile, builds, before = self.read()
+        if not builds:
+            return [], ""
+        found = by_function(builds)
+        chosen = [one for one in found if one.eager or matches(one.names())]
+        parts = [[one] for one in chosen if not one.eager] if alone else [chosen]
+        uses = [
+            use
+            for part in parts
+            for use in judge(limits, part, where, profile.cause_of, alone)
+            if use.over
+        ]
+        return uses, "\n".join(each(uses, profile.cause_of, before))
 
 
 def refuse_inside_a_trace(where: str) -> None:

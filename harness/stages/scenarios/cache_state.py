@@ -10,6 +10,12 @@ from typing import Any
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
+_ALL_IS_WRITTEN = {
+    "jax_enable_compilation_cache": True,
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+
 
 def entries(folder: Path) -> dict[str, int]:
     """Return the size in bytes of each entry in a cache directory, by file name."""
@@ -38,4 +44,19 @@ def switched_off() -> Iterator[None]:
         yield
     finally:
         jax.config.update("jax_enable_compilation_cache", was)
+        compilation_cache.reset_cache()
+
+
+@contextmanager
+def switched_on() -> Iterator[None]:
+    """Let JAX use the persistent cache for what is done inside, whatever it costs to compile."""
+    names = (*_ALL_IS_WRITTEN, "jax_compilation_cache_dir")
+    before = {name: jax.config.values[name] for name in names}
+    for name, value in _ALL_IS_WRITTEN.items():
+        jax.config.update(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
         compilation_cache.reset_cache()

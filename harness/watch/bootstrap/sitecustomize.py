@@ -75,7 +75,7 @@ class _WhenImported:
 
 def _with_harness(what: str, action: Callable[[], None]) -> None:
     """Act with this very package importable; whatever goes wrong, the program goes on."""
-    import importlib.util
+    import importlib.util  # every Python below would pay for it
 
     try:
         there = importlib.util.find_spec("harness")
@@ -95,7 +95,7 @@ def _with_harness(what: str, action: Callable[[], None]) -> None:
 
 def _open_ledger(begin_ns: int, end_ns: int) -> None:
     def action() -> None:
-        from harness.watch.ledger import open_until_exit
+        from harness.watch.ledger import open_until_exit  # findable only now
 
         open_until_exit(os.environ["HARNESS_LEDGER"])
 
@@ -125,7 +125,7 @@ def _begin_profile(folder: str) -> Callable[[int, int], None]:
             nonlocal session, failures
             began = clock()
             try:
-                from harness.watch import session as recording
+                from harness.watch import session as recording  # findable only now
 
                 recording.follow(file, (begin_ns, end_ns), own_ns + clock() - began)
                 session = recording
@@ -175,7 +175,7 @@ def _step_aside() -> None:
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None:
         return
-    from importlib.util import module_from_spec
+    from importlib.util import module_from_spec  # seldom needed
 
     module = module_from_spec(spec)
     sys.modules["sitecustomize"] = module

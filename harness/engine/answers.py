@@ -1,0 +1,33 @@
+"""What a measuring process answers with, before and after each record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Semaphore
+
+from harness.declare.workload import Workload, WorkloadError
+from harness.engine import channel
+from harness.engine.job import Done, Fatal, Job, Message, encode
+from harness.records.failure import describe
+
+
+def sender(stored: Semaphore) -> Callable[[Message], None]:
+    """Return what sends a message; after a record it waits until that is stored."""
+
+    def send(message: Message) -> None:
+        channel.send(encode(message))
+        if isinstance(message, Done):
+            stored.acquire()  # storing it must not go on beside what is measured next
+
+    return send
+
+
+def workload_of(job: Job, send: Callable[[Message], None]) -> type[Workload] | None:
+    """Return the class that a job is about; None where it is not to be had, which is then said."""
+    try:
+        return job.workload()
+    except WorkloadError as error:
+        send(Fatal(str(error)))
+    except (Exception, SystemExit) as error:  # a user's module may even exit
+        send(Fatal(f"importing {job.source.module} raised {describe(error)}"))
+    return None

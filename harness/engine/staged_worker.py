@@ -1,0 +1,50 @@
+"""A measuring process that takes the stages of cases, from when it has imported JAX."""
+
+from __future__ import annotations
+
+import time
+from threading import Semaphore
+
+import jax
+
+from harness.engine import channel
+from harness.engine.answers import sender, workload_of
+from harness.engine.job import Fatal, decode_job
+from harness.engine.visit import CurrentVisit
+from harness.targets import topologies
+
+_clock = time.perf_counter_ns
+
+
+def measure(line: bytes, current_fd: int, stored: Semaphore, import_ns: int) -> None:
+    """Wake the back end, and take the stages of the job's cases; `import_ns` is what JAX took."""
+    job, current, send = decode_job(line), CurrentVisit(current_fd), sender(stored)
+    topology = None
+    try:
+        topologies.check_process(job.target, job.platforms, job.environment)
+        begin = _clock()
+        jax.devices()
+        if job.description:
+            topology = topologies.describe(job.target, job.description)
+        backend_ns = _clock() - begin
+        topologies.check_device(job.target, job.description)
+    except RuntimeError as error:
+        send(Fatal(f"JAX found no {job.target} device: {error}"))
+        return
+    except topologies.Unusable as error:
+        send(Fatal(str(error)))
+        return
+    # Now, because what it imports of JAX belongs to the time of the back end.
+    from harness.engine.session import StagedSession
+
+    workload = workload_of(job, send)
+    if workload is None:
+        return
+    process_ns: dict[str, float] = {"import": import_ns, "backend": backend_ns}
+    session = StagedSession(
+        job, workload, send, current, process_ns, channel.spawned_ns(), topology
+    )
+    try:
+        session.measure()
+    except topologies.Unusable as error:
+        send(Fatal(str(error)))
