@@ -23,7 +23,7 @@ _FOLDER = "jax_profile"
 """What a worker of pytest-xdist is told the folder by."""
 
 
-def begin(config: pytest.Config, asked: str) -> Recording:
+def begin(config: pytest.Config, asked: str) -> PytestRecording:
     """Return what records from here on, in the folder that was asked for or a new one.
 
     Raises:
@@ -43,12 +43,12 @@ def begin(config: pytest.Config, asked: str) -> Recording:
     # With workers this process runs no test, and needs no JAX.
     alone = worker is not None or not getattr(config.option, "numprocesses", None)
     try:
-        return Recording(folder, worker is None, alone)
+        return PytestRecording(folder, worker is None, alone)
     except HarnessError as error:
         raise pytest.UsageError(f"--jax-profile: {error}") from None
 
 
-class Recording:
+class PytestRecording:
     """The plugin's work: pytest calls its methods."""
 
     def __init__(self, folder: Path, first: bool, records: bool) -> None:
