@@ -5,111 +5,72 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
+import multiprocessing
 import os
-import shutil
+import platform
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import psutil
 
 from harness.records import environment
 from harness.records.schema import digest
 
-# The NVIDIA GPUs that this process may use, found out without waking JAX or CUDA
-
-ANSWER_S = 30.0
-"""How long the driver may take to answer."""
-
-
-class Gpu(NamedTuple):
-    """A GPU, or a part of one."""
-
-    id: str
-    """What no other GPU of any machine has; its number here may be another's in another job."""
-    kind: str
-    """Such as `NVIDIA H200`."""
+LOOK_S = 0.2
+"""How often it is seen whether a device is free."""
 
 
 @functools.cache
-def visible_gpus() -> tuple[Gpu, ...]:
-    """Return the GPUs of this machine, or job, that CUDA_VISIBLE_DEVICES leaves to this process."""
-    if not shutil.which("nvidia-smi"):
-        return ()
-    command = ["nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader"]
+def host() -> str:
+    """Return what this machine is, whatever it is called: what its system made up at its start."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=ANSWER_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    if done.returncode:  # the command without its driver, as in images for containers
-        return ()
-    lines = [line.partition(",") for line in done.stdout.splitlines()]
-    there = [Gpu(id.strip(), kind.strip()) for id, _, kind in lines if kind]
-    return chosen_gpus(there, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        # Linux; all containers of a machine have it in common.
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return platform.node() or "localhost"
 
 
-def chosen_gpus(there: Sequence[Gpu], wanted: str | None) -> tuple[Gpu, ...]:
-    """Return those of `there` that a value of CUDA_VISIBLE_DEVICES names; None names all.
+@functools.cache
+def visible_gpus() -> dict[str, str]:
+    """Return the NVIDIA GPUs that this process may use: the id that no other GPU has, to its kind.
 
-    As CUDA reads it: numbers, or beginnings of ids; what follows one that is not there is left out.
+    Found without waking JAX or CUDA. A number in CUDA_VISIBLE_DEVICES may be another GPU's in
+    another job; what the driver does not know, such as a part of a GPU, goes by its name there.
     """
-    if wanted is None:
-        return tuple(there)
-    found: list[Gpu] = []
-    for name in map(str.strip, wanted.split(",")):
-        if name.startswith("MIG-"):
-            found.append(Gpu(name, "part of a GPU"))
-            continue
-        gpu = next(
-            (
-                gpu
-                for number, gpu in enumerate(there)
-                if name == str(number) or (name.startswith("GPU-") and gpu.id.startswith(name))
-            ),
-            None,
-        )
-        if gpu is None:
-            break
-        found.append(gpu)
-    return tuple(found)
-
-
-# What is installed now: a worker lives long, and packages may be upgraded under it
+    wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if wanted in ("", "-1"):
+        return {}
+    command = ["nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader"]
+    command += [f"--id={wanted}"] if wanted else []
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):  # in images, there may be no driver below it
+        return dict.fromkeys(wanted.split(","), "") if wanted else {}
+    lines = [line.partition(",") for line in done.stdout.splitlines()]
+    return {id.strip(): kind.strip() for id, _, kind in lines if kind}
 
 
 def versions() -> dict[str, str]:
-    """Return what :func:`harness.records.environment.versions` does, found out when it has changed.
+    """Return what :func:`harness.records.environment.versions` does, also after an upgrade.
 
-    So is, then, what else of this machine records say and `identity` is
-    made of.
+    A worker lives long, and packages may be upgraded under it: where the folders of packages have
+    changed, all that records say of this machine is found out anew.
     """
-    return _versions(_stamp())
+    stamp = []
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            stamp.append(os.stat(folder).st_mtime_ns)
+    return _versions(tuple(stamp))
 
 
 @functools.lru_cache(maxsize=1)
 def _versions(stamp: tuple[int, ...]) -> dict[str, str]:
     environment.surroundings.cache_clear()
     return environment.versions()
-
-
-def _stamp() -> tuple[int, ...]:
-    """Return what changes when a folder of packages does; looking into them takes longer."""
-    found = []
-    for folder in sys.path:
-        with contextlib.suppress(OSError):
-            found.append(os.stat(folder).st_mtime_ns)
-    return tuple(found)
-
-
-# One measurement at a time on each device, whoever asks for it
-
-LOOK_S = 0.2
 
 
 @contextlib.contextmanager
@@ -120,82 +81,58 @@ def alone(devices: Iterable[str], check: Callable[[], None]) -> Iterator[None]:
     """
     with contextlib.ExitStack() as held:
         for device in sorted(devices):  # in one order, so that no two wait for each other
-            fd = _open(_folder() / f"jax-harness-{digest(device)}.lock")
+            fd = _open(_locks() / f"jax-harness-{digest(device)}.lock")
             held.callback(os.close, fd)
-            _lock(fd, check)
+            while True:
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    check()
+                    time.sleep(LOOK_S)
         yield
 
 
-def _lock(fd: int, check: Callable[[], None]) -> None:
-    waiting = threading.Event()
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            check()
-            waiting.wait(LOOK_S)
-
-
-def _folder() -> Path:
+def _locks() -> Path:
     """Return a folder that all workers of a machine share, though each job may have its TMPDIR.
 
     HARNESS_LOCKS names another one, to whoever wants to measure beside others all the same.
     """
-    given = os.environ.get("HARNESS_LOCKS")
-    if given:
-        return Path(given)
-    shared = Path("/tmp")
-    return shared if shared.is_dir() else Path(tempfile.gettempdir())
+    shared = "/tmp" if Path("/tmp").is_dir() else tempfile.gettempdir()
+    return Path(os.environ.get("HARNESS_LOCKS") or shared)
 
 
 def _open(path: Path) -> int:
     """Open a file that any user may have made; Linux lets nobody else open it for writing."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.open(path, os.O_RDONLY)
-    try:
+    with contextlib.suppress(FileExistsError):
         fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    except FileExistsError:  # made just now
-        return os.open(path, os.O_RDONLY)
-    os.fchmod(fd, 0o644)  # other users read it, whatever this one's umask is
-    return fd
+        os.fchmod(fd, 0o644)  # other users read it, whatever this one's umask is
+        return fd
+    return os.open(path, os.O_RDONLY)
 
 
-# What Dask's nanny puts into the environment of its worker, and a measurement must not have. Its
-# defaults are meant for many tasks in one process. In one that measures they keep NumPy to one
-# thread, make the C library give memory back all the time, and give every process the same seed of
-# Python's hashes: times are others then, and processes more alike than they are.
+@functools.cache
+def undo_nanny() -> None:
+    """Take what Dask's nanny sets by default out of the environment of this process, its worker.
 
-NANNY_DEFAULTS = {
-    "MALLOC_TRIM_THRESHOLD_": "65536",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "PYTHONHASHSEED": "6640",
-}
-"""`distributed.nanny.pre-spawn-environ` of Dask's own configuration (distributed 2026.8), and the
-seed that its nanny adds."""
-
-
-def undo_nanny(worker: Any) -> None:
-    """Take it out of the environment of this process, a Dask worker, from which others inherit.
-
-    What the nanny itself was started with stays, and so does what Dask was configured to set.
+    It is meant for many tasks in one process. In processes that measure it would keep NumPy to one
+    thread, make the C library give memory back all the time, and give all the same seed of Python's
+    hashes. What the nanny was started with stays, and so does what Dask was configured to set.
     """
-    if not worker.nanny:
+    if "from Nanny" not in multiprocessing.current_process().name:
         return
-    try:
+    with contextlib.suppress(psutil.Error, OSError):
         given = psutil.Process(os.getppid()).environ()
-    except (psutil.Error, OSError):
-        return
-    for name in added_by_nanny(os.environ, given):
-        del os.environ[name]
+        for name in added_by_nanny(os.environ, given):
+            del os.environ[name]
 
 
 def added_by_nanny(found: Mapping[str, str], given: Mapping[str, str]) -> list[str]:
     """Return the variables of a worker that its nanny has added to what that was `given`."""
-    return [
-        name
-        for name, value in NANNY_DEFAULTS.items()
-        if found.get(name) == value and name not in given
-    ]
+    from distributed.config import defaults  # of the extra `fleet`
+
+    added = {
+        **defaults["distributed"]["nanny"]["pre-spawn-environ"],
+        "PYTHONHASHSEED": 6640,  # the nanny's own (distributed 2026.8)
+    }
+    return [n for n, value in added.items() if found.get(n) == str(value) and n not in given]

@@ -2,89 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from typing import Any, NamedTuple, Protocol
 
-from harness.fleet.messages import Assignment, RecordLine, Result
-from harness.fleet.place import Place, Question
-
-
-class Lost(NamedTuple):
-    """An assignment will not come back."""
-
-    assignment: str
-    why: str
+from harness.errors import FleetError
 
 
-class Gone(NamedTuple):
-    """The pool itself cannot be reached any more."""
+class Seat(NamedTuple):
+    """Who has an address."""
 
-    why: str
-
-    def text(self, pool: str) -> str:
-        """Tell a user, and what to do."""
-        return (
-            f"{pool} is gone: {self.why}. What arrived is stored, and workers keep what did not. "
-            "Start it again and run the same command: it resumes."
-        )
-
-
-class Changed(NamedTuple):
-    """Workers have come or gone, or have been started anew, since the pool was asked for them."""
-
-
-Event = RecordLine | Result | Lost | Gone | Changed
-
-
-class Answers(NamedTuple):
-    """What the workers of a pool say of themselves."""
-
-    places: list[Place]
-    silent: dict[str, str]
-    """Worker to the reason why it could not answer."""
-    offsets_ns: dict[str, int]
-    """Worker to how much its clock is ahead of this machine's."""
+    id: str
+    """Which of the workers that have had it, one after the other."""
+    resources: Mapping[str, float] | None
+    """What it is there for, by Dask's `--resources`; None where it takes what it can."""
 
 
 class Pool(Protocol):
-    """Workers that carry assignments out."""
+    """Workers that carry orders out."""
 
     name: str
     """What it is called in messages, such as the scheduler's address."""
-    by_resources: bool
-    """Whether workers say by resources what they are there for; else they take what they can."""
+    chooses: bool
+    """Whether an order reaches the worker that it is for; else it may land on another one."""
 
-    def workers(self) -> dict[str, str]:
-        """Return the addresses of the workers that are there now, and which each of them is.
-
-        Another worker may come under the address of one that is gone. A pool that cannot say who
-        is there returns nothing.
+    def workers(self) -> dict[str, Seat]:
+        """Return the workers that are there now, by address.
 
         Raises:
             FleetError: the pool is gone.
         """
 
-    def survey(self, question: Question, workers: Sequence[str]) -> Answers:
-        """Ask workers what they are; all of them where the pool cannot say who is there.
+    def everywhere(
+        self, workers: Collection[str], function: Callable[..., Any], *arguments: Any
+    ) -> dict[str, Any]:
+        """Run a function on workers, beside what they do; return what each returned or raised."""
 
-        Raises:
-            FleetError: the pool is gone.
-        """
+    def submit(self, order: bytes, address: str, target: str) -> Future[bytes]:
+        """Send an order to a worker: the argument of :func:`harness.fleet.remote.carry_out`."""
 
-    def send(self, assignment: Assignment, place: Place) -> None:
-        """Send an assignment to a worker."""
-
-    def next_events(self, timeout_s: float) -> Sequence[Event]:
-        """Wait until something happens, and return it."""
-
-    def fetch(self, owner: str, workers: Collection[str]) -> dict[str, dict[str, bytes]]:
-        """Return what workers keep for an owner: worker to assignment to lines."""
-
-    def forget(self, owner: str, stored: dict[str, dict[str, int]]) -> None:
-        """Let workers remove what has been stored: worker to assignment to bytes."""
-
-    def stop(self, sweep: str) -> None:
+    def stop(self, sweep: str, workers: Collection[str]) -> None:
         """End what is being measured for a sweep."""
 
-    def close(self) -> None:
-        """Let go of the workers; they go on living."""
+
+def gone(pool: Pool, why: object) -> FleetError:
+    """Return the error that says that a pool cannot be reached any more, and what to do."""
+    return FleetError(
+        f"{pool.name} is gone: {why}. What arrived is stored, and workers keep what did not. "
+        "Start it again and run the same command: it resumes."
+    )
+
+
+def said(error: BaseException) -> str:
+    """Return what an error says, in one line."""
+    # Dask makes plain exceptions of those that a worker raises, with their names in the text.
+    text = str(error) if type(error) is Exception else f"{type(error).__name__}: {error}"
+    return text.strip().partition("\n")[0][:300] or "gives no reason"

@@ -1,9 +1,6 @@
-"""Carry an assignment out, on the worker: records go to the spool first and to the client then."""
+"""Carry an order out, on the worker: records go to the spool first and to the client then."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -12,8 +9,7 @@ from harness.declare.location import Source
 from harness.engine.execution import execute
 from harness.engine.job import Bye, Job, JobCase
 from harness.errors import HarnessError
-from harness.fleet import machine, messages, sources, spool
-from harness.fleet.messages import Assignment, RecordLine, Result
+from harness.fleet import machine, sources, spool
 from harness.records import environment
 from harness.records.schema import Record, encode
 from harness.sides.registry import SIDES
@@ -21,33 +17,58 @@ from harness.sides.registry import SIDES
 _stopped: set[str] = set()
 
 
+class Order(msgspec.Struct, kw_only=True):
+    """A job on its way to a worker."""
+
+    id: str
+    owner: str
+    """Whose records they are; see :mod:`harness.fleet.spool`."""
+    sweep: str
+    job: Job
+    identity: str
+    """That of the environment for which the job was planned."""
+    devices: list[str]
+    """What the job has for itself while it is measured."""
+    stored: dict[str, int] = msgspec.field(default_factory=dict)
+    """Earlier orders whose records the client has, and the bytes of their files there."""
+    fresh: bool = False
+    """Measure again what is kept there of other sweeps."""
+    harness: str = __version__
+
+
+class Line(msgspec.Struct):
+    """A record, as a line of the store."""
+
+    text: bytes
+    index: int | None
+    """Of the case; None for the process itself and its reference program."""
+    hopeless: bool = False
+
+
+class Result(msgspec.Struct):
+    """What became of an order."""
+
+    lines: list[Line] = msgspec.field(default_factory=list)
+    timed_ns: float = 0.0
+    wall_ns: float = 0.0
+    refused: str = ""
+    """Why it was not carried out here, or not to its end; another worker may."""
+    elsewhere: bool = False
+    """It was refused because this is not, or no longer, the worker that was meant."""
+    kept_bytes: int = 0
+    """The size of its file in the spool."""
+
+
+decode_order = msgspec.json.Decoder(Order).decode
+decode_result = msgspec.json.Decoder(Result).decode
+
+
 class Stopped(Exception):
     """The client has ended the sweep."""
 
 
-def carry_out(assignment: bytes) -> bytes:
-    """Measure what an assignment asks for, and return the result; runs on the worker.
-
-    The records of cases that are in the spool already, from a client that went away or a worker
-    that was killed, are returned and not measured again.
-    """
-    asked = messages.decode_assignment(assignment)
-    result = Result(asked.id, [])
-    worker = _dask_worker(asked)
-    if worker:
-        machine.undo_nanny(worker)  # it may have been started anew since it was asked what it is
-    spool.forget(asked.owner, asked.stored)
-    result.refused = _changed(asked)
-    result.elsewhere = bool(result.refused)
-    if not result.refused:
-        found = sources.here(asked.job.source)
-        if found is None:
-            result.refused = f"{asked.job.source.module} is gone"
-        else:
-            _carry_out(asked, found, result)
-    # A client that has heard of every record need not fetch the whole result.
-    _teller(asked)(messages.encode(msgspec.structs.replace(result, lines=[])))
-    return messages.encode(result)
+class WorkerLost(Exception):
+    """An earlier attempt at the order ended with its worker."""
 
 
 def stop(sweep: str) -> None:
@@ -55,15 +76,36 @@ def stop(sweep: str) -> None:
     _stopped.add(sweep)
 
 
-def _carry_out(asked: Assignment, found: Source, result: Result) -> None:
-    result.refused = spool.trouble(asked.owner)
-    if result.refused:
+def carry_out(order: bytes) -> bytes:
+    """Measure what an :class:`Order` asks for, and return the :class:`Result`; runs on the worker.
+
+    The records of cases that are in the spool already, from a client that went away or a worker
+    that was killed, are returned and not measured again.
+
+    Raises:
+        WorkerLost: it was begun here before.
+    """
+    asked = decode_order(order)
+    machine.undo_nanny()  # the worker may have been started anew since it was asked what it is
+    spool.forget(asked.owner, asked.stored)
+    result = Result(refused=_changed(asked))
+    result.elsewhere = bool(result.refused)
+    if not result.refused:
+        result.refused = spool.trouble(asked.owner)
+    if not result.refused:
+        _measure(asked, result)
+    return msgspec.json.encode(result)
+
+
+def _measure(asked: Order, result: Result) -> None:
+    found = sources.here(asked.job.source)
+    if found is None:
+        result.refused = f"{asked.job.source.module} is gone"
         return
     store = spool.store(asked.owner, asked.id)
     if store.path.exists():
         # Dask runs a task anew where a worker comes back under the address of one that was lost.
-        result.lost = "the worker was lost, and has come back"
-        return
+        raise WorkerLost("the worker was lost, and has come back")
     asked.job = _at_home(asked.job, found)
     listener = _Listener(asked, result)
     try:
@@ -73,11 +115,11 @@ def _carry_out(asked: Assignment, found: Source, result: Result) -> None:
             if asked.job.cases:
                 execute(asked.job, listener)
     except Stopped:
-        result.stopped = True
+        pass
     except (HarnessError, OSError) as error:  # a disk is full, or no process can be started
         result.refused = spool.trouble(asked.owner) or f"{type(error).__name__}: {error}"
-    result.spooled = spool.size(asked.owner, asked.id)
-    if not result.spooled:
+    result.kept_bytes = store.size()
+    if not result.kept_bytes:
         spool.forget(asked.owner, {asked.id: 0})
 
 
@@ -92,55 +134,46 @@ def _at_home(job: Job, source: Source) -> Job:
     return msgspec.structs.replace(job, source=source, platforms=platforms, environment=environment)
 
 
-def _changed(asked: Assignment) -> str:
+def _changed(asked: Order) -> str:
     """Say what is not as it was when this worker was chosen: it may be another one by now."""
-    expected = asked.expected
-    if expected.harness != __version__:
-        return f"it has harness {__version__} now, and had {expected.harness}"
-    found = machine.versions()
-    for name, version in expected.versions.items():
-        if found.get(name) != version:
-            return f"it has {name} {found.get(name) or 'not at all'} now, and had {version}"
-    name = environment.machine_name()
-    if expected.machine != name:
-        return f"it is on the machine {name} now, and was on {expected.machine}"
-    if expected.identity != environment.identity():
-        return "its flags, plugins or hardware are not what they were"
+    if asked.harness != __version__:
+        return f"it has harness {__version__}, and the client {asked.harness}"
+    machine.versions()  # before the identity, which is made of them
+    name, was = environment.machine_name(), asked.job.base["machine"]
+    if name != was:
+        return f"it is on the machine {name} now, and was on {was}"
+    if environment.identity() != asked.identity:
+        return "its packages, flags, plugins or hardware are not what they were"
     return ""
 
 
 class _Listener:
-    def __init__(self, asked: Assignment, result: Result) -> None:
+    def __init__(self, asked: Order, result: Result) -> None:
         self.asked = asked
         self.result = result
         self.store = spool.store(asked.owner, asked.id)
-        self.say = _teller(asked)
 
     def start(self) -> None:
-        """Take over what an earlier assignment has left in the spool."""
+        """Take over what an earlier order has left in the spool."""
         job = self.asked.job
         replicate, sweep = job.base["replicate"], job.base["sweep"]
         wanted = {ref.key: ref for ref in job.cases}
-        instruments = (job.process_key, job.reference_key)
         for record in spool.kept(self.asked.owner):
             if record.replicate != replicate or record.status not in ("ok", "refused"):
                 continue
             if self.asked.fresh and record.sweep != sweep:
                 continue
             ref = wanted.pop(record.key, None)
-            if ref or record.key in instruments:
-                self._pass_on(record, ref)
+            if ref or record.key in (job.process_key, job.reference_key):
+                self._add(record, ref)
         job.cases = list(wanted.values())
 
     def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
         self.store.append([record])
-        self._pass_on(record, ref, hopeless)
+        self._add(record, ref, hopeless)
 
-    def _pass_on(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
-        line = RecordLine(self.asked.id, encode(record), ref.index if ref else None, hopeless)
-        self.result.lines.append(line)
-        self.result.told += 1
-        self.say(messages.encode(line))
+    def _add(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
+        self.result.lines.append(Line(encode(record), ref.index if ref else None, hopeless))
 
     def tell(self, case: str, stage: str) -> None:
         pass
@@ -152,19 +185,3 @@ class _Listener:
     def timed(self, bye: Bye) -> None:
         self.result.timed_ns += bye.timed_ns
         self.result.wall_ns += bye.wall_ns
-
-
-def _dask_worker(asked: Assignment) -> Any:
-    """Return the Dask worker that this runs on, or None: other pools have no topics."""
-    if not asked.topic:
-        return None
-    from distributed import get_worker  # of the extra `fleet`
-
-    return get_worker()
-
-
-def _teller(asked: Assignment) -> Callable[[bytes], None]:
-    worker = _dask_worker(asked)
-    if not worker:
-        return lambda said: None
-    return lambda said: worker.log_event(asked.topic, said)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from harness.errors import StoreError
-from harness.records.schema import Problems, Record, digest, read_file
-from harness.records.store import Store
+from harness.records.schema import Problems, Record, decode, digest, read_file
+from harness.records.store import Store, store_path
 
 LEAST_BYTES = 64 * 2**20
 """A disk with less room than this takes no order: JAX and XLA write there as well."""
@@ -61,14 +61,6 @@ def trouble(owner: str) -> str:
     return ""
 
 
-def size(owner: str, order: str) -> int:
-    """Return how many bytes one order's records take; 0 where there are none."""
-    try:
-        return store(owner, order).path.stat().st_size
-    except OSError:
-        return 0
-
-
 def kept(owner: str) -> list[Record]:
     """Return what is kept for an owner, in the order in which it was finished."""
     found: list[Record] = []
@@ -92,3 +84,34 @@ def forget(owner: str, stored: Mapping[str, int]) -> None:
     for order, size in stored.items():
         with contextlib.suppress(OSError):
             store(owner, order).remove(size)
+
+
+def take_in(results: Path, contents: Iterable[bytes]) -> int:
+    """Store what was fetched and a results tree lacks; return how many records that were.
+
+    A tree lacks a record where it has none of its name, or one that is not `ok` in place of one
+    that is: what was measured again since then is newer and stays, what was given up is not.
+
+    Raises:
+        StoreError: the results folder cannot take them; the workers still have them.
+    """
+    found: dict[Path, dict[tuple[str, str], Record]] = {}
+    for line in (line for content in contents for line in content.splitlines()):
+        record = decode(line)
+        if isinstance(record, Record):
+            path = store_path(results, record.machine, record.commit, record.env, record.night)
+            records = found.setdefault(path, {})
+            earlier = records.get((record.key, record.replicate))
+            if earlier is None or record.status == "ok" or earlier.status != "ok":
+                records[record.key, record.replicate] = record
+    count = 0
+    for path, records in found.items():
+        there = {(r.key, r.replicate): r.status for r in Store(path).read()}
+        new = [
+            record
+            for name, record in records.items()
+            if name not in there or (record.status == "ok" and there[name] != "ok")
+        ]
+        Store(path).append(new)
+        count += len(new)
+    return count

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
-import platform
+import queue
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass, field
 
 import msgspec
@@ -19,23 +21,33 @@ from harness.engine.context import Context, Options
 from harness.engine.job import Job, JobCase, unmeasured
 from harness.engine.state import Outcome, Progress
 from harness.errors import FleetError
-from harness.fleet import spool
-from harness.fleet.collection import corrected
-from harness.fleet.messages import Assignment, RecordLine, Result
-from harness.fleet.pool import Changed, Event, Gone, Lost, Pool
-from harness.fleet.queue import LOSSES, Queue, Task, Team
+from harness.fleet import remote
+from harness.fleet.place import Place
+from harness.fleet.pool import Pool, gone, said
+from harness.fleet.remote import Order
+from harness.fleet.tasks import Task, Team
 from harness.fleet.workers import Worker, Workers
-from harness.records.schema import decode
+from harness.records.schema import Record, decode
+
+LOOK_S = 1.0
+"""How often the list of workers is looked at."""
 
 TICK_S = 0.5
-SHORT_TICK_S = 0.05
-"""While workers are asked what they are."""
 
 WAIT_S = 5.0
 """How long a sweep waits at first for workers that are not there yet."""
 
 HOPE_S = 30.0
 """How long a sweep whose remaining work no worker can take waits for one, at least."""
+
+LOSSES = 3
+"""A job that was lost this often is not sent again."""
+
+MISSES = 100
+"""How many orders for a worker may land elsewhere, where workers cannot be chosen."""
+
+MISSED_S = 0.05
+"""How long one that did waits until it is sent again: another worker may be free then."""
 
 
 def sweep_on(
@@ -74,71 +86,101 @@ def sweep_on(
 
 @dataclass(eq=False)
 class Attempt:
-    """An assignment that is on its way."""
+    """An order that is on its way."""
 
     task: Task
     job: Job
     worker: Worker
     team: Team
-    refs: dict[int, JobCase]
-    seen: set[bytes] = field(default_factory=set)
-    """The records that have come: each comes twice, at once and in the result."""
+    devices: list[str]
+    future: Future[bytes] | None = None
 
-    @property
-    def devices(self) -> list[str]:
-        """What it has for itself."""
-        return self.worker.place.devices(self.job.target)
+    def keep(self, record: Record, ref: JobCase | None, hopeless: bool) -> None:
+        """Store a record."""
+        state, group = self.team.state, self.team.groups[self.task.name]
+        state.keep(record, group, ref, self.job.process, hopeless)
 
 
+@dataclass(eq=False)
 class _Sweep:
-    def __init__(
-        self,
-        pool: Pool,
-        workloads: Sequence[type[Workload]],
-        context: Context,
-        options: Options,
-        on_progress: Callable[[Progress], None],
-        on_note: Callable[[str], None],
-        each_machine: bool,
-    ) -> None:
-        self.pool = pool
-        self.options = options
-        self.on_progress = on_progress
-        self.on_note = on_note
-        self.each_machine = each_machine
-        self.owner = spool.owner_of(context.results, platform.node())
+    """One thread drives; others, which wait for workers, leave it events: what it is to call."""
+
+    pool: Pool
+    workloads: Sequence[type[Workload]]
+    context: Context
+    options: Options
+    on_progress: Callable[[Progress], None]
+    on_note: Callable[[str], None]
+    each_machine: bool
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    """By order."""
+    waiting: list[Task] = field(default_factory=list)
+    planned: set[Team] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    looked_s: float = 0.0
+
+    def __post_init__(self) -> None:
         self.outcome = Outcome()
-        self.workers = Workers(
-            pool,
-            workloads,
-            context,
-            options,
-            self.owner,
-            self.outcome,
-            self._on_progress,
-            on_note,
-        )
-        self.queue = Queue()
-        self.attempts: dict[str, Attempt] = {}
-        self.turns = itertools.count(1)
-        self.planned: set[Team] = set()
-        self.groups: set[str] = set()
+        self.events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.counter = itertools.count(1)
+        asked = self.pool, self.workloads, self.context, self.options, self.outcome
+        self.workers = Workers(*asked, self._on_progress, self.on_note, self.events)
 
     def run(self, wait_s: float) -> Outcome:
         self.workers.gather(wait_s)
         try:
             self._drive(max(HOPE_S, wait_s))
         except BaseException:  # Ctrl-C included: workers must not go on measuring
-            self.pool.stop(self.workers.name.name)
+            attempts = self.attempts.values()
+            self.pool.stop(self.workers.name.name, [each.worker.address for each in attempts])
+            for future in (attempt.future for attempt in attempts):
+                if future:
+                    future.cancel()
             raise
-        finally:
-            stored = {address: one.stored for address, one in self.workers.there.items()}
-            with contextlib.suppress(Exception):  # it is gone: the next sweep finds what it has
-                self.pool.forget(self.owner, stored)
-        self.workers.collect()  # what attempts that came to nothing had finished
+        # What attempts that came to nothing had finished; and what is stored is forgotten there.
+        with contextlib.suppress(FleetError):
+            self.workers.fetch([a for a, worker in self.workers.there.items() if worker.place])
         for team in self.planned:
             team.state.close()
         return self.outcome
+
+    def _drive(self, hope_s: float) -> None:
+        busy_s = time.monotonic()
+        while True:
+            self._plan()
+            self._assign()
+            # Whoever is being asked may do what waits, and with each_machine all of it once more.
+            asking = self.workers.asking and (self.waiting or self.each_machine)
+            if self.attempts or asking:
+                busy_s = time.monotonic()
+            elif not self.waiting:
+                return
+            elif time.monotonic() - busy_s > hope_s:
+                targets = sorted({task.target for task in self.waiting})
+                raise FleetError(
+                    f"{len(self.waiting)} group(s) of cases on {', '.join(targets)} are not done, "
+                    f"and for {hope_s:.0f} s no worker of {self.pool.name} could take any of them. "
+                    "What arrived is stored. Start workers again and run the same command: it "
+                    "resumes."
+                )
+            with contextlib.suppress(queue.Empty):
+                self.events.get(timeout=TICK_S)()
+            if time.monotonic() - self.looked_s > LOOK_S:
+                self._look()
+
+    def _look(self) -> None:
+        self.looked_s = time.monotonic()
+        for worker in self.workers.look():
+            if worker.order:
+                self._on_lost(self._end(worker.order), "the worker was lost")
+        there = {
+            (team, worker.place.host)
+            for worker in self.workers.there.values()
+            for team in worker.teams.values()
+            if worker.place
+        }
+        for task in self.waiting:
+            task.release_if_left(there)
 
     def _plan(self) -> None:
         """Divide the work among the teams that have come since this was last done."""
@@ -149,160 +191,131 @@ class _Sweep:
             skipped = {group.name for group, *_ in team.state.plan.skipped}
             team.state.note_skipped(() if self.each_machine else self.groups)
             for name in team.groups:
-                if self.each_machine:
-                    self.queue.put(Task(name, team.target, team, fixed=True))
-                elif name not in self.groups:
-                    self.queue.put(Task(name, team.target, self._beginner(name, team)))
+                if self.each_machine or name not in self.groups:
+                    task = Task(name, team.target, next(self.counter), fixed=self.each_machine)
+                    task.team = team if self.each_machine else self._beginner(name, team.target)
+                    self.waiting.append(task)
             self.groups |= {*skipped, *team.groups}
 
-    def _beginner(self, group: str, first: Team) -> Team | None:
+    def _beginner(self, group: str, target: str) -> Team | None:
         """Return the team that has begun a group in an earlier sweep: it goes on with it."""
-        teams = [team for team in self.workers.teams.values() if team.target == first.target]
+        teams = [team for team in self.workers.teams.values() if team.target == target]
         team = max(teams, key=lambda team: team.begun(group))
         return team if team.begun(group) else None
-
-    def _drive(self, hope_s: float) -> None:
-        busy_s = time.monotonic()
-        while True:
-            self._plan()
-            self._assign()
-            # Whoever is being asked may do what waits, and with each_machine all of it once more.
-            asking = self.workers.asking and (self.queue or self.each_machine)
-            if self.attempts or asking:
-                busy_s = time.monotonic()
-            elif not self.queue:
-                return
-            elif time.monotonic() - busy_s > hope_s:
-                raise FleetError(
-                    f"{len(self.queue)} group(s) of cases on {', '.join(self.queue.targets)} are "
-                    f"not done, and for {hope_s:.0f} s no worker of {self.pool.name} could take "
-                    "any of them. What arrived is stored. Start workers again and run the same "
-                    "command: it resumes."
-                )
-            for event in self.pool.next_events(SHORT_TICK_S if self.workers.asking else TICK_S):
-                self._on(event)
-            self.workers.take_in()
-            self.queue.look_for(
-                {
-                    (team, worker.place.host)
-                    for worker in self.workers.there.values()
-                    for team in worker.teams.values()
-                }
-            )
 
     def _assign(self) -> None:
         """Give every worker that is free something to measure."""
         busy = {device for attempt in self.attempts.values() for device in attempt.devices}
-        free = [worker for worker in self.workers.there.values() if not worker.assignment]
+        free = [worker for worker in self.workers.there.values() if not worker.order]
         for worker in sorted(free, key=lambda worker: worker.turn):
-            place = worker.place
-            teams = [t for t in worker.teams.values() if busy.isdisjoint(place.devices(t.target))]
-            while task := self.queue.take(teams, place.host):
-                team = worker.teams[task.target]
-                job = task.begin(team, place.host, self.options.effort.limit)
-                if job:
-                    self._send(task, job, worker, team)
-                    busy.update(place.devices(task.target))
-                    break
+            attempt = worker.place and self._begin(worker, worker.place, busy)
+            if attempt:
+                self._send(attempt)
+                busy.update(attempt.devices)
 
-    def _send(self, task: Task, job: Job, worker: Worker, team: Team) -> None:
-        # Another client's assignment for the same cases may wait there to take the last ones over.
-        *done, _ = [*worker.stored.items()] or [("", 0)]
-        assignment = Assignment(
-            id=uuid.uuid4().hex[:16],
-            owner=self.owner,
+    def _begin(self, worker: Worker, place: Place, busy: set[str]) -> Attempt | None:
+        """Return the next job that a worker may have: the earliest process of all tasks."""
+        teams = [t for t in worker.teams.values() if busy.isdisjoint(place.devices(t.target))]
+        while True:
+            tasks = [t for t in self.waiting if any(t.may(team, place.host) for team in teams)]
+            if not tasks:
+                return None
+            task = min(tasks, key=lambda task: (task.process, task.number))
+            self.waiting.remove(task)
+            team = worker.teams[task.target]
+            job = task.begin(team, place.host, self.options.effort.limit)
+            if job:
+                return Attempt(task, job, worker, team, place.devices(task.target))
+
+    def _send(self, attempt: Attempt) -> None:
+        worker = attempt.worker
+        # Another client's order for the same cases may wait there to take the last ones over.
+        done = dict([*worker.stored.items()][:-1])
+        worker.order = uuid.uuid4().hex[:16]
+        worker.turn = next(self.counter)
+        order = Order(
+            id=worker.order,
+            owner=self.workers.owner,
             sweep=self.workers.name.name,
-            job=job,
-            # Many times what the job itself is, and nothing that the worker asks for.
-            expected=msgspec.structs.replace(worker.place, workloads={}, hardware={}, lacking={}),
-            devices=worker.place.devices(task.target),
-            stored=dict(done),
+            job=attempt.job,
+            identity=attempt.team.state.plan.context.host.identity,
+            devices=attempt.devices,
+            stored=done,
             fresh=self.options.fresh,
         )
-        for name, _ in done:
-            del worker.stored[name]
-        worker.assignment = assignment.id
-        worker.turn = next(self.turns)
-        refs = {ref.index: ref for ref in job.cases}
-        self.attempts[assignment.id] = Attempt(task, job, worker, team, refs)
-        self.pool.send(assignment, worker.place)
+        worker.stored = {id: size for id, size in worker.stored.items() if id not in done}
+        self.attempts[order.id] = attempt
+        try:
+            sent = self.pool.submit(msgspec.json.encode(order), worker.address, attempt.task.target)
+        except Exception as error:  # an executor of somebody's may raise anything
+            raise gone(self.pool, said(error)) from error
+        attempt.future = sent
+        sent.add_done_callback(
+            lambda future: self.events.put(functools.partial(self._on_done, order.id, future))
+        )
 
     # What comes back
 
-    def _on(self, event: Event) -> None:
-        if isinstance(event, Gone):
-            raise FleetError(event.text(self.pool.name))
-        if isinstance(event, Changed):
-            self.workers.look()
+    def _on_done(self, order: str, future: Future[bytes]) -> None:
+        if order not in self.attempts:
+            return  # its worker was lost before
+        try:
+            result = remote.decode_result(future.result())
+        except BrokenExecutor as error:
+            raise gone(self.pool, said(error)) from error
+        except Exception as error:  # of Dask's, or of whoever's executor it is
+            self._look()  # raises where it is the pool that is gone
+            if order in self.attempts:
+                self._on_lost(self._end(order), said(error))
             return
-        attempt = self.attempts.get(event.assignment)
-        if attempt is None:
-            return  # it was given up
-        if isinstance(event, RecordLine):
-            self._keep(attempt, event)
-            return
-        del self.attempts[event.assignment]
-        attempt.worker.assignment = ""
-        if isinstance(event, Lost):
-            self._on_lost(attempt, event.why)
-        else:
-            self._on_result(attempt, event)
-
-    def _on_result(self, attempt: Attempt, result: Result) -> None:
+        attempt = self._end(order)
+        refs = {ref.index: ref for ref in attempt.job.cases}
         for line in result.lines:
-            self._keep(attempt, line)
+            record = decode(line.text.rstrip(b"\n"))
+            if isinstance(record, Record):
+                ref = None if line.index is None else refs[line.index]
+                attempt.keep(record, ref, line.hopeless)
         self.outcome.timed_ns += result.timed_ns
         self.outcome.wall_ns += result.wall_ns
         worker, task = attempt.worker, attempt.task
-        address, label = worker.place.worker, worker.place.label
-        if result.spooled:
-            worker.stored[result.assignment] = result.spooled
-        if result.lost:
-            self._on_lost(attempt, result.lost)
-        elif result.refused:
-            task.put_back(f"{label}: {result.refused}")
-            self.queue.put(task)
-            if result.elsewhere:
-                self.workers.ask_again(address, result.refused)
-            else:
-                self.workers.refuse(address, f"cannot go on: {result.refused}")
-        else:
+        if result.kept_bytes:
+            worker.stored[order] = result.kept_bytes
+        if not result.refused:
             task.advance()
-            self.queue.put(task)
+        elif result.elsewhere and not self.pool.chooses and worker.misses < MISSES:
+            worker.misses += 1
+            time.sleep(MISSED_S)
+        else:
+            task.put_back(f"{worker.label}: {result.refused}")
+            was = "is not what it said" if result.elsewhere else "cannot go on"
+            self.workers.refuse(worker, f"{was}: {result.refused}")
+
+    def _end(self, order: str) -> Attempt:
+        """Free the worker, and let the task wait for its next turn."""
+        attempt = self.attempts.pop(order)
+        attempt.worker.order = ""
+        self.waiting.append(attempt.task)
+        return attempt
 
     def _on_lost(self, attempt: Attempt, why: str) -> None:
-        """Put the work of an attempt that was lost back, or give up the cases that it lacks."""
-        task, job, state = attempt.task, attempt.job, attempt.team.state
-        label = attempt.worker.place.label
-        what = f"{task.name}, process {job.process + 1}: {label}: {why}."
+        """Put the work of an attempt that was lost back, or give up its cases."""
+        if attempt.future:
+            attempt.future.cancel()
+        task, job, label = attempt.task, attempt.job, attempt.worker.label
         task.losses += 1
-        if task.losses < LOSSES:
-            self.on_note(f"{what} It is done again.")
-            task.put_back(f"{label}: {why}")
-            self.queue.put(task)
-            return
-        self.on_note(f"{what} It is given up.")
-        task.retries.append(f"{label}: {why}")
-        reason = f"given up after {task.losses} attempts; the last: {task.retries[-1]}"
-        group = attempt.team.groups[task.name]
-        for ref in attempt.refs.values():
-            if (ref.key, job.base["replicate"]) not in state.now:
-                record = unmeasured(job, ref, "failed", reason, retries=list(task.retries))
-                state.keep(record, group, ref, job.process, hopeless=True)
-        task.advance()  # cases that were through before it was lost have further processes
-        self.queue.put(task)
-
-    def _keep(self, attempt: Attempt, line: RecordLine) -> None:
-        if line.line in attempt.seen:
-            return
-        attempt.seen.add(line.line)
-        record = decode(line.line.rstrip(b"\n"))
-        if isinstance(record, str):
-            return
-        record = corrected(record, attempt.worker.offset_ms)
-        ref = attempt.refs.get(line.index) if line.index is not None else None
-        group = attempt.team.groups[attempt.task.name]
-        attempt.team.state.keep(record, group, ref, attempt.job.process, line.hopeless)
+        task.put_back(f"{label}: {why}")
+        given_up = task.losses == LOSSES
+        self.on_note(
+            f"{task.name}, process {job.process + 1}: {label}: {why}. "
+            f"It is {'given up' if given_up else 'done again'}."
+        )
+        if given_up:
+            reason = f"given up after {LOSSES} attempts; the last: {task.retries[-1]}"
+            for ref in job.cases:
+                retries = list(task.retries)
+                record = unmeasured(job, ref, "failed", reason, retries=retries)
+                attempt.keep(record, ref, hopeless=True)
+            task.advance()
 
     def _on_progress(self, progress: Progress) -> None:
         machine = progress.record.machine if progress.record else ""

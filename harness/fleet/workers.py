@@ -2,121 +2,110 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import functools
 import os
+import platform
 import queue
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
+from harness import __version__
 from harness.declare.location import Source, locate
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Host, Options, SweepName
 from harness.engine.state import Outcome, Progress, SweepState
 from harness.errors import FleetError
-from harness.fleet import fitness
-from harness.fleet.collection import collect
-from harness.fleet.place import Place, Question
-from harness.fleet.pool import Answers, Pool
-from harness.fleet.queue import Team
-
-ASIDE = 3
-"""A worker that is another one than it said this often is not asked again."""
+from harness.fleet import place, refusals, sources, spool
+from harness.fleet.place import Place
+from harness.fleet.pool import Pool, Seat
+from harness.fleet.tasks import Team
 
 LOOK_S = 0.5
+
+VERSION = "__import__('harness').__version__"
 
 
 @dataclass(eq=False)
 class Worker:
-    """A worker that takes part."""
+    """A worker that has been seen at an address, until it is gone from there."""
 
-    place: Place
-    teams: dict[str, Team]
-    """By target."""
-    since: str
-    """Which of the workers that had this address, one after the other."""
-    offset_ms: int = 0
-    """How much its clock is ahead, where that is worth a correction."""
-    assignment: str = ""
+    address: str
+    seat: Seat
+    place: Place | None = None
+    """What it says of itself; None until it has."""
+    refused: str = ""
+    """Why it is not used; can be said after its name."""
+    teams: dict[str, Team] = field(default_factory=dict)
+    """By target: what it may be given."""
+    order: str = ""
     """What it is at; empty where that is nothing."""
     turn: int = 0
     """When it was last sent something: workers that share a device take turns."""
     stored: dict[str, int] = field(default_factory=dict)
-    """What it may remove from its spool."""
+    """What it may remove from its spool: orders, and their bytes there."""
+    misses: int = 0
+    """How many of its orders landed elsewhere, where workers cannot be chosen."""
+
+    @property
+    def label(self) -> str:
+        """The worker for people: its machine and its address."""
+        return f"{self.place.machine} ({self.address})" if self.place else self.address
+
+    @property
+    def resources(self) -> str:
+        """What it was started for, as a user writes it."""
+        return ", ".join(f"{name}={n:g}" for name, n in (self.seat.resources or {}).items())
+
+    def wants(self, target: str) -> bool:
+        """Tell whether it was started for a target."""
+        return self.seat.resources is None or self.seat.resources.get(target, 0) >= 1
 
 
-class Survey(NamedTuple):
-    """What workers answered."""
-
-    asked: Mapping[str, str]
-    """Who was asked: their addresses, and which of the workers that had each."""
-    answers: Answers
-    collected: int
-    """Records of an earlier sweep that they kept, and that are stored now."""
-
-
+@dataclass(eq=False)
 class Workers:
-    """The workers of a sweep, and the teams that they form.
+    """The workers of a sweep, and the teams that they form."""
 
-    Newcomers are asked in threads, while others measure: one that is slow to answer keeps nobody
-    idle.
-    """
+    pool: Pool
+    workloads: Sequence[type[Workload]]
+    context: Context
+    options: Options
+    outcome: Outcome
+    on_progress: Callable[[Progress], None]
+    on_note: Callable[[str], None]
+    events: queue.SimpleQueue[Callable[[], None]]
+    """What the thread that drives the sweep is to call."""
+    there: dict[str, Worker] = field(default_factory=dict)
+    """Everyone, by address."""
+    teams: dict[tuple[str, ...], Team] = field(default_factory=dict)
+    asking: int = 0
+    """How many times workers are being asked what they are."""
 
-    def __init__(
-        self,
-        pool: Pool,
-        workloads: Sequence[type[Workload]],
-        context: Context,
-        options: Options,
-        owner: str,
-        outcome: Outcome,
-        on_progress: Callable[[Progress], None],
-        on_note: Callable[[str], None],
-    ) -> None:
-        self.pool = pool
-        self.workloads = workloads
-        self.context = context
-        self.options = options
-        self.owner = owner
-        self.outcome = outcome
-        self.on_progress = on_progress
-        self.on_note = on_note
-        self.name = SweepName.of(options)
-        self.sources = [locate(workload) for workload in workloads]
-        self.versions = fitness.expected(workloads, self.sources)
-        self.question = Question(owner, self.sources, _exclude(context.results, self.sources))
-        self.there: dict[str, Worker] = {}
-        """Those that take part, by address."""
-        self.teams: dict[tuple[str, str, str, str], Team] = {}
-        self.places: dict[str, Place] = {}
-        """Of every worker that has answered."""
-        self.refused: dict[str, str] = {}
-        """Worker to the reason why it is not used."""
-        self.asking = 0
-        """Surveys that are under way."""
-        self._surveys: queue.SimpleQueue[Survey | Exception] = queue.SimpleQueue()
-        self._since: dict[str, str] = {}
-        self._aside: Counter[str] = Counter()
-        self._noted: set[str] = set()
+    def __post_init__(self) -> None:
+        self.owner = spool.owner_of(self.context.results, platform.node())
+        self.name = SweepName.of(self.options)
+        self.sources = [locate(workload) for workload in self.workloads]
+        self.versions = {
+            sources.name(source): "" if source.pickled else sources.versions_of(workload)
+            for workload, source in zip(self.workloads, self.sources, strict=True)
+        }
 
     def gather(self, wait_s: float) -> None:
         """Find the workers, and wait some seconds for those that are needed and not there yet.
 
         Raises:
-            FleetError: nobody can measure, or not on a target that was asked for; or unlike
-                machines have one name.
+            FleetError: nobody can measure, or not on a target that was asked for.
             StoreError: the results folder cannot take what workers keep; they still have it.
         """
         deadline = time.monotonic() + wait_s
         while True:
-            new = self._newcomers()
-            if new or not self._since:
-                self._admit(self._ask(new), at_first=True)
+            self.look()
+            while self.asking:
+                self.events.get()()
             lacking = self._lacking()
             if not lacking:
                 return
@@ -124,144 +113,107 @@ class Workers:
                 raise FleetError(lacking)
             time.sleep(LOOK_S)
 
-    def look(self) -> None:
-        """Forget workers that are gone, and ask those that have come."""
-        new = self._newcomers()
+    def look(self) -> list[Worker]:
+        """Ask workers that have come what they are; forget those that are gone, and return them.
+
+        They are asked aside, while others measure: one that is slow to answer keeps nobody idle.
+        """
+        seats = self.pool.workers()
+        gone = [w for a, w in self.there.items() if a not in seats or seats[a].id != w.seat.id]
+        for worker in gone:
+            del self.there[worker.address]
+        new = [Worker(a, seat) for a, seat in seats.items() if a not in self.there]
+        self.there |= {worker.address: worker for worker in new}
         if new:
             self.asking += 1
-            threading.Thread(target=self._ask_aside, args=(new,), daemon=True).start()
+            threading.Thread(target=self._ask, args=(new,), daemon=True).start()
+        return gone
 
-    def take_in(self) -> None:
-        """Take in workers that have answered since.
+    def fetch(self, addresses: Collection[str]) -> int:
+        """Store what workers keep and the tree lacks, let them forget it; return how much it was.
+
+        What cannot be reached is left to the next sweep.
 
         Raises:
-            FleetError: the pool is gone.
-            StoreError: the results folder cannot take what they have kept.
+            StoreError: the results folder cannot take it; the workers still have it.
         """
-        while not self._surveys.empty():
-            self.asking -= 1
-            survey = self._surveys.get()
-            if isinstance(survey, Exception):
-                raise survey
-            self._admit(survey, at_first=False)
+        found = self.pool.everywhere(addresses, spool.fetch, self.owner)
+        kept = {address: orders for address, orders in found.items() if isinstance(orders, dict)}
+        contents = [content for orders in kept.values() for content in orders.values()]
+        count = spool.take_in(self.context.results, contents)
+        for address, orders in kept.items():
+            if orders:
+                sizes = {order: len(content) for order, content in orders.items()}
+                self.pool.everywhere([address], spool.forget, self.owner, sizes)
+        return count
 
-    def collect(self) -> None:
-        """Fetch what is left on the workers; where one is gone, the next sweep does."""
-        offsets_ms = {address: worker.offset_ms for address, worker in self.there.items()}
-        with contextlib.suppress(FleetError):
-            there = list(self.pool.workers())
-            collect(self.pool, self.owner, self.context.results, there, offsets_ms)
-
-    def refuse(self, address: str, why: str) -> None:
+    def refuse(self, worker: Worker, why: str) -> None:
         """Use a worker no more, for a reason that can be said after its name."""
-        self.there.pop(address, None)
-        self.refused[address] = why
-        label = self.places[address].label if address in self.places else address
-        self._note(f"The worker {label} is not used: it {why}.")
+        worker.refused, worker.teams = why, {}
+        self.on_note(f"The worker {worker.label} is not used: it {why}.")
 
-    def ask_again(self, address: str, why: str) -> None:
-        """Find out what a worker is that is another one than it said."""
-        self._aside[address] += 1
-        # One of a pool that cannot say who is there cannot be asked alone.
-        if self._aside[address] >= ASIDE or not self.pool.workers():
-            self.refuse(address, f"is not what it says: {why}")
-        else:
-            self._forget(address)
-            self.look()
-
-    def _ask(self, workers: Mapping[str, str]) -> Survey:
-        answers = self.pool.survey(self.question, sorted(workers))
-        offsets_ms = {
-            worker: fitness.correction_ms(ns) for worker, ns in answers.offsets_ns.items()
-        }
-        results = self.context.results
-        count = collect(self.pool, self.owner, results, list(workers), offsets_ms)
-        return Survey(workers, answers, count)
-
-    def _ask_aside(self, workers: Mapping[str, str]) -> None:
+    def _ask(self, workers: Sequence[Worker]) -> None:
+        """Ask in a thread of its own; the answers are events."""
+        addresses = [worker.address for worker in workers]
+        asked = self.owner, self.sources, _exclude(self.context.results, self.sources)
         try:
-            self._surveys.put(self._ask(workers))
+            found = self.pool.everywhere(addresses, eval, VERSION)
+            same = [address for address, answer in found.items() if answer == __version__]
+            found |= self.pool.everywhere(same, place.describe, *asked)
+            count = self.fetch(same)
         except Exception as error:  # raised again where the sweep is driven
-            self._surveys.put(error)
+            self.events.put(functools.partial(_raise, error))
+        else:
+            self.events.put(functools.partial(self._on_answers, workers, found, count))
 
-    def _newcomers(self) -> dict[str, str]:
-        """Forget workers that are gone; return the addresses and ids of those not asked so far."""
-        there = self.pool.workers()
-        for address, since in list(self._since.items()):
-            if there.get(address) != since:
-                self._forget(address)
-        new = {address: since for address, since in there.items() if address not in self._since}
-        self._since |= new
-        return new
-
-    def _forget(self, address: str) -> None:
-        for known in (self.there, self.places, self.refused, self._since):
-            known.pop(address, None)
-
-    def _note(self, text: str) -> None:
-        if text not in self._noted:
-            self._noted.add(text)
-            self.on_note(text)
-
-    def _admit(self, survey: Survey, at_first: bool) -> None:
-        if survey.collected:
-            self._note(
-                f"{survey.collected} record(s) of an earlier sweep were waiting on its workers."
-            )
-        for address, why in survey.answers.silent.items():
-            if self._is(address, survey):
-                self.refuse(address, why)
-        sent = any(source.pickled for source in self.sources)
-        for place in survey.answers.places:
-            if not self._is(place.worker, survey):
-                continue
-            others = [self.places[a] for a in self.places if a not in self.refused]
-            self.places[place.worker] = place
-            why = fitness.unfit(place, self.context.commit, self.versions, sent)
-            unlike = "" if why else fitness.unlike(place, others)
-            if unlike and at_first:
-                raise FleetError(unlike)
-            if why or unlike:
-                self.refuse(place.worker, why or f"has the name of another machine: {unlike}")
+    def _on_answers(self, workers: Sequence[Worker], found: dict[str, Any], count: int) -> None:
+        self.asking -= 1
+        if count:
+            self.on_note(f"{count} record(s) of an earlier sweep were waiting on its workers.")
+        for worker in workers:
+            if self.there.get(worker.address) is not worker:
+                continue  # it is gone
+            answer = found.get(worker.address, TimeoutError("nobody there took the question"))
+            if isinstance(answer, Place):
+                worker.place = answer
+                self._admit(worker, answer)
+            elif isinstance(answer, TimeoutError):
+                self.refuse(worker, f"does not answer: {answer}")
             else:
-                self._take_in(place, survey.answers.offsets_ns.get(place.worker, 0))
+                has = f"harness {answer}" if isinstance(answer, str) else f"no harness: {answer!r}"
+                self.refuse(worker, f"has {has}, and this is harness {__version__}")
 
-    def _is(self, address: str, survey: Survey) -> bool:
-        """Tell whether a worker is still the one that answered."""
-        if address in survey.asked:
-            return self._since.get(address) == survey.asked[address]
-        self._since[address] = ""  # of a pool that cannot say who is there
-        return True
-
-    def _take_in(self, place: Place, offset_ns: int) -> None:
-        wanted = self.options.targets or [t for w in self.workloads for t in w.targets]
-        teams: dict[str, Team] = {}
-        for target in dict.fromkeys(wanted):
-            if fitness.can(place, target, self.pool):
-                teams[target] = self._team(place, target)
-            if place.resources.get(target) and place.lacking.get(target):
-                self._note(
-                    f"The worker {place.label} has the resource {target}, but cannot measure on "
-                    f"it: {place.lacking[target]}."
-                )
-        if not teams:
+    def _admit(self, worker: Worker, found: Place) -> None:
+        sent = any(source.pickled for source in self.sources)
+        others = {
+            other.label: other.place
+            for other in self.there.values()
+            if other is not worker and other.place and not other.refused
+        }
+        why = refusals.unfit(found, self.context.commit, self.versions, sent)
+        why = why or refusals.unlike(found, others)
+        if why:
+            self.refuse(worker, why)
             return
-        worker = Worker(place, teams, self._since[place.worker], fitness.correction_ms(offset_ns))
-        self.there[place.worker] = worker
-        if worker.offset_ms:
-            self._note(
-                f"The clock of the worker {place.label} is {offset_ns / 1e9:+.0f} s off; the "
-                "times in its records are corrected by that. Set the clock of one of the two."
-            )
+        wanted = self.options.targets or [t for w in self.workloads for t in w.targets]
+        for target in filter(worker.wants, dict.fromkeys(wanted)):
+            lacking = found.lacking.get(target)
+            if not lacking:
+                worker.teams[target] = self._team(found, target)
+            elif worker.seat.resources:
+                self.on_note(
+                    f"The worker {worker.label} has the resource {target}, but cannot measure on "
+                    f"it: {lacking}."
+                )
 
-    def _team(self, place: Place, target: str) -> Team:
+    def _team(self, found: Place, target: str) -> Team:
         """Return the team of a worker on a target, with its state."""
-        key = (place.machine, place.env, place.identity, target)
+        key = (found.machine, found.env, found.identity, target)
         if key not in self.teams:
-            host = Host(place.identity, place.versions, lambda target: None)
+            host = Host(found.identity, found.versions, lambda target: None)
             state = SweepState(
                 self.workloads,
-                dataclasses.replace(self.context, machine=place.machine, env=place.env, host=host),
+                dataclasses.replace(self.context, machine=found.machine, env=found.env, host=host),
                 dataclasses.replace(self.options, targets=(target,)),
                 self.on_progress,
                 self.outcome,
@@ -272,12 +224,25 @@ class Workers:
 
     def _lacking(self) -> str:
         """Say what has to be there before anything is measured, and is not."""
-        for target in self.options.targets or ():
-            if not any(fitness.can(w.place, target, self.pool) for w in self.there.values()):
-                return fitness.nobody(self.pool, self.places.values(), self.refused, target)
-        if not self.there:
-            return fitness.nobody(self.pool, self.places.values(), self.refused)
-        return ""
+        has = {target for worker in self.there.values() for target in worker.teams}
+        missing = next((one for one in self.options.targets or () if one not in has), "")
+        if has and not missing:
+            return ""
+        chooses = self.pool.chooses
+        reasons = []
+        for worker in self.there.values():
+            text = worker.refused
+            if worker.place and not text:
+                text = f"has the resources: {worker.resources or 'none'}" if chooses else "answers"
+                lacking = worker.place.lacking.get(missing)
+                text += f"; {lacking}" if lacking else ""
+            reasons.append(f"{worker.label} {text}")
+        fits = any(not worker.refused for worker in self.there.values())
+        return refusals.nobody(self.pool.name, chooses, reasons, fits, missing)
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def _exclude(results: Path, sources: Sequence[Source]) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import queue
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import msgspec
 
 from harness.engine.context import Options, local_context
-from harness.fleet import place, remote, spool
-from harness.fleet.messages import Result, decode_result, encode
-from harness.fleet.pool import Answers, Changed, Lost
+from harness.fleet import remote
+from harness.fleet.place import Place
+from harness.fleet.pool import Seat
+from harness.fleet.remote import Result
 from harness.fleet.sweep import sweep_on
+from harness.records import environment
 from harness.stages import sampling
 
 
@@ -20,84 +21,74 @@ class Hands:
     """Workers that are threads. `changes` alters what one says of itself: worker to fields."""
 
     name = "hands"
-    by_resources = True
+    chooses = True
 
     def __init__(self, changes):
         self.changes = changes
-        self.there = {worker: "1" for worker in changes}
-        self.events = queue.SimpleQueue()
+        self.seats = {worker: Seat("1", {"cpu": 1}) for worker in changes}
         self.sent = []
         self.stopped = []
         self.threads = ThreadPoolExecutor()
-        self.on_send = lambda assignment, place: None
-        """What a test does with an assignment first; what it returns is what became of it."""
+        self.on_ask = lambda workers: None
+        self.on_send = lambda order, worker: None
+        """What a test does with an order first; what it returns or raises is what became of it."""
 
     def workers(self):
-        return dict(self.there)
+        return dict(self.seats)
 
-    def survey(self, question, workers):
-        answers = Answers([], {}, {})
-        for worker in workers:
-            said = place.describe(place.encode_question(question), worker, {"cpu": 1})
-            found = msgspec.structs.replace(place.decode_place(said), **self.changes[worker])
-            answers.places.append(found)
-            answers.offsets_ns[worker] = found.clock_ns - time.time_ns()
-            if abs(answers.offsets_ns[worker]) < 60e9:
-                answers.offsets_ns[worker] = 0
-        return answers
+    def everywhere(self, workers, function, *arguments):
+        return {worker: self.say(worker, function(*arguments)) for worker in workers}
 
-    def send(self, assignment, place):
-        self.sent.append((place.worker, assignment))
-        said = self.on_send(assignment, place)
-        if said is not None:
-            self.events.put(said)
-            return
-        real = msgspec.structs.replace(
-            assignment,
-            expected=msgspec.structs.replace(assignment.expected, machine=self.machine()),
-        )
-        self.threads.submit(self.work, real)
+    def say(self, worker, answer):
+        if not isinstance(answer, Place):
+            return answer
+        self.on_ask(worker)
+        return msgspec.structs.replace(answer, **self.changes[worker])
 
-    def work(self, assignment):
+    def submit(self, order, address, target):
+        asked = remote.decode_order(order)
+        self.sent.append((address, asked))
         try:
-            self.events.put(decode_result(remote.carry_out(encode(assignment))))
+            found = self.on_send(asked, address)
         except Exception as error:
-            self.events.put(Lost(assignment.id, repr(error)))
+            failed = Future()
+            failed.set_exception(error)
+            return failed
+        if found is not None:
+            return self.threads.submit(msgspec.json.encode, found)
+        return self.threads.submit(self.work, asked)
 
-    def machine(self):
-        from harness.records import environment
-
-        return environment.machine_name()
-
-    def next_events(self, timeout_s):
-        try:
-            return [self.events.get(timeout=timeout_s)]
-        except queue.Empty:
-            return []
+    def work(self, asked):
+        """Measure under the name that the worker has for the client."""
+        machine, own = asked.job.base["machine"], environment.machine_name()
+        asked.job.base["machine"] = own
+        done = remote.decode_result(remote.carry_out(msgspec.json.encode(asked)))
+        for line in done.lines:
+            line.text = renamed(line.text, machine)
+        return msgspec.json.encode(done)
 
     def come(self, worker, since="1", **changes):
         """Let a worker come, or come back as another one."""
         self.changes[worker] = changes
-        self.there[worker] = since
-        self.events.put(Changed())
+        self.seats[worker] = Seat(since, {"cpu": 1})
 
-    def fetch(self, owner, workers):
-        return {worker: spool.fetch(owner) for worker in workers}
-
-    def forget(self, owner, stored):
-        for orders in stored.values():
-            spool.forget(owner, orders)
-
-    def stop(self, sweep):
+    def stop(self, sweep, workers):
         self.stopped.append(sweep)
 
-    def close(self):
-        self.threads.shutdown()
+
+def renamed(line, machine):
+    from harness.records.schema import decode, encode
+
+    return encode(msgspec.structs.replace(decode(line.rstrip(b"\n")), machine=machine))
 
 
-def done(assignment):
-    """Return the report of an assignment that brought nothing."""
-    return Result(assignment.id, [])
+DONE = Result()
+"""An order that brought nothing."""
+
+
+def pause(seconds=1.5):
+    """Let a sweep look at its workers."""
+    time.sleep(seconds)
 
 
 def sweep(pool, workloads, results, folder, effort="1x1", **options):

@@ -10,20 +10,24 @@ import subprocess
 import sys
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import psutil
+from distributed import Client
 
 import harness
 from harness.declare import location
 from harness.engine.context import Options, local_context
 from harness.fleet import sweep
-from harness.fleet.dask_pool import DaskPool
+from harness.fleet.pools import DaskPool
 from harness.records.store import Store, record_files
 from harness.stages import sampling
 
 REPOSITORY = Path(harness.__file__).parents[1]
 SUITES = REPOSITORY / "tests" / "suites"
 
-SLOW = '''"""Cases that take a second each, most of it to trace."""
+SLOW = '''"""Cases that take half a second each, most of it to trace."""
 
 import time
 
@@ -43,7 +47,7 @@ class Slow(Workload):
 
     @staticmethod
     def function(x):
-        time.sleep(0.7)
+        time.sleep(0.3)
         return jnp.sin(x)
 '''
 
@@ -114,6 +118,7 @@ class Fleet:
             "raise ModuleNotFoundError(\"No module named 'harness'\")\n"
         )
         self.processes: list[subprocess.Popen[bytes]] = []
+        self.threads = ThreadPoolExecutor()
         self.port = 0
         self.start_scheduler()
 
@@ -167,8 +172,6 @@ class Fleet:
 
     def wait_for(self, *names: str) -> None:
         """Wait until workers of these names are there, and no others."""
-        from distributed import Client
-
         with Client(self.address, set_as_default=False) as client:
 
             def there() -> bool:
@@ -184,8 +187,6 @@ class Fleet:
 
     def sweep(self, workloads, effort="1x1", only=(), results=None, **options):
         """Measure on the fleet from this process; return the outcome, notes and progress."""
-        from distributed import Client
-
         level = effort if isinstance(effort, sampling.Effort) else sampling.effort(effort)
         how = {name: options.pop(name) for name in ("each_machine", "wait_s") if name in options}
         night = options.pop("night", "")
@@ -194,20 +195,20 @@ class Fleet:
         )
         notes, messages = [], []
         with Client(self.address, set_as_default=False) as client:
-            pool = DaskPool(client=client, only=only)
-            try:
-                outcome = sweep.sweep_on(
-                    pool,
-                    workloads,
-                    context,
-                    Options(level, **options),
-                    messages.append,
-                    notes.append,
-                    **{"wait_s": 0.0, **how},
-                )
-            finally:
-                pool.close()
+            outcome = sweep.sweep_on(
+                DaskPool(client, only=only),
+                workloads,
+                context,
+                Options(level, **options),
+                messages.append,
+                notes.append,
+                **{"wait_s": 0.0, **how},
+            )
         return outcome, notes, messages
+
+    def start(self, *arguments, **options):
+        """Begin a :meth:`sweep` in a thread; return its future."""
+        return self.threads.submit(self.sweep, *arguments, **options)
 
     def records(self):
         """Return the records of cases that are stored, of every machine."""
@@ -264,6 +265,7 @@ class Fleet:
         process.wait()
 
     def close(self) -> None:
+        self.threads.shutdown(wait=False)
         for process in self.processes:
             self.kill(process)
             for stream in (process.stdout, process.stderr):
@@ -273,8 +275,6 @@ class Fleet:
 
 def measuring(spool: Path) -> list[int]:
     """Return the measuring processes whose records go to a spool."""
-    import psutil
-
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):

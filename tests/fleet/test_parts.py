@@ -2,99 +2,95 @@
 
 import multiprocessing
 import os
+import shutil
 import time
 
+import msgspec
 import pytest
+from distributed.config import defaults
 
 from harness.declare.location import import_file, locate
-from harness.declare.workload import WorkloadError
 from harness.engine.context import Options, local_context
 from harness.engine.state import Outcome, SweepState
-from harness.fleet import machine, sources, spool
-from harness.fleet.queue import Queue, Task, Team
+from harness.fleet import machine, place, refusals, sources, spool
+from harness.fleet import tasks as tasks_module
+from harness.fleet.tasks import Task, Team
+from harness.records import environment
+from harness.records.git import Commit
+from harness.records.schema import encode
+from harness.records.store import Store, store_path
 from harness.stages import sampling
+from tests.frame.trees import COMMIT, ENV, record
 from tests.sweeps import SUITES, by_axis, sweep, workload
 
 Scale = workload("small", "Scale")
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def spooled(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_SPOOL", str(tmp_path / "spool"))
     return tmp_path / "spool"
+
+
+@pytest.fixture
+def here(spooled):
+    """What this process says of itself."""
+    return place.describe("owner", [], "")
+
+
+def but(found, **changes):
+    return msgspec.structs.replace(found, **changes)
+
+
+# Which worker may take what
 
 
 def team(target="cpu"):
     return Team(target, state=None, groups={})
 
 
-def test_jobs_are_taken_process_by_process_and_only_by_who_may():
+def test_what_was_begun_stays_where_it_was_begun():
     a, b, tpu = team(), team(), team("tpu")
-    tasks = Queue()
-    fresh, resumed = Task("fresh", "cpu"), Task("resumed", "cpu", b)
-    begun, other = Task("begun", "cpu", a, host="one", process=1), Task("other", "tpu")
-    for task in (fresh, resumed, begun, other):
-        tasks.put(task)
-    assert len(tasks) == 4
-    assert tasks.take([tpu], "one") is other
-    assert tasks.take([a], "two") is fresh
-    assert tasks.take([a], "two") is None, "what was begun on another host stays there"
-    tasks.put(fresh)
-    assert tasks.take([a, tpu], "one") is fresh, "the first process of all comes first"
-    assert tasks.take([a], "one") is begun
-    assert tasks.take([a], "one") is None
-    assert tasks.take([b], "anywhere") is resumed
-    assert not tasks
+    fresh, resumed = Task("fresh", "cpu", 1), Task("resumed", "cpu", 2, team=b)
+    begun = Task("begun", "cpu", 3, team=a, host="one", process=1)
+    assert fresh.may(a, "one")
+    assert fresh.may(b, "two")
+    assert not fresh.may(tpu, "one")
+    assert resumed.may(b, "anywhere")
+    assert not resumed.may(a, "one")
+    assert begun.may(a, "one")
+    assert not begun.may(a, "two")
+    begun.put_back("lost")
+    assert (begun.team, begun.host, begun.retries) == (a, "one", ["lost"])
+    begun.advance()
+    assert begun.retries == []
+    first = Task("first", "cpu", 4, team=a, host="one")
+    first.put_back("lost")
+    assert (first.team, first.host) == (None, ""), "nobody has finished a process of it"
 
 
 def test_what_a_machine_that_is_gone_began_is_released_after_a_while(monkeypatch):
-    from harness.fleet import queue as module
-
-    monkeypatch.setattr(module, "GRACE_S", 0.05)
+    monkeypatch.setattr(tasks_module, "GRACE_S", 0.05)
     a, b = team(), team()
-    tasks = Queue()
-    begun = Task("begun", "cpu", a, host="one", process=3)
-    fixed = Task("fixed", "cpu", a, fixed=True, host="one", process=3)
-    tasks.put(begun)
-    tasks.put(fixed)
-    tasks.look_for({(a, "one"), (b, "two")})
-    tasks.look_for({(b, "two")})
-    assert tasks.take([b], "two") is None, "it may come back"
+    begun = Task("begun", "cpu", 1, team=a, host="one", process=3)
+    fixed = Task("fixed", "cpu", 2, team=a, fixed=True, host="one", process=3)
+
+    def look(*there):
+        for task in (begun, fixed):
+            task.release_if_left(set(there))
+
+    look((b, "two"))
     time.sleep(0.1)
-    tasks.look_for({(b, "two")})
-    assert tasks.take([b], "two") is begun
-    assert (begun.process, begun.host) == (0, "")
-    assert tasks.take([b], "two") is None, "one that is fixed waits for its machine"
-    assert tasks.take([a], "elsewhere") is fixed
-
-
-def test_a_machine_that_is_gone_for_the_second_time_has_as_long_again(monkeypatch):
-    from harness.fleet import queue as module
-
-    monkeypatch.setattr(module, "GRACE_S", 0.05)
-    a, b = team(), team()
-    tasks = Queue()
-    begun = Task("begun", "cpu", a, host="one", process=3)
-    tasks.put(begun)
-    tasks.look_for({(b, "two")})
-    assert tasks.take([a], "one") is begun, "it is back"
-    tasks.look_for({(a, "one"), (b, "two")})
+    look((a, "one"), (b, "two"))  # it is back
+    look((b, "two"))
+    assert (begun.team, begun.process) == (a, 3), "it has as long again"
     time.sleep(0.1)
-    tasks.put(begun)
-    tasks.look_for({(b, "two")})
-    assert tasks.take([b], "two") is None
+    look((b, "two"))
+    assert (begun.team, begun.process, begun.host) == (None, 0, "")
+    assert (fixed.team, fixed.host) == (a, ""), "one that is fixed waits for its machine"
 
 
-def test_what_is_begun_on_no_process_may_go_anywhere():
-    a = team()
-    task = Task("one", "cpu", a, host="here")
-    task.put_back("lost")
-    assert (task.team, task.host, task.retries) == (None, "", ["lost"])
-    task = Task("one", "cpu", a, host="here", process=1)
-    task.put_back("lost")
-    assert (task.team, task.host) == (a, "here")
-    task.advance()
-    assert task.retries == []
+# Devices
 
 
 def hold(name, held, end):
@@ -141,56 +137,98 @@ def test_other_users_can_wait_for_a_device_whatever_the_umask(tmp_path):
         os.umask(before)
 
 
-def test_a_spool_that_cannot_be_written_or_is_full_says_so(place, monkeypatch):
-    assert spool.trouble("owner") == ""
-    assert list(place.rglob("*.jsonl")) == []
-    monkeypatch.setattr(spool, "LEAST_BYTES", 2**60)
-    assert "MiB left, fewer than" in spool.trouble("owner")
-    monkeypatch.setenv("HARNESS_SPOOL", "/dev/null/spool")
-    assert "cannot be written to /dev/null/spool/owner: Not a directory" in spool.trouble("owner")
+def test_gpus_are_told_apart_by_what_no_other_has(here):
+    task, other = but(here, gpus=["GPU-aa"]), but(here, gpus=["GPU-bb"])
+    both = but(here, gpus=["GPU-aa", "GPU-bb"])
+    assert set(task.devices("gpu")).isdisjoint(other.devices("gpu"))
+    assert set(both.devices("gpu")) == {*task.devices("gpu"), *other.devices("gpu")}
+    assert but(here, gpus=[]).devices("gpu") == [f"{here.host}/gpu"]
+    assert both.devices("gpu:h200") == both.devices("cpu") == [f"{here.host}/cpu"]
 
 
-def test_a_spool_forgets_only_what_the_client_has(place, tmp_path):
-    records = sweep([Scale], tmp_path / "results").records
-    store = spool.store("owner", "order")
-    store.append(records[:1])
-    size = spool.size("owner", "order")
-    store.append(records[1:2])
-    spool.forget("owner", {"order": size, "never": 3})
-    assert [r.key for r in spool.kept("owner")] == [r.key for r in records[:2]]
-    assert list(spool.fetch("owner")) == ["order"]
-    assert spool.fetch("another") == {}
-    spool.forget("owner", {"order": spool.size("owner", "order")})
-    assert spool.fetch("owner") == {}
-
-
-def test_owners_differ_by_tree_and_machine_and_name_no_path(tmp_path):
-    owners = {spool.owner_of(tmp_path / a, b) for a in ("x", "y") for b in ("one", "two")}
-    assert len(owners) == 4
-    assert not any("x" in owner and "/" in owner for owner in owners)
-
-
-def test_books_read_what_others_store_and_not_half_a_line(tmp_path):
-    context = local_context(tmp_path, SUITES, "tested")
-    state = SweepState(
-        [Scale],
-        context,
-        Options(sampling.effort("1x1"), targets=("cpu",)),
-        lambda progress: None,
-        Outcome(),
+@pytest.mark.parametrize(
+    ("code", "wanted", "found"),
+    [
+        (0, None, {"GPU-aa": "NVIDIA H200", "GPU-bb": "NVIDIA H200"}),
+        (0, "1,0", {"GPU-aa": "NVIDIA H200", "GPU-bb": "NVIDIA H200", "--id=1": "0, asked"}),
+        (0, "", {}),
+        (0, "-1", {}),
+        (9, None, {}),
+        (9, "MIG-cc", {"MIG-cc": ""}),
+    ],
+)
+def test_gpus_are_what_the_driver_says(tmp_path, monkeypatch, code, wanted, found):
+    command = tmp_path / "nvidia-smi"
+    command.write_text(
+        "#!/bin/sh\necho 'GPU-aa, NVIDIA H200'\necho 'GPU-bb, NVIDIA H200'\n"
+        f'if [ -n "$3" ]; then printf \'%s, asked\\n\' "$3"; fi\nexit {code}\n'
     )
-    (group,) = state.groups
-    assert len(state.job(group, 0).cases) == 2
-    with context.store.path.open("ab") as torn:
-        torn.write(b'{"half')
-    assert len(state.job(group, 0).cases) == 2
-    with context.store.path.open("ab") as torn:
-        torn.write(b' a line"}\n')
-    sweep([Scale], tmp_path, "1x1", targets=("cpu",))
-    assert state.job(group, 0) is None
-    assert state.outcome.reused == 2
-    assert state.job(group, 0) is None
-    assert state.outcome.reused == state.done == 2
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if wanted is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", wanted)
+    machine.visible_gpus.cache_clear()
+    try:
+        assert machine.visible_gpus() == found
+    finally:
+        machine.visible_gpus.cache_clear()
+
+
+# The environment of a worker
+
+
+def test_a_plugin_that_is_upgraded_under_a_worker_makes_it_another_one(tmp_path, monkeypatch):
+    def install(version):
+        folder = tmp_path / f"jax_cuda99_plugin-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Name: jax-cuda99-plugin\nVersion: {version}\n")
+        return folder
+
+    monkeypatch.syspath_prepend(tmp_path)
+    old = install("1.0")
+    try:
+        machine.versions()
+        before = environment.identity()
+        assert environment.plugins()["jax-cuda99-plugin"] == "1.0"
+        shutil.rmtree(old)
+        install("2.0")
+        machine.versions()
+        assert environment.identity() != before
+    finally:
+        monkeypatch.undo()
+        machine.versions()
+
+
+def test_what_a_nanny_adds_is_known_and_what_a_user_sets_stays():
+    added = defaults["distributed"]["nanny"]["pre-spawn-environ"]
+    found = {name: str(value) for name, value in added.items()} | {"PYTHONHASHSEED": "6640"}
+    assert "OMP_NUM_THREADS" in found
+    assert set(machine.added_by_nanny(found, {})) == set(found)
+    own = {**found, "OMP_NUM_THREADS": "4", "HOME": "/"}
+    left = machine.added_by_nanny(own, {"MKL_NUM_THREADS": "1"})
+    assert set(left) == set(found) - {"OMP_NUM_THREADS", "MKL_NUM_THREADS"}
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "a/"])
+def test_a_machine_that_cannot_name_a_folder_is_refused(here, name):
+    text = refusals.unfit(but(here, machine=name), Commit(), {}, False)
+    assert f"calls its machine {name!r}, which cannot name a folder" in text
+
+
+def test_a_workload_that_is_not_there_is_said_with_what_to_do(spooled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leaving.py").write_text("raise SystemExit('not today')")
+    gone = msgspec.structs.replace(locate(Scale), file="/nowhere/small.py")
+    leaving = msgspec.structs.replace(gone, module="leaving", file="/nowhere/leaving.py")
+    found = place.describe("owner", [gone, leaving], "")
+    text = refusals.unfit(found, Commit(), {"troubled.small.Scale": "2.0/2.0"}, False)
+    assert text.startswith("cannot use troubled.small.Scale: there is no troubled.small in ")
+    assert "Start it in the folder that holds the workloads' package" in text
+    assert found.broken["leaving.Scale"] == "SystemExit: not today"
 
 
 def test_a_workload_is_found_where_the_worker_is_then_where_the_client_is(tmp_path, monkeypatch):
@@ -200,12 +238,8 @@ def test_a_workload_is_found_where_the_worker_is_then_where_the_client_is(tmp_pa
     (tmp_path / "troubled" / "small.py").write_text("")
     monkeypatch.chdir(tmp_path)
     assert sources.here(source).file == str(tmp_path / "troubled" / "small.py")
-    import msgspec
-
     gone = msgspec.structs.replace(source, module="nowhere.small", file="/nowhere/small.py")
     assert sources.here(gone) is None
-    with pytest.raises(WorkloadError, match=r"there is no nowhere\.small in .*, where the worker"):
-        sources.version(gone)
     file = "/nowhere/msgspec/__init__.py"
     installed = msgspec.structs.replace(source, module="msgspec", file=file)
     assert sources.here(installed).file == str(msgspec.__file__)
@@ -221,10 +255,75 @@ def test_a_file_that_is_edited_after_planning_fails_with_both_versions(tmp_path)
         file.write_text(text.replace("* 2", "* 3"))
 
     outcome = sweep([before], tmp_path / "results", "3x1", on_progress=edit)
-    reasons = {record.reason for record in by_axis(outcome, "size").values()}
-    assert len(reasons) == 1
-    reason = reasons.pop()
+    (reason,) = {record.reason for record in by_axis(outcome, "size").values()}
     assert "has version " in reason
     assert "where it is measured" in reason
     assert "the source differs. Bring both to one commit" in reason
     assert len([r for r in outcome.records if r.status == "failed"]) == 2, "no second attempt"
+
+
+# The spool
+
+
+def test_a_spool_that_cannot_be_written_or_is_full_says_so(spooled, monkeypatch):
+    assert spool.trouble("owner") == ""
+    assert list(spooled.rglob("*.jsonl")) == []
+    monkeypatch.setattr(spool, "LEAST_BYTES", 2**60)
+    assert "MiB left, fewer than" in spool.trouble("owner")
+    monkeypatch.setenv("HARNESS_SPOOL", "/dev/null/spool")
+    assert "cannot be written to /dev/null/spool/owner: Not a directory" in spool.trouble("owner")
+
+
+def test_a_spool_forgets_only_what_the_client_has(spooled):
+    store = spool.store("owner", "order")
+    store.append([record(0)])
+    size = store.size()
+    store.append([record(1)])
+    spool.forget("owner", {"order": size, "never": 3})
+    assert [r.replicate for r in spool.kept("owner")] == [record(n).replicate for n in (0, 1)]
+    assert list(spool.fetch("owner")) == ["order"]
+    assert spool.fetch("another") == {}
+    spool.forget("owner", {"order": store.size()})
+    assert spool.fetch("owner") == {}
+
+
+def test_owners_differ_by_tree_and_machine_and_name_no_path(tmp_path):
+    owners = {spool.owner_of(tmp_path / a, b) for a in ("x", "y") for b in ("one", "two")}
+    assert len(owners) == 4
+    assert not any("x" in owner and "/" in owner for owner in owners)
+
+
+def lines(*records):
+    return b"".join(encode(one) + b"\n" for one in records)
+
+
+def test_what_was_kept_goes_into_the_tree_if_that_has_nothing_as_good(tmp_path):
+    there = Store(store_path(tmp_path, "box", COMMIT, ENV))
+    given_up = record(0, {}, status="failed", reason="given up after 3 attempts")
+    failed = record(2, {}, status="failed", reason="killed")
+    there.append([given_up, record(1, {"trace": [5e6]})])
+    kept = [lines(record(0), record(1), record(2)), lines(failed, record(1))]
+    assert spool.take_in(tmp_path, kept) == 2
+    found = {one.replicate: one for one in there.read()}
+    assert [one.status for one in found.values()] == ["ok"] * 3
+    # What was measured again since then is the newer one.
+    assert found["family.Work@cpu#1"].stages["trace"].samples_ns == [5e6]
+    assert spool.take_in(tmp_path, kept) == 0
+
+
+def test_a_state_reads_what_others_store_and_not_half_a_line(tmp_path):
+    context = local_context(tmp_path, SUITES, "tested")
+    asked = Options(sampling.effort("1x1"), targets=("cpu",))
+    state = SweepState([Scale], context, asked, lambda progress: None, Outcome())
+    (group,) = state.groups
+    assert len(state.job(group, 0).cases) == 2
+    with context.store.path.open("ab") as torn:
+        torn.write(b'{"half')
+    assert len(state.job(group, 0).cases) == 2
+    with context.store.path.open("ab") as torn:
+        torn.write(b' a line"}\n')
+    sweep([Scale], tmp_path, "1x1", targets=("cpu",))
+    assert state.job(group, 0) is None
+    assert state.outcome.reused == 2
+    assert state.job(group, 0) is None
+    assert state.outcome.reused == state.done == 2

@@ -7,7 +7,7 @@ import pytest
 import harness
 from harness.errors import FleetError
 from harness.fleet import pools
-from harness.fleet.place import IMPORT_S
+from harness.fleet.sources import IMPORT_S
 from tests.fleet.processes import REPOSITORY, commit, git, project
 
 
@@ -64,7 +64,8 @@ def test_each_is_refused_with_both_versions_and_the_others_measure(fleet):
     here = harness.__version__
     assert f"has harness 9.9.newer, and this is harness {here}" in said
     assert f"has harness 9.9.older, and this is harness {here}" in said
-    assert "has no harness (ModuleNotFoundError" in said
+    assert "has no harness: " in said
+    assert "No module named 'harness'" in said
     assert f"has jax 0.0.1, and here it is {jax.__version__}" in said
     assert f"has {fleet.package}.small.Scale in version " in said
     assert "is at commit " in said
@@ -84,9 +85,14 @@ def test_where_none_is_left_nothing_is_measured(fleet):
     assert "cannot keep records" in text
 
 
-def test_a_worker_that_is_not_asked_for_is_not_asked(fleet):
-    _, notes, _ = fleet.sweep([fleet.workload("small", "Scale")], only=("good",))
-    assert notes == []
+def test_a_target_that_no_worker_is_there_for_is_named(fleet):
+    with pytest.raises(FleetError) as caught:
+        fleet.sweep([fleet.workload("small", "Scale")], targets=("gpu",), only=("good",))
+    text = str(caught.value)
+    assert f"No worker of {fleet.address} has the resource gpu=1" in text
+    assert "good (tcp://" in text
+    assert "has the resources: cpu=1" in text
+    assert "--resources gpu=1" in text
 
 
 @pytest.mark.parametrize(
@@ -99,18 +105,14 @@ def test_a_worker_that_is_not_asked_for_is_not_asked(fleet):
 )
 def test_an_address_that_is_none_is_refused_at_once(address, said):
     with pytest.raises(FleetError, match=said):
-        pools.of(address)
+        pools.sweep(address)
 
 
 def test_no_scheduler_is_said_within_seconds(monkeypatch):
-    from harness.fleet import dask_client
-
-    monkeypatch.setattr(dask_client, "CONNECT_S", 0.5)
+    monkeypatch.setattr(pools, "CONNECT_S", 0.5)
     with pytest.raises(FleetError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1: "):
-        pools.of("tcp://127.0.0.1:1")
+        pools.sweep("tcp://127.0.0.1:1")
 
 
 def test_importing_may_not_take_longer_than_asking():
-    from harness.fleet.dask_pool import ANSWER_S
-
-    assert IMPORT_S < ANSWER_S
+    assert IMPORT_S < pools.ANSWER_S

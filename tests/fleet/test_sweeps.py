@@ -2,15 +2,16 @@
 
 import json
 import os
-import time
 
 import pytest
+from distributed import Client
 
+import harness
 from harness.errors import FleetError
-from harness.fleet import machine
 from harness.stages import sampling
 from harness.stages.registry import CASE_STAGES
-from tests.fleet.processes import git
+from tests.fleet.processes import git, measuring
+from tests.targets.test_compile_only import needs
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,13 +50,11 @@ def test_records_say_which_machine_and_environment_took_them(fleet, once):
 
 
 def test_what_dask_s_nanny_sets_reaches_no_measurement(fleet, once):
-    from distributed import Client
-
     with Client(fleet.address, set_as_default=False) as client:
         nannies = client.run(lambda dask_worker: bool(dask_worker.nanny))
         found = client.run(lambda: dict(os.environ))
     assert sorted(nannies.values()) == [False, True]
-    names = machine.NANNY_DEFAULTS.keys() - os.environ.keys()
+    names = {"OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_", "PYTHONHASHSEED"} - os.environ.keys()
     assert names
     for variables in found.values():
         assert names.isdisjoint(variables)
@@ -89,18 +88,18 @@ def test_a_second_run_measures_what_is_missing_where_the_first_began(fleet, once
     assert (outcome.measured, outcome.reused) == (0, 10)
 
 
-@pytest.mark.slow
-def test_each_machine_can_measure_everything(fleet):
-    outcome, _, messages = fleet.sweep(
-        [fleet.workload("small", "Scale")], each_machine=True, night="each"
-    )
-    assert sorted((r.machine, r.axes["size"]) for r in cases(outcome)) == [
-        ("alpha", 8),
-        ("alpha", 16),
-        ("beta", 8),
-        ("beta", 16),
-    ]
-    assert messages[-1].done == messages[-1].total == 4
+def test_each_machine_can_measure_everything_and_the_command_line_says_where(fleet):
+    arguments = ("small.Scale", "--effort", "1x1", "--each-machine", "--night", "each")
+    code, out, err = fleet.run(*arguments)
+    assert code == 0, err
+    assert "2 machine(s): alpha, beta" in out
+    assert "Records: results/alpha/records/" in out
+    assert "Records: results/beta/records/" in out
+    assert "alpha · small.Scale" in err or "beta · small.Scale" in err
+    assert "distributed" not in err
+    assert "Traceback" not in err
+    found = sorted((r.machine, r.axes["size"]) for r in fleet.records() if r.night == "each")
+    assert found == [("alpha", 8), ("alpha", 16), ("beta", 8), ("beta", 16)]
 
 
 @pytest.mark.slow
@@ -131,29 +130,47 @@ def test_a_case_that_misbehaves_costs_only_itself(fleet):
     assert notes == []
 
 
-def test_a_target_that_no_worker_is_there_for_is_named(fleet):
-    begin = time.monotonic()
-    with pytest.raises(FleetError) as caught:
-        fleet.sweep([fleet.workload("small", "Scale")], targets=("gpu",))
-    text = str(caught.value)
-    assert f"No worker of {fleet.address} has the resource gpu=1" in text
-    assert "alpha (tcp://" in text
-    assert "has the resources: cpu=1" in text
-    assert "--resources gpu=1" in text
-    assert time.monotonic() - begin < 20
+def test_dask_s_own_executor_chooses_workers(fleet, tmp_path):
+    class Typed(harness.Workload):
+        """Not to be imported."""
+
+        targets = ("cpu",)
+
+        def inputs(self):
+            return harness.spec((4,))
+
+        @staticmethod
+        def function(x):
+            return x + 1
+
+    with Client(fleet.address, set_as_default=False) as client:
+        executor = client.get_executor(workers=["beta"])
+        frame = harness.sweep(Typed, effort="1x1", executor=executor, results=tmp_path)
+        assert set(frame["machine"]) == {"beta"}
+        assert set(frame["status"]) == {"ok"}
+        executor.shutdown()
+        with pytest.raises(FleetError, match="was shut down"):
+            harness.sweep(Typed, effort="1x1", executor=executor, results=tmp_path)
+        assert client.status == "running"
 
 
-def test_the_command_line_says_where_the_records_of_each_machine_are(fleet):
-    code, out, err = fleet.run("small.Scale", "--effort", "1x1", "--each-machine", "--night", "c")
-    assert code == 0, err
-    assert "2 machine(s): alpha, beta" in out
-    assert "Records: results/alpha/records/" in out
-    assert "Records: results/beta/records/" in out
-    assert "alpha · small.Scale" in err or "beta · small.Scale" in err
-    assert "distributed" not in err
-    assert "Traceback" not in err
-    code, out, err = fleet.run("bad.Troubled", "--case", "trouble=raise", "--effort", "1x1")
-    assert code == 3, err
-    code, out, err = fleet.run("small.Scale", "--target", "tpu:v5e", "--wait-for-workers", "0")
-    assert code == 5
-    assert "has the resource tpu:v5e=1" in err
+@needs("tpu:v5e")
+@pytest.mark.slow
+def test_a_cpu_and_a_target_compiled_for_on_it_are_never_measured_at_the_same_time(fleet):
+    fleet.worker("tpus", "tpu:v5e=1", HARNESS_MACHINE="alpha")
+    fleet.wait_for("alpha", "beta", "tpus")
+    sweep = fleet.start(
+        [fleet.workload("small", "Scale")],
+        "2x1",
+        targets=("cpu", "tpu:v5e"),
+        only=("alpha", "tpus"),
+        night="unlike",
+    )
+    most = 0
+    while not sweep.done():
+        most = max(most, len(measuring(fleet.spool)))
+    assert most == 1
+    outcome, _, _ = sweep.result()
+    assert outcome.measured == 8
+    assert {(r.target, r.status) for r in cases(outcome)} == {("cpu", "ok"), ("tpu:v5e", "ok")}
+    assert {r.machine for r in outcome.records} == {"alpha"}

@@ -6,11 +6,11 @@ each says that it is one of its own: its HARNESS_MACHINE.
 
 from __future__ import annotations
 
-from harness.fleet import place
+from harness.fleet import machine
 from harness.records import environment
 
 
 def dask_setup(worker: object) -> None:
     """Be a machine of one's own; Dask calls it when the worker starts."""
     name = environment.machine_name()
-    place._host = lambda: name  # type: ignore[assignment]
+    machine.host = lambda: name

@@ -21,19 +21,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import psutil
 
 from harness.declare import discovery
 from harness.engine.context import Options, local_context
 from harness.errors import FleetError
-from harness.fleet import sweep
-from harness.fleet.dask_pool import DaskPool
-from harness.fleet.place import Place
-from harness.fleet.pool import Assignment, Event, Lost, Result
+from harness.fleet import remote, sweep
+from harness.fleet.pools import DaskPool, connect
 from harness.stages import sampling
 from tests.performance.fleet_processes import commit, fleet
 
@@ -66,31 +65,31 @@ class Emptying(DaskPool):
         """Begin to count: so many units, and the client's, scheduler's and workers' processes."""
         self.others = others
         self.every = max(1, units // SAMPLES)
-        self.names: dict[str, tuple[str, int]] = {}
         self.back: Counter[tuple[str, int]] = Counter()
         self.failed: list[str] = []
         self.memory: list[tuple[int, int, int]] = []
         self.began = 0.0
 
-    def send(self, errand: Assignment, place: Place) -> None:
-        """Send an errand that asks for nothing."""
+    def submit(self, order: bytes, address: str, target: str) -> Future[bytes]:
+        """Send an order that asks for nothing."""
         if not self.began:
             self.spent = {who: cpu_s(them) for who, them in self.others.items()}
             self.began = time.monotonic()
-        errand.job.cases = []
-        self.names[errand.id] = errand.order.share, errand.order.process
-        super().send(errand, place)
+        asked = remote.decode_order(order)
+        asked.job.cases = []
+        future = super().submit(msgspec.json.encode(asked), address, target)
+        future.add_done_callback(
+            lambda done: self._count((asked.job.group, asked.job.process), done)
+        )
+        return future
 
-    def next_events(self, timeout_s: float) -> Sequence[Event]:
-        """Count what comes back."""
-        events = super().next_events(timeout_s)
-        for event in events:
-            if isinstance(event, Result) and not event.refused:
-                self.back[self.names.pop(event.errand)] += 1
-                self._sample(self.back.total())
-            elif isinstance(event, Result | Lost):
-                self.failed.append(str(event))
-        return events
+    def _count(self, unit: tuple[str, int], done: Future[bytes]) -> None:
+        error = None if done.cancelled() else done.exception()
+        if done.cancelled() or error or remote.decode_result(done.result()).refused:
+            self.failed.append(f"{unit}: {error}")
+            return
+        self.back[unit] += 1
+        self._sample(self.back.total())
 
     def _sample(self, count: int) -> None:
         if count % self.every == 0:
@@ -145,7 +144,7 @@ def measure(units: int, workers: int, workloads: int) -> None:
         context = local_context(on.folder / "results", on.project / "benchmarks")
         processes = -(-units // workloads)
         options = Options(sampling.effort(f"{processes}x1"), targets=("cpu",), seed=0)
-        pool = Emptying(on.address)
+        pool = Emptying(connect(on.address), on.address)
         begin = time.monotonic()
         pool.watch(
             processes * workloads,
@@ -161,7 +160,7 @@ def measure(units: int, workers: int, workloads: int) -> None:
             print(f"ended early: {error}")
         took_s = time.monotonic() - pool.began
         spent = {who: cpu_s(them) - pool.spent[who] for who, them in pool.others.items()}
-        pool.close()
+        pool.client.close()
     wanted = {(f"{name}@cpu", number) for name in names for number in range(processes)}
     count = sum(pool.back.values())
     print(f"{count} units over {workers} workers in {took_s:.1f} s: {count / took_s:.0f}/s", end="")
