@@ -16,7 +16,7 @@ import pytest
 from _pytest.outcomes import Failed
 
 from harness.errors import HarnessError, UsageError
-from harness.profiles.budgets.budget import Budget, BudgetExceeded, made
+from harness.profiles.budgets.budget import Budget, BudgetExceeded
 from harness.profiles.budgets.limits import NAMES, unknown
 
 MARK = "jax_budget"
@@ -114,7 +114,7 @@ def budgets_of(item: pytest.Item) -> list[Budget]:
 def _made(source: Mapping[str, Any], where: str) -> Budget:
     limits = {name: source[name] for name in NAMES if name in source}
     options = {name: source[name] for name in OPTIONS if name in source}
-    return made(limits, where, exceeded=OverBudget, **options)
+    return Budget(limits, where, exceeded=OverBudget, **options)
 
 
 def _settings(config: pytest.Config) -> dict[str, Any]:

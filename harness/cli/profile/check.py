@@ -106,7 +106,7 @@ def _table(result: Checked) -> Iterator[Part]:
         table.add_column(heading, justify="right" if right else "left", no_wrap=heading == "limit")
     rows = max(MOST_ROWS, len(result.over))
     for use in result.uses[:rows]:
-        function = use.functions[0].label if use.one and use.functions else "all"
+        function = use.users[0].function.label if use.one and use.users else "all"
         used = number(use.used) if use.name != "max_compile_seconds" else f"{use.used:.3g}"
         mark = "over" if use.over else ""
         cells = (use.where, function, use.name, used, number(use.allowed), mark)

@@ -8,15 +8,14 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import re
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.errors import UsageError
-from harness.profiles.budgets.limits import NAMES, Limits, Pattern, limits_of, matcher
+from harness.profiles.budgets.limits import NAMES, Pattern, limits_of, matcher
 
 if TYPE_CHECKING:
     from harness.profiles.budgets.window import Recording, Window
@@ -64,14 +63,28 @@ class Budget:
 
     def __init__(
         self,
-        limits: Limits,
-        functions: Pattern | Sequence[Pattern] | None,
-        each: bool,
-        warm_up: int,
+        given: Mapping[str, Any],
         where: str,
+        *,
+        functions: Any = None,
+        each: Any = False,
+        warm_up: Any = 0,
         exceeded: type[BudgetExceeded] = BudgetExceeded,
     ) -> None:
-        self.limits = limits
+        limits = limits_of(given, where)
+        if not isinstance(each, bool):
+            raise UsageError(f"{where}: each is {each!r}; expected True or False.")
+        if isinstance(warm_up, bool) or not isinstance(warm_up, int) or warm_up < 0:
+            raise UsageError(
+                f"{where}: warm_up is {warm_up!r}; expected how many calls are free, 0 or more."
+            )
+        if not limits and not warm_up:
+            raise UsageError(f"{where} limits nothing; give it a limit such as max_compiles=3.")
+        if "max_eager" in limits and each:
+            raise UsageError(
+                f"{where}: max_eager counts all of JAX's functions together: not `each`."
+            )
+        self.limits = limits or {"max_compiles": 0}
         self.each = each
         self.warm_up = warm_up
         self.where = where
@@ -91,13 +104,17 @@ class Budget:
         Raises:
             UsageError: outside a `with` block.
         """
-        blocks = self._blocks()
-        if not blocks:
+        if not self._blocks():
             raise UsageError(
                 f"{self.where}: start() was called outside the budget's `with` block. "
                 "Write `with harness.budget(...) as budget:` and call budget.start() in it."
             )
-        blocks[-1].window.start()
+        self._blocks()[-1].window.start()
+
+    def _blocks(self) -> list[_Block]:
+        """Return the blocks that this thread has open."""
+        blocks: list[_Block] = self._open.__dict__.setdefault("blocks", [])
+        return blocks
 
     def __enter__(self) -> Budget:
         block = _Block(self)
@@ -125,28 +142,22 @@ class Budget:
                 f"{self.where}: {function.__qualname__} is a generator, whose body does not run "
                 "while it is called. Put `with harness.budget(...):` around the loop over it."
             )
+        guarded: Any
         if inspect.iscoroutinefunction(function):
 
-            async def asynchronous(*args: Any, **kwargs: Any) -> Any:
+            async def guarded(*args: Any, **kwargs: Any) -> Any:
                 __tracebackhide__ = True
                 with _Block(self):
                     return await function(*args, **kwargs)
 
-            return functools.wraps(function)(asynchronous)  # type: ignore[return-value]
+        else:
 
-        def guarded(*args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True
-            with _Block(self):
-                return function(*args, **kwargs)
+            def guarded(*args: Any, **kwargs: Any) -> Any:
+                __tracebackhide__ = True
+                with _Block(self):
+                    return function(*args, **kwargs)
 
         return functools.wraps(function)(guarded)  # type: ignore[return-value]
-
-    def _blocks(self) -> list[_Block]:
-        """Return the blocks that this thread has open."""
-        if not hasattr(self._open, "blocks"):
-            self._open.blocks = []
-        blocks: list[_Block] = self._open.blocks
-        return blocks
 
     def close(self) -> None:
         """Stop watching, where a warm-up made the budget go on between its calls."""
@@ -183,7 +194,12 @@ class Budget:
     def _judged(self, window: Window) -> tuple[list[Over], str]:
         over, text = window.judge(self.limits, self._matches, self.where, self.each)
         told = [
-            Over(use.name, use.allowed, use.used, tuple(f.label for f in use.functions if f.builds))
+            Over(
+                use.name,
+                use.allowed,
+                use.used,
+                tuple(user.function.label for user in use.users if user.function.builds),
+            )
             for use in over
         ]
         return told, text
@@ -256,36 +272,4 @@ def budget(
             f"{where}: limits are given by name, such as @harness.budget(max_compiles=3); got "
             f"{misplaced[0]!r}."
         )
-    return made(limits, where, functions=functions, each=each, warm_up=warm_up)
-
-
-def made(
-    given: dict[str, Any],
-    where: str,
-    *,
-    functions: Any = None,
-    each: Any = False,
-    warm_up: Any = 0,
-    exceeded: type[BudgetExceeded] = BudgetExceeded,
-) -> Budget:
-    """Return a budget of what a user gave, checked.
-
-    Raises:
-        UsageError: if any of it is not what is expected.
-    """
-    limits = limits_of(given, where)
-    if not isinstance(each, bool):
-        raise UsageError(f"{where}: each is {each!r}; expected True or False.")
-    if isinstance(warm_up, bool) or not isinstance(warm_up, int) or warm_up < 0:
-        raise UsageError(
-            f"{where}: warm_up is {warm_up!r}; expected how many calls are free, 0 or more."
-        )
-    if not limits:
-        if not warm_up:
-            raise UsageError(f"{where} limits nothing; give it a limit such as max_compiles=3.")
-        limits = Limits(max_compiles=0)
-    if limits.max_eager is not None and each:
-        raise UsageError(f"{where}: max_eager counts all of JAX's functions together: not `each`.")
-    if functions is not None and not isinstance(functions, str | re.Pattern):
-        functions = list(functions) if isinstance(functions, list | tuple | set) else functions
-    return Budget(limits, functions, each, warm_up, where, exceeded)
+    return Budget(limits, where, functions=functions, each=each, warm_up=warm_up)

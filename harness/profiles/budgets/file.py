@@ -10,12 +10,12 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.errors import StoreError, UsageError
-from harness.profiles.budgets.limits import NAMES, WHOLE_ONLY, Limits, limits_of, regex, unknown
+from harness.profiles.budgets.limits import NAMES, WHOLE_ONLY, limits_of, regex, unknown
 from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import Counted, by_function
 from harness.profiles.recorded import Recorded
@@ -38,7 +38,7 @@ class Table:
 
     text: str
     expression: re.Pattern[str]
-    limits: Limits
+    limits: dict[str, float]
 
     @property
     def shown(self) -> str:
@@ -51,11 +51,11 @@ class BudgetFile:
     """What a budget file says."""
 
     path: Path
-    total: Limits = field(default_factory=Limits)
+    total: dict[str, float]
     """Of everything together."""
-    default: Limits = field(default_factory=Limits)
+    default: dict[str, float]
     """Of each function that has no table of its own."""
-    functions: tuple[Table, ...] = ()
+    functions: tuple[Table, ...]
 
     def table_of(self, names: tuple[str, ...]) -> Table | None:
         """Return the table of a function: the first that names it, else the first that matches."""

@@ -5,52 +5,67 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.profiles.causes.cause import Cause
+    from harness.profiles.model import Built
+
+    CauseOf = Callable[[Built], Cause]
+
+
+class Limit(NamedTuple):
+    """What a limit counts, and what that is called."""
+
+    of: Callable[[Built, CauseOf], float]
+    noun: str = ""
+    done: str = ""
+    """How it is said of a function."""
+
+
+def compile_s(built: Built) -> float:
+    """Return the seconds that went into getting an executable, from XLA or the cache."""
+    return sum(built.stage_ns(stage) for stage in ("compile", "load", "write")) / 1e9
+
+
+LIMITS = {
+    "max_compiles": Limit(lambda built, _: built.times("compile"), "compile", "was compiled"),
+    "max_traces": Limit(lambda built, _: built.times("trace") > 0, "trace", "was traced"),
+    "max_lowers": Limit(lambda built, _: built.times("lower"), "lowering", "was lowered"),
+    "max_builds": Limit(lambda built, _: 1, "build", "was built"),
+    "max_eager": Limit(
+        lambda built, _: built.times("compile"), "one-operation program", "was compiled"
+    ),
+    "max_unexplained": Limit(
+        lambda built, cause_of: cause_of(built).kind == "unexplained",
+        "unexplained build",
+        "was built unexplained",
+    ),
+    "max_compile_seconds": Limit(lambda built, _: compile_s(built)),
+}
+"""By name; :func:`harness.budget` says what each one is. All but the seconds are counts."""
+
+NAMES = tuple(LIMITS)
 
 WHOLE_ONLY = ("max_eager",)
 """Limits of everything together: JAX's own functions are not told apart."""
 
 Pattern = str | re.Pattern[str]
 
-
-@dataclass(frozen=True)
-class Limits:
-    """How much may be built; None is no limit. All but the seconds are counts."""
-
-    max_compiles: int | None = None
-    """Executables that JAX asked for, compiled or loaded from the persistent cache."""
-    max_traces: int | None = None
-    max_lowers: int | None = None
-    max_builds: int | None = None
-    """Calls in which anything was traced, lowered or compiled."""
-    max_eager: int | None = None
-    """Executables of JAX's own functions, called outside `jax.jit`: `jnp.ones`, `x + 1`."""
-    max_unexplained: int | None = None
-    """Builds whose cause the profile does not know."""
-    max_compile_seconds: float | None = None
-    """The compile stage, loading included; the one limit that a slower machine can break."""
-
-    def given(self) -> Iterator[tuple[str, float]]:
-        """Yield (name, value) of what is limited."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None:
-                yield field.name, value
-
-    def __bool__(self) -> bool:
-        return any(True for _ in self.given())
+_EXPECTED = (
+    "expected a name such as 'loss' or 'train.py:loss', a regular expression of the whole name, or "
+    "a list of them."
+)
 
 
-NAMES = tuple(field.name for field in fields(Limits))
-
-
-def limits_of(values: Mapping[str, Any], where: str, known: Sequence[str] = NAMES) -> Limits:
-    """Return the limits in a mapping from name to number.
+def limits_of(
+    values: Mapping[str, Any], where: str, known: Sequence[str] = NAMES
+) -> dict[str, float]:
+    """Return the limits in a mapping from name to number; None is no limit.
 
     Args:
         values: what the user wrote.
@@ -60,13 +75,11 @@ def limits_of(values: Mapping[str, Any], where: str, known: Sequence[str] = NAME
     Raises:
         UsageError: if a name is not known, or a value is not a number that limits anything.
     """
-    found: dict[str, Any] = {}
-    for name, value in values.items():
+    for name in values:
         if name not in known:
             raise UsageError(unknown(where, name, known))
-        if value is not None:
-            found[name] = _number(name, value, where)
-    return Limits(**found)
+    given = {name: values[name] for name in NAMES if values.get(name) is not None}
+    return {name: _number(name, value, where) for name, value in given.items()}
 
 
 def unknown(where: str, name: str, known: Sequence[str]) -> str:
@@ -76,6 +89,15 @@ def unknown(where: str, name: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, known, 1)
     mean = f" Did you mean {near[0]}?" if near else ""
     return f"{where}: {name!r} is not known; expected {', '.join(known)}.{mean}"
+
+
+def _number(name: str, value: Any, where: str) -> float:
+    counts = not name.endswith("_seconds")
+    fits = isinstance(value, Integral if counts else Real) and not isinstance(value, bool)
+    if not fits or not math.isfinite(value) or value < 0:
+        expected = "a whole number, 0 or more" if counts else "a number of seconds, 0 or more"
+        raise UsageError(f"{where}: {name} is {value!r}; expected {expected}.")
+    return int(value) if counts else float(value)
 
 
 def matcher(patterns: Any, where: str) -> Callable[[Sequence[str]], bool]:
@@ -91,24 +113,14 @@ def matcher(patterns: Any, where: str) -> Callable[[Sequence[str]], bool]:
     if patterns is None:
         return lambda names: True
     several = [patterns] if isinstance(patterns, str | re.Pattern) else patterns
-    if not isinstance(several, Sequence) or not several:
+    if not isinstance(several, list | tuple | set) or not several:
         raise UsageError(f"{where}: functions is {patterns!r}; {_EXPECTED}")
     compiled = [(pattern, regex(pattern, where)) for pattern in several]
-
-    def matches(names: Sequence[str]) -> bool:
-        return any(
-            name == text or expression.fullmatch(name)
-            for text, expression in compiled
-            for name in names
-        )
-
-    return matches
-
-
-_EXPECTED = (
-    "expected a name such as 'loss' or 'train.py:loss', a regular expression of the whole name, or "
-    "a list of them."
-)
+    return lambda names: any(
+        name == text or expression.fullmatch(name)
+        for text, expression in compiled
+        for name in names
+    )
 
 
 def regex(pattern: Any, where: str) -> re.Pattern[str]:
@@ -129,12 +141,3 @@ def regex(pattern: Any, where: str) -> re.Pattern[str]:
     if isinstance(expression.pattern, bytes):
         raise UsageError(f"{where}: functions has {pattern!r}; {_EXPECTED}")
     return expression
-
-
-def _number(name: str, value: Any, where: str) -> float | int:
-    counts = not name.endswith("_seconds")
-    fits = isinstance(value, Integral if counts else Real) and not isinstance(value, bool)
-    if not fits or not math.isfinite(value) or value < 0:
-        expected = "a whole number, 0 or more" if counts else "a number of seconds, 0 or more"
-        raise UsageError(f"{where}: {name} is {value!r}; expected {expected}.")
-    return int(value) if counts else float(value)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from harness.profiles.budgets.limits import Limits
-from harness.profiles.causes.cause import Cause
+from harness.profiles.budgets.limits import LIMITS, WHOLE_ONLY, compile_s
 from harness.profiles.causes.words import said
 from harness.profiles.functions import Counted
 from harness.profiles.model import Built
 from harness.profiles.names import place_of
 from harness.records.units import counted, often_text, seconds_text
+
+if TYPE_CHECKING:
+    from harness.profiles.budgets.limits import CauseOf
 
 MOST_FUNCTIONS = 5
 MOST_CAUSES = 4
@@ -24,39 +26,14 @@ EAGER = (
     "into a jitted function, or make arrays with numpy."
 )
 
-CauseOf = Callable[[Built], Cause]
 
+class User(NamedTuple):
+    """A function, and what it used of a limit."""
 
-class _Limited(NamedTuple):
-    """What a limit counts."""
-
-    of: Callable[[Built, CauseOf], float]
-    noun: str
-    done: str
-
-
-def _compiles(built: Built, _: CauseOf) -> int:
-    return built.times("compile")
-
-
-def _compile_s(built: Built) -> float:
-    """Return the seconds that went into getting an executable, from XLA or the cache."""
-    return sum(built.stage_ns(stage) for stage in ("compile", "load", "write")) / 1e9
-
-
-_LIMITED = {
-    "max_compiles": _Limited(_compiles, "compile", "was compiled"),
-    "max_traces": _Limited(lambda built, _: built.times("trace") > 0, "trace", "was traced"),
-    "max_lowers": _Limited(lambda built, _: built.times("lower"), "lowering", "was lowered"),
-    "max_builds": _Limited(lambda built, _: 1, "build", "was built"),
-    "max_eager": _Limited(_compiles, "one-operation program", "was compiled"),
-    "max_unexplained": _Limited(
-        lambda built, cause_of: cause_of(built).kind == "unexplained",
-        "unexplained build",
-        "was built unexplained",
-    ),
-    "max_compile_seconds": _Limited(lambda built, _: _compile_s(built), "", ""),
-}
+    function: Counted
+    builds: list[Built]
+    inside: int
+    """How often it used it as a part of another."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +46,8 @@ class Use:
     """`max_compiles`."""
     allowed: float
     used: float
-    functions: tuple[Counted, ...]
-    """What was counted: one function, or all."""
+    users: tuple[User, ...]
+    """Of one function, or of all that were counted."""
     one: bool = False
     """Whether it is the limit of one function."""
 
@@ -79,31 +56,30 @@ class Use:
         """Whether more was used than is allowed."""
         return self.used > self.allowed
 
-    def builds(self, function: Counted, cause_of: CauseOf) -> list[Built]:
-        """Return the builds of a function that used any of it."""
-        return [built for built in function.builds if _LIMITED[self.name].of(built, cause_of) > 0]
-
-    def inside(self, function: Counted) -> int:
-        """Return how often a function used it as a part of another."""
-        return function.inner_traces if self.name == "max_traces" else 0
-
 
 def judge(
-    limits: Limits, functions: Sequence[Counted], where: str, cause_of: CauseOf, one: bool = False
+    limits: Mapping[str, float],
+    functions: Sequence[Counted],
+    where: str,
+    cause_of: CauseOf,
+    one: bool = False,
 ) -> list[Use]:
     """Return what was used of each limit by some functions together, or by `one`.
 
     Together, JAX's own functions count for `max_eager` only, and all others for all but that.
     """
-    own = tuple(function for function in functions if one or not function.eager)
-    eager = tuple(function for function in functions if function.eager)
     uses = []
-    for name, allowed in limits.given():
-        chosen = eager if name == "max_eager" else own
-        used = sum(_LIMITED[name].of(b, cause_of) for function in chosen for b in function.builds)
-        if name == "max_traces":
-            used += sum(function.inner_traces for function in chosen)
-        uses.append(Use(where, name, allowed, used, chosen, one))
+    for name, allowed in limits.items():
+        used: float = 0
+        of, users = LIMITS[name].of, []
+        for function in functions:
+            if function.eager != (name in WHOLE_ONLY) and not (one and function.eager):
+                continue
+            amounts = [(built, of(built, cause_of)) for built in function.builds]
+            inside = function.inner_traces if name == "max_traces" else 0
+            used += sum(amount for _, amount in amounts) + inside
+            users.append(User(function, [b for b, amount in amounts if amount > 0], inside))
+        uses.append(Use(where, name, allowed, used, tuple(users), one))
     return uses
 
 
@@ -124,7 +100,7 @@ def each(over: Sequence[Use], cause_of: CauseOf, before: bool = True) -> list[st
     texts = []
     explained: set[int] = set()
     for use in over:
-        builds = {id(built) for one in use.functions for built in use.builds(one, cause_of)}
+        builds = {id(built) for user in use.users for built in user.builds}
         lines = _exceeded(use, cause_of, before)
         texts.append(next(lines) if builds and builds <= explained else "\n".join(lines))
         explained |= builds
@@ -136,23 +112,22 @@ def _exceeded(use: Use, cause_of: CauseOf, before: bool) -> Iterator[str]:
     amount = (
         f"{seconds_text(use.used)} of compiling"
         if seconds
-        else counted(round(use.used), _LIMITED[use.name].noun)
+        else counted(round(use.used), LIMITS[use.name].noun)
     )
-    subject = f" of {use.functions[0].shown}" if use.one and use.functions else ""
+    subject = f" of {use.users[0].function.shown}" if use.one and use.users else ""
     allowed = number(use.allowed)
     yield f"{amount}{subject}, and {use.where} allows {allowed} ({use.name} = {allowed})."
-    users = [(one, use.builds(one, cause_of)) for one in use.functions]
-    users = [(one, builds) for one, builds in users if builds or use.inside(one)]
-    users.sort(key=lambda user: -len(user[1]))
-    for one, builds in users[:MOST_FUNCTIONS]:
-        yield f"  {one.shown}{_done(use, one, builds)}"
-        if inside := use.inside(one):
-            yield f"    {often_text(inside)} as a part of another function"
+    users = [user for user in use.users if user.builds or user.inside]
+    users.sort(key=lambda user: -len(user.builds))
+    for user in users[:MOST_FUNCTIONS]:
+        yield f"  {user.function.shown}{_done(use.name, user)}"
+        if user.inside:
+            yield f"    {often_text(user.inside)} as a part of another function"
         if use.name == "max_eager":
-            for where, count in Counter(map(_site, builds)).most_common(2):
+            for where, count in Counter(map(_site, user.builds)).most_common(2):
                 yield f"    {often_text(count)} {where}"
         else:
-            yield from _why(builds, cause_of, before or use.allowed > 0)
+            yield from _why(user.builds, cause_of, before or use.allowed > 0)
     if len(users) > MOST_FUNCTIONS:
         yield f"  … and {len(users) - MOST_FUNCTIONS} more functions."
     if use.name == "max_eager":
@@ -161,16 +136,17 @@ def _exceeded(use: Use, cause_of: CauseOf, before: bool) -> Iterator[str]:
         yield "  Seconds depend on the machine; max_compiles is the same on all."
 
 
-def _done(use: Use, one: Counted, builds: Sequence[Built]) -> str:
+def _done(name: str, user: User) -> str:
     """Return how often a function was built, as it stands behind its name."""
-    if use.name == "max_compile_seconds":
-        seconds = sum(map(_compile_s, builds))
-        return f": {seconds_text(seconds)}, {counted(len(builds), 'build')}"
-    compiles = use.name in ("max_compiles", "max_eager")
-    count = sum(b.times("compile") for b in builds) if compiles else len(builds) + use.inside(one)
-    loads = sum(built.hits for built in builds) if compiles else 0
+    if name == "max_compile_seconds":
+        seconds = seconds_text(sum(map(compile_s, user.builds)))
+        return f": {seconds}, {counted(len(user.builds), 'build')}"
+    count, loads = len(user.builds) + user.inside, 0
+    if name in ("max_compiles", "max_eager"):
+        count = sum(built.times("compile") for built in user.builds)
+        loads = sum(built.hits for built in user.builds)
     loaded = f" ({loads} of them loaded from the persistent cache)" if loads else ""
-    return f" {_LIMITED[use.name].done} {often_text(count)}{loaded}"
+    return f" {LIMITS[name].done} {often_text(count)}{loaded}"
 
 
 def _why(builds: Sequence[Built], cause_of: CauseOf, before: bool) -> Iterator[str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from harness.errors import UsageError
-from harness.profiles.budgets.limits import Limits
 from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import by_function
 from harness.profiles.model import Built, Process
@@ -56,7 +55,10 @@ class Window:
         return Recorded((process,)), builds, before
 
     def judge(
-        self, limits: Limits, matches: Callable[[Sequence[str]], bool], where: str, alone: bool
+        self, limits: Mapping[str, float],
+        matches: Callable[[Sequence[str]], bool],
+        where: str,
+        alone: bool,
     ) -> tuple[list[Use], str]:
         """Return the limits that were exceeded, by each function `alone` or all, and the text."""
         profile, builds, before = self.read()

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from harness.profiles.budgets.limits import Limits
 from harness.profiles.budgets.use import each, judge
 from harness.profiles.causes.cause import Cause
 from harness.profiles.causes.words import said
@@ -18,7 +17,7 @@ def static(before, after):
 
 def told(made, before=True, **limits):
     profile = made.profile()
-    uses = judge(Limits(**limits), by_function(profile.builds), "it", profile.cause_of)
+    uses = judge(limits, by_function(profile.builds), "it", profile.cause_of)
     return "\n".join(each([use for use in uses if use.over], profile.cause_of, before))
 
 
