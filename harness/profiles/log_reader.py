@@ -6,13 +6,14 @@ import contextlib
 import gc
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
 from harness.errors import ProfileError
+from harness.profiles.model import Process
 from harness.watch.events import SCHEMA, AnyLine, Started
 from harness.watch.log_file import SUFFIX
 
@@ -21,16 +22,6 @@ _decoders: dict[str, msgspec.json.Decoder[Any]] = {
 }
 _EVENT = re.compile(rb'\{"event":"(\w+)"')
 """How a line begins, whoever of our own writes it; others are read twice."""
-
-
-@dataclass(frozen=True)
-class Log:
-    """What one process wrote."""
-
-    name: str
-    started: Started
-    lines: tuple[AnyLine, ...]
-    broken_lines: int = 0
 
 
 class _Head(msgspec.Struct):
@@ -43,8 +34,8 @@ class _Head(msgspec.Struct):
 _head = msgspec.json.Decoder(_Head)
 
 
-def read_folder(folder: Path) -> Iterator[Log]:
-    """Yield the log of every process, in the order in which they began.
+def read_folder(folder: Path) -> list[Process]:
+    """Return every process, in the order in which they began.
 
     Lines of a file that does not say who wrote it are counted with the first log.
 
@@ -57,7 +48,7 @@ def read_folder(folder: Path) -> Iterator[Log]:
         if not path.is_file():
             continue
         log = read_file(path)
-        if isinstance(log, Log):
+        if isinstance(log, Process):
             logs.append(log)
         else:
             broken += log
@@ -68,10 +59,10 @@ def read_folder(folder: Path) -> Iterator[Log]:
         )
     logs.sort(key=lambda log: log.started.clock_ns)
     logs[0] = replace(logs[0], broken_lines=logs[0].broken_lines + broken)
-    yield from logs
+    return logs
 
 
-def read_file(path: Path) -> Log | int:
+def read_file(path: Path) -> Process | int:
     """Read one process's file; lines that are none are counted and left out.
 
     Returns:
@@ -96,7 +87,7 @@ def read_file(path: Path) -> Log | int:
     started = next((line for line in lines if isinstance(line, Started)), None)
     if started is None:
         return max(1, len(lines) + broken)
-    return Log(path.name, started, tuple(lines), broken)
+    return Process(path.name, started, tuple(lines), broken)
 
 
 @contextlib.contextmanager

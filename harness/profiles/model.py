@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from harness.profiles import pieces
-from harness.profiles.log_reader import Log
 from harness.profiles.names import frame_text
 from harness.profiles.pieces import Interval, Piece
 from harness.watch import events
@@ -23,19 +22,19 @@ _NO_STACK = events.Stack(0, ())
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """One process of the profiled program."""
+    """One process of the profiled program: what it wrote down."""
 
-    log: Log
-
-    @property
-    def started(self) -> events.Started:
-        """The first line: who, where, when."""
-        return self.log.started
+    file: str
+    """The name of its log."""
+    started: events.Started
+    """The first line: who, where, when."""
+    lines: tuple[events.AnyLine, ...]
+    broken_lines: int = 0
 
     @functools.cached_property
     def _by_kind(self) -> dict[type[events.Line], list[events.Line]]:
         found: dict[type[events.Line], list[events.Line]] = {}
-        for line in self.log.lines:
+        for line in self.lines:
             found.setdefault(type(line), []).append(line)
         return found
 
@@ -71,7 +70,7 @@ class Process:
     @property
     def name(self) -> str:
         """What tells it apart: host, process number, and a count."""
-        return self.log.name.removesuffix(SUFFIX)
+        return self.file.removesuffix(SUFFIX)
 
     @property
     def begin_ns(self) -> int:
@@ -85,26 +84,32 @@ class Process:
     def end_ns(self) -> int:
         """When recording ended, or what was written last happened."""
         latest = self.started.clock_ns
-        for line in self.log.lines:
+        for line in self.lines:
             latest = max(latest, getattr(line, "end_ns", 0), getattr(line, "at_ns", 0))
         return latest
 
     @functools.cached_property
     def builds(self) -> tuple[Built, ...]:
         """The builds that ended, in that order."""
-        return tuple(self._numbered(self.of(events.Build)))
+        return tuple(map(self._built, self.of(events.Build)))
 
     @functools.cached_property
     def unfinished(self) -> tuple[Built, ...]:
         """Builds that were going on when the log was cut off; their numbers are negative."""
-        return tuple(self._numbered(self._cut_off))
-
-    @functools.cached_property
-    def _cut_off(self) -> list[events.Build]:
         if self.ended is not None:
-            return []
+            return ()
         running, done = self.of(events.Running), self.of(events.Build)
-        return pieces.unfinished_of(running, done, self.end_ns)
+        return tuple(map(self._built, pieces.unfinished_of(running, done, self.end_ns)))
+
+    def _built(self, line: events.Build) -> Built:
+        return Built(
+            self,
+            line,
+            self.functions.get(line.function, UNKNOWN),
+            self.stacks.get(line.stack, _NO_STACK).frames,
+            self.arguments.get(line.arguments),
+            self.settings.get(line.settings),
+        )
 
     @functools.cached_property
     def holes(self) -> dict[int, list[Interval]]:
@@ -114,18 +119,8 @@ class Process:
         lines += [*self.of(events.Import), *self.of(events.Backend)]
         for line in lines:
             others.setdefault(line.thread, []).append((line.begin_ns, line.end_ns))
-        return pieces.holes_of((*self.of(events.Build), *self._cut_off), others)
-
-    def _numbered(self, lines: Iterable[events.Build]) -> Iterator[Built]:
-        for line in lines:
-            yield Built(
-                self,
-                line,
-                self.functions.get(line.function, UNKNOWN),
-                self.stacks.get(line.stack, _NO_STACK).frames,
-                self.arguments.get(line.arguments),
-                self.settings.get(line.settings),
-            )
+        builds = (built.line for built in (*self.builds, *self.unfinished))
+        return pieces.holes_of(builds, others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +202,7 @@ class Built:
     @property
     def key(self) -> tuple[str, int]:
         """What tells it from any other: the name of its log, and its number there."""
-        return self.process.log.name, self.line.id
+        return self.process.file, self.line.id
 
     @property
     def hits(self) -> int:

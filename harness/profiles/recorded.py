@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,34 +14,14 @@ import msgspec
 from harness.errors import ProfileError
 from harness.profiles.causes.cause import Cause
 from harness.profiles.decision.decide import decide
-from harness.profiles.log_reader import Log, read_file, read_folder
+from harness.profiles.log_reader import read_file, read_folder
 from harness.profiles.model import Built, Process
 from harness.watch import session
-from harness.watch.events import RUN, Run, Started
+from harness.watch.events import RUN, Run
 from harness.watch.writer import Writer
 
 _Made = TypeVar("_Made")
 _Kind = TypeVar("_Kind", bound="Recorded")
-
-
-class _Now:
-    """What follows from some processes."""
-
-    def __init__(self, processes: tuple[Process, ...]) -> None:
-        self.processes = processes
-        self.made: dict[str, Any] = {}
-
-    @functools.cached_property
-    def builds(self) -> tuple[Built, ...]:
-        return _in_order(built for process in self.processes for built in process.builds)
-
-    @functools.cached_property
-    def unfinished(self) -> tuple[Built, ...]:
-        return _in_order(built for process in self.processes for built in process.unfinished)
-
-    @functools.cached_property
-    def causes(self) -> dict[tuple[str, int], Cause]:
-        return decide(self.builds)
 
 
 class Recorded:
@@ -60,69 +41,74 @@ class Recorded:
     ) -> None:
         self.folder = folder
         self.run = run
-        self._now = _Now(processes)
+        self._processes = processes
+        self._made: dict[str, Any] = {}
+        """What follows from the processes."""
         self._writer = writer
         """Where lines are still written."""
         self._position = -1
         """How much of them was read: bytes of a file, or lines in memory."""
 
-    def _caught_up(self) -> _Now:
-        """Return what is known now; lines that were written since are read."""
+    def _catch_up(self) -> None:
+        """Read the lines that were written since."""
         if self._writer is None:
-            return self._now
-        file = self._writer.file
-        path = Path(file.path) if file is not None else None
+            return
+        kept, file = self._writer.kept, self._writer.file
         try:
-            size = path.stat().st_size if path is not None else len(self._writer.kept)
-            if size == self._position:
-                return self._now
-            log = read_file(path) if path is not None else _in_memory(self._writer)
-        except (OSError, ProfileError):  # somebody took the file away: what was read of it stays
-            return self._now
-        self._position = size
-        self._now = _Now((Process(log),) if isinstance(log, Log) else ())
-        return self._now
+            position = os.stat(file.path).st_size if file is not None else len(kept)
+            if position == self._position:
+                return
+            if file is not None:
+                process = read_file(Path(file.path))
+            else:
+                process = Process("memory", kept[0], tuple(kept))  # type: ignore[arg-type]
+        except (OSError, ProfileError, IndexError):  # it was taken away: what was read of it stays
+            return
+        self._position, self._made = position, {}
+        self._processes = (process,) if isinstance(process, Process) else ()
 
     def close(self) -> None:
         """Read what was written last; nothing more is."""
-        self._caught_up()
+        self._catch_up()
         self._writer = None
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """The processes that recorded, in the order in which they began."""
-        return self._caught_up().processes
-
-    @property
-    def builds(self) -> tuple[Built, ...]:
-        """All builds of all processes that ended, in the order in which they began."""
-        return self._caught_up().builds
-
-    @property
-    def unfinished(self) -> tuple[Built, ...]:
-        """Builds that were going on when a log ended."""
-        return self._caught_up().unfinished
-
-    @property
-    def causes(self) -> dict[tuple[str, int], Cause]:
-        """Why each build was done, by :attr:`Built.key`; found when it is first asked for."""
-        return self._caught_up().causes
-
-    def cause_of(self, built: Built) -> Cause:
-        """Return why a build was done."""
-        return self.causes.get(built.key, Cause("unexplained"))
 
     def once(self, name: str, make: Callable[[], _Made]) -> _Made:
         """Return what was made under a name, as long as nothing new is recorded."""
-        made = self._caught_up().made
+        self._catch_up()
+        made = self._made
         if name not in made:
             made[name] = make()
         return made[name]  # type: ignore[no-any-return]
 
     @property
+    def processes(self) -> tuple[Process, ...]:
+        """The processes that recorded, in the order in which they began."""
+        self._catch_up()
+        return self._processes
+
+    @property
+    def builds(self) -> tuple[Built, ...]:
+        """All builds of all processes that ended, in the order in which they began."""
+        return self.once("builds", lambda: _in_order(one.builds for one in self._processes))
+
+    @property
+    def unfinished(self) -> tuple[Built, ...]:
+        """Builds that were going on when a log ended."""
+        return self.once("unfinished", lambda: _in_order(one.unfinished for one in self._processes))
+
+    @property
+    def causes(self) -> dict[tuple[str, int], Cause]:
+        """Why each build was done, by :attr:`Built.key`; found when it is first asked for."""
+        return self.once("causes", lambda: decide(self.builds))
+
+    def cause_of(self, built: Built) -> Cause:
+        """Return why a build was done."""
+        return self.causes.get(built.key, Cause("unexplained"))
+
+    @property
     def broken_lines(self) -> int:
         """Lines that could not be read, in all files."""
-        return sum(process.log.broken_lines for process in self.processes)
+        return sum(process.broken_lines for process in self.processes)
 
     @property
     def begin_ns(self) -> int:
@@ -139,15 +125,8 @@ class Recorded:
         return self.processes[0].started.argv if self.processes else ()
 
 
-def _in_order(builds: Any) -> tuple[Built, ...]:
-    return tuple(sorted(builds, key=lambda built: built.line.begin_ns))
-
-
-def _in_memory(output: Writer) -> Log | None:
-    lines = tuple(output.kept)
-    if not lines or not isinstance(lines[0], Started):
-        return None
-    return Log("memory", lines[0], lines)  # type: ignore[arg-type]
+def _in_order(builds: Iterable[tuple[Built, ...]]) -> tuple[Built, ...]:
+    return tuple(sorted(itertools.chain(*builds), key=lambda built: built.line.begin_ns))
 
 
 def read(folder: Path | str) -> Recorded:
@@ -172,7 +151,7 @@ def read(folder: Path | str) -> Recorded:
         pass
     except OSError as error:
         raise ProfileError(f"{folder / RUN} cannot be read: {error.strerror}.") from None
-    return Recorded(tuple(Process(log) for log in read_folder(folder)), folder, run)
+    return Recorded(tuple(read_folder(folder)), folder, run)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def trace(profile: Recorded) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     for order, process in enumerate(profile.processes):
         track = _Track(process, clock, numbers)
-        found += track.metadata(names[process.log.name], order)
+        found += track.metadata(names[process.file], order)
         builds = [*process.builds, *process.unfinished]
         found += _slices(profile, process, track, builds)
         found += _answers(track, builds)

@@ -56,14 +56,14 @@ def process_names(profile: Recorded) -> dict[str, str]:
         name = f"{'python' if program == '' or program.startswith('-') else program}[{line.pid}]"
         times[name] += 1
         # One that another program took the place of (`os.execv`), or that recorded twice.
-        names[process.log.name] = f"{name}#{times[name]}" if times[name] > 1 else name
+        names[process.file] = f"{name}#{times[name]}" if times[name] > 1 else name
     return names
 
 
 def thread_names(process: Process) -> dict[int, str]:
     """Return what each thread is called, by its number: `main`, then in order of appearance."""
     names = {process.started.main_thread: "main"}
-    for line in process.log.lines:
+    for line in process.lines:
         thread = getattr(line, "thread", None)
         if thread is not None and thread not in names:
             names[thread] = f"thread {len(names)}"

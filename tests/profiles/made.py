@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.profiles.log_reader import Log
 from harness.profiles.model import Process
 from harness.report.profile.face import Profile
 from harness.watch import events
@@ -116,8 +115,8 @@ class Made:
         lines = [*self.lines]
         if self.ended:
             lines.append(events.Ended(self._now, "exit"))
-        log = Log("made", self.started, tuple(lines))
-        profile = Profile((Process(log),), run=self.run)
+        process = Process("made", self.started, tuple(lines))
+        profile = Profile((process,), run=self.run)
         if self.causes:
             profile.causes.clear()
             profile.causes.update(self.causes)

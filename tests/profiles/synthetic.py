@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from harness.profiles.log_reader import Log
 from harness.profiles.model import Process
 from harness.report.profile.face import Profile
 from harness.watch import events
@@ -99,7 +98,7 @@ def profile(builds: int = 12, processes: int = 2, hostile: bool = True) -> Profi
             end = max(line.end_ns for line in written if isinstance(line, events.Build))
             written = [one for one in written if not isinstance(one, events.Running)]
             written.append(events.Ended(end + 30 * MS, "exit", 2 * MS))
-        made.append(Process(Log(f"host-{4_711 + number}-0.jsonl", first, (first, *written))))
+        made.append(Process(f"host-{4_711 + number}-0.jsonl", first, (first, *written)))
     end = max(process.end_ns for process in made)
     run = Run(("python", "train.py", HOSTILE[0]), 950 * MS, end + MS, 0, 4_711)
     return Profile(tuple(made), None, run)
@@ -109,7 +108,7 @@ def write(profile: Profile, folder: Path) -> Path:
     """Write a profile as its processes would have."""
     folder.mkdir(parents=True, exist_ok=True)
     for process in profile.processes:
-        text = b"".join(map(encoded, process.log.lines))
-        (folder / process.log.name).write_bytes(text + b"\n")
+        text = b"".join(map(encoded, process.lines))
+        (folder / process.file).write_bytes(text + b"\n")
     (folder / "run.json").write_bytes(encoded(profile.run))
     return folder

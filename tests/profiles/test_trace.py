@@ -142,10 +142,10 @@ def test_times_are_since_the_beginning_of_the_run(made):
 
 def test_what_jax_empties_itself_when_python_ends_is_left_out():
     (process,) = synthetic.profile(processes=1).processes
-    lines = process.log.lines
+    lines = process.lines
     by_itself = events.Cleared("backends", 0, 9, process.end_ns)
-    log = dataclasses.replace(process.log, lines=(*lines, events.Stack(9, ()), by_itself))
-    made = trace.trace(Profile((model.Process(log),)))
+    process = dataclasses.replace(process, lines=(*lines, events.Stack(9, ()), by_itself))
+    made = trace.trace(Profile((process,)))
     assert [event["name"] for event in of(made, "i", cat="cleared")] == ["jax.clear_caches"]
 
 
@@ -163,8 +163,8 @@ def test_what_jax_empties_itself_when_python_ends_is_left_out():
 def test_a_process_is_called_as_its_program(argv, name):
     (process,) = synthetic.profile(processes=1).processes
     first = replace(process.started, argv=argv)
-    log = dataclasses.replace(process.log, started=first)
-    assert list(tracks.process_names(Profile((model.Process(log),))).values()) == [name]
+    process = dataclasses.replace(process, started=first)
+    assert list(tracks.process_names(Profile((process,))).values()) == [name]
 
 
 def test_an_inner_piece_ends_with_the_outer_one_at_the_latest():
@@ -181,7 +181,7 @@ def test_two_machines_are_placed_by_the_calendar():
     (process,) = made.processes
     # The other machine's clock began elsewhere; by the calendar it started at the same time.
     line = replace(process.started, host="elsewhere", clock_ns=77, process_ns=7)
-    other = model.Process(model.Log("elsewhere-1-0.jsonl", line, (line,)))
+    other = model.Process("elsewhere-1-0.jsonl", line, (line,))
     clock = trace.Clock(Profile((process, other)))
     assert clock.at(other, 77) == clock.at(process, process.started.clock_ns)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import typer
 
 from harness.cli import options
@@ -50,33 +49,27 @@ def diff(
 ) -> None:
     """Compare two profiles."""
     difference = compare(read(a), read(b))
-    if output.format is Format.markdown:
-        output.text(formats.to_markdown(difference, every))
-    elif output.format is Format.json:
-        output.text(formats.to_json(difference))
-    elif output.format is Format.csv:
-        output.text(formats.frame(difference).to_csv(index=False))
-    else:
-        output.page(_page(difference, every))
+    page = _page(difference, every, output.format is Format.markdown)
+    output.show(page, formats.frame(difference), formats.document(difference))
 
 
-def _page(difference: Difference, every: bool) -> Iterator[Part]:
+def _page(difference: Difference, every: bool, whole: bool) -> Iterator[Part]:
     first, *rest = difference.answer
     yield Heading(first)
     yield from rest
     yield from (f"Warning: {text}" for text in difference.warnings)
     changes = formats.listed(difference, every)
-    shown_changes = changes if every else changes[:MOST_ROWS]
-    for headings, cells in (
-        formats.functions_table(shown_changes),
+    shown = changes if every or whole else changes[:MOST_ROWS]
+    for table in (
+        formats.functions_table(shown),
         formats.totals_table(difference),
         formats.facts_table(difference),
     ):
-        if cells:
+        if len(table):
             yield ""
-            words = headings if headings[0] == "recorded with" else WORDS
-            yield Rows(pd.DataFrame(cells, columns=headings), words, words)
+            words = tuple(map(str, table)) if table.columns[0] == "recorded with" else WORDS
+            yield Rows(table, words, words)
     yield ""
-    if len(changes) > len(shown_changes):
-        yield f"{len(changes) - len(shown_changes)} more functions changed: --all lists them."
+    if len(changes) > len(shown):
+        yield f"{len(changes) - len(shown)} more functions changed: --all lists them."
     yield from formats.footer(difference)

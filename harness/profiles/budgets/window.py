@@ -40,7 +40,7 @@ class Window:
     def start(self) -> None:
         """Begin here: what was built so far is known, and not counted."""
         process = self.recording.process()
-        self._earlier = len(process.log.lines) if process is not None else 0
+        self._earlier = len(process.lines) if process is not None else 0
 
     def read(self) -> tuple[Recorded, list[Built], bool]:
         """Return all that was recorded, the window's builds, and whether there were any before."""
@@ -48,7 +48,7 @@ class Window:
         # What a child that was forked in the window has recorded is not this window's.
         if process is None or self._pid != os.getpid():
             return Recorded(()), [], False
-        lines = process.log.lines
+        lines = process.lines
         ids = {line.id for line in lines[self._earlier :] if isinstance(line, Build)}
         before = any(isinstance(line, Build) for line in lines[: self._earlier])
         builds = [built for built in process.builds if built.line.id in ids] if ids else []

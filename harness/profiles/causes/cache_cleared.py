@@ -7,16 +7,12 @@ from harness.profiles.causes.words import place_text
 
 
 def _cleared(lost: Lost) -> Cause | None:
-    name = lost.built.function.name
-    lines = [
-        line
-        for line in lost.cleared
-        if line.what != "clear_cache" or line.function in (0, lost.built.line.function)
-    ]
+    name, own = lost.built.function.name, (0, lost.built.line.function)
+    lines = [line for line in lost.cleared if line.what != "clear_cache" or line.function in own]
     if not lines:
         return None
     line = lines[-1]
-    stack = lost.process.stacks.get(line.stack)
+    stack = lost.built.process.stacks.get(line.stack)
     at = f" at {place_text(stack.frames[-1])}" if stack and stack.frames else ""
     what = {"clear_cache": f"{name}.clear_cache()", "backends": "the backends"}.get(
         line.what, f"{line.what}()"

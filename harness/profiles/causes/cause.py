@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from harness.profiles.model import Built, Process
+from harness.profiles.model import Built
 from harness.watch.events import Cleared
 
 Place = Literal[
@@ -95,6 +95,18 @@ class Kind:
 Look = Callable[[Pair, Any], Iterable[Change] | None]
 """Gets two builds and what stands in a place; None where that is another cause's to tell."""
 
+Words = str | Callable[[Built, Change], str]
+"""What is said: a text with `{argument}`, `{before}`, `{after}`, and `{name}` of the function in
+it, or what makes one."""
+
+
+def worded(words: Words, built: Built, change: Change) -> str:
+    """Return what is said of a build."""
+    if not isinstance(words, str):
+        return words(built, change)
+    argument, before, after, *_ = change
+    return words.format(argument=argument, before=before, after=after, name=built.function.name)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeKind(Kind):
@@ -108,9 +120,9 @@ class ChangeKind(Kind):
     """Where it can be seen, and what sees it."""
     sets_off: str = ""
     """The first stages that it sets off where it is seen in one of :data:`UNTRACED`."""
-    sentence: Callable[[Built, Change], str]
-    remedy: Callable[[Built, Change], str]
-    of_jax: Callable[[Built, Change, str], str] | None = None
+    sentence: Words
+    remedy: Words
+    of_jax: Callable[[Built, str], str] | None = None
     """The sentence about JAX's own functions, whose name is given; derived of the usual one."""
     instead: Callable[[Pair, list[Difference]], Cause | None] | None = None
     """The cause that it makes of all differences together, where it can."""
@@ -140,7 +152,6 @@ class ChangeKind(Kind):
 class Lost(NamedTuple):
     """A build of what JAX had, with nothing different."""
 
-    process: Process
     built: Built
     had: list[Built]
     """The builds that did it before, the latest last."""

@@ -23,18 +23,12 @@ def _sentence(built: Built, what: Change) -> str:
     return f"{name} is no longer committed; before it was ({what.before})."
 
 
-def _remedy(built: Built, what: Change) -> str:
-    return (
-        f"Put `{what.argument}` where it shall be before the first call (jax.device_put with a "
-        "device or sharding commits it), or never."
-    )
-
-
 CAUSE = ChangeKind(
     name="committed",
     looks={"placement": _placement},
     sets_off="L",
     sentence=_sentence,
-    remedy=_remedy,
+    remedy="Put `{argument}` where it shall be before the first call (jax.device_put with a device "
+    "or sharding commits it), or never.",
     placed=True,
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.causes.values import setting_text
-from harness.profiles.model import Built
+from harness.profiles.causes.values import setting_change
 
 CONTEXTS = {
     "abstract_mesh_context_manager": "mesh",
@@ -21,24 +20,14 @@ CONTEXTS = {
 def _context(pair: Pair, setting: tuple[str, str | None, str | None]) -> Iterator[Change]:
     name, *values = setting
     shown = CONTEXTS.get(name, name)
-    contexts = [built.settings.context if built.settings else {} for built in pair]
-    if shown != name and contexts[0].get(shown) != contexts[1].get(shown):
-        return  # a mesh is told of in two ways
-    before, after = map(setting_text, values)
-    yield Change(shown, before, after)
-
-
-def _sentence(built: Built, what: Change) -> str:
-    return (
-        f"`{what.argument}` of JAX's configuration or context was {what.before}, now {what.after}."
-    )
-
-
-def _remedy(built: Built, what: Change) -> str:
-    name = what.argument
-    return f"Set `{name}` once, before the first call, or always call under the same context."
+    one, other = (built.settings.context if built.settings else {} for built in pair)
+    if shown == name or one.get(shown) == other.get(shown):  # a mesh is told of in two ways
+        yield setting_change(shown, *values)
 
 
 CAUSE = ChangeKind(
-    name="configuration", looks={"context": _context}, sentence=_sentence, remedy=_remedy
+    name="configuration",
+    looks={"context": _context},
+    sentence="`{argument}` of JAX's configuration or context was {before}, now {after}.",
+    remedy="Set `{argument}` once, before the first call, or always call under the same context.",
 )

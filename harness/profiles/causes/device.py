@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from harness.profiles.causes.arrays import moved
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.model import Built
 from harness.watch.events import Leaf
 
 
@@ -16,21 +15,12 @@ def _placement(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
         yield Change(leaves[1].path, *how[1])
 
 
-def _sentence(built: Built, what: Change) -> str:
-    return f"`{what.argument}` is committed to {what.after}, before to {what.before}."
-
-
-def _remedy(built: Built, what: Change) -> str:
-    name = what.argument
-    return f"Keep `{name}` on one device; a program is built for each device it runs on."
-
-
 CAUSE = ChangeKind(
     name="device",
     looks={"placement": _placement},
     sets_off="LC",
-    sentence=_sentence,
-    remedy=_remedy,
+    sentence="`{argument}` is committed to {after}, before to {before}.",
+    remedy="Keep `{argument}` on one device; a program is built for each device it runs on.",
     each=True,
     placed=True,
 )

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
 from harness.profiles.causes.jit_options import remedy
-from harness.profiles.model import Built
 
 _NAMES = ("donated", "donate_argnames", "donate_argnums")
 """Of one thing; the first that differs is told."""
@@ -23,10 +22,10 @@ def _options(pair: Pair, option: tuple[str, str | None, str | None]) -> Iterable
     return [Change(after if after != "nothing" else before, before, after)]
 
 
-def _sentence(built: Built, what: Change) -> str:
-    return f"`{built.function.name}` was jitted to donate {what.before}, now {what.after}."
-
-
 CAUSE = ChangeKind(
-    name="donation", looks={"options": _options}, sets_off="L", sentence=_sentence, remedy=remedy
+    name="donation",
+    looks={"options": _options},
+    sets_off="L",
+    sentence="`{name}` was jitted to donate {before}, now {after}.",
+    remedy=remedy,
 )

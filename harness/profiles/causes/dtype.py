@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.profiles.causes.arrays import array_type
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.causes.words import of_operations, was_now
+from harness.profiles.causes.words import of_operations
 from harness.profiles.model import Built
 from harness.watch.events import Leaf
 
@@ -31,7 +31,7 @@ CAUSE = ChangeKind(
     name="dtype",
     several="{what} had {n} dtypes",
     looks={"types": _types, "statics": of_operations("dtype", "new_dtype")},
-    sentence=lambda built, what: was_now(built, what, "dtype"),
+    sentence="The dtype of `{argument}` was {before}, now {after}.",
     remedy=_remedy,
     each=True,
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.causes.values import NOT_GIVEN, setting_text
+from harness.profiles.causes.values import NOT_GIVEN, setting_change
 from harness.profiles.causes.words import library_remedy
 from harness.profiles.model import Built
 from harness.profiles.names import package_of
@@ -16,12 +16,6 @@ def _chosen(pair: Pair, chosen: tuple[dict[str, str], dict[str, str]]) -> Iterat
     name = "static_argnames" if names else "static_argnums"
     before, after = (jit.get(name, "()") for jit in chosen)
     yield Change(name, before, after)
-
-
-def _options(pair: Pair, option: tuple[str, str | None, str | None]) -> Iterable[Change]:
-    name, *values = option
-    before, after = map(setting_text, values)
-    return [Change(name, before, after)]
 
 
 def _sentence(built: Built, what: Change) -> str:
@@ -42,7 +36,7 @@ def remedy(built: Built, what: Change) -> str:
 
 CAUSE = ChangeKind(
     name="jit options",
-    looks={"chosen": _chosen, "options": _options},
+    looks={"chosen": _chosen, "options": lambda pair, option: [setting_change(*option)]},
     sets_off="LC",
     sentence=_sentence,
     remedy=remedy,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.causes.words import was_now
 from harness.watch.events import Leaf
 
 
@@ -20,7 +19,7 @@ CAUSE = ChangeKind(
     name="layout",
     looks={"placement": _placement},
     sets_off="L",
-    sentence=lambda built, what: was_now(built, what, "layout"),
-    remedy=lambda built, what: f"Give `{what.argument}` one layout; JAX builds a program for each.",
+    sentence="The layout of `{argument}` was {before}, now {after}.",
+    remedy="Give `{argument}` one layout; JAX builds a program for each.",
     each=True,
 )

@@ -36,7 +36,7 @@ def _sentence(built: Built, what: Change) -> str:
     )
 
 
-def _of_jax(built: Built, what: Change, known: str) -> str:
+def _of_jax(built: Built, known: str) -> str:
     comma = "," if alone(built) else ""
     if not built.operation:
         return f"{known}{comma} is a new function object: JAX makes one each time."

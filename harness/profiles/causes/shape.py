@@ -34,18 +34,12 @@ def _sentence(built: Built, what: Change) -> str:
     return f"The shape of `{what.argument}` was {what.before}, now {what.after}{axes}."
 
 
-def _remedy(built: Built, what: Change) -> str:
-    return (
-        f"Pad `{what.argument}` to few sizes (a multiple, or buckets), or build once for all sizes "
-        "with jax.export and symbolic shapes."
-    )
-
-
 CAUSE = ChangeKind(
     name="shape",
     several="{what} had {n} shapes",
     looks={"types": _types, "statics": of_operations(*_PARAMETERS)},
     sentence=_sentence,
-    remedy=_remedy,
+    remedy="Pad `{argument}` to few sizes (a multiple, or buckets), or build once for all sizes "
+    "with jax.export and symbolic shapes.",
     each=True,
 )

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from harness.profiles.causes.arrays import array_type, committed_text, moved
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.causes.words import of_operations, was_now
-from harness.profiles.model import Built
+from harness.profiles.causes.words import of_operations
 from harness.watch.events import Leaf
 
 
@@ -30,10 +29,6 @@ def _placement(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
         yield Change(leaves[1].path, *how[1])
 
 
-def _remedy(built: Built, what: Change) -> str:
-    return f"Give `{what.argument}` one sharding before the first call, e.g. by jax.device_put."
-
-
 CAUSE = ChangeKind(
     name="sharding",
     looks={
@@ -42,8 +37,8 @@ CAUSE = ChangeKind(
         "placement": _placement,
     },
     sets_off="L",
-    sentence=lambda built, what: was_now(built, what, "sharding"),
-    remedy=_remedy,
+    sentence="The sharding of `{argument}` was {before}, now {after}.",
+    remedy="Give `{argument}` one sharding before the first call, e.g. by jax.device_put.",
     each=True,
     placed=True,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePath
 
+from harness.profiles.causes.cause import Change
 from harness.watch import events
 from harness.watch.statics import LONGEST as LONGEST_VALUE
 
@@ -97,6 +98,7 @@ def is_array(name: str, arguments: events.Arguments | None) -> bool:
     return arguments is not None and any(leaf.path == name for leaf in arguments.leaves)
 
 
-def setting_text(value: str | None) -> str:
-    """Return the value of a setting or option."""
-    return NOT_GIVEN if value is None else value
+def setting_change(name: str, before: str | None, after: str | None) -> Change:
+    """Return the change of a setting or option."""
+    before, after = (NOT_GIVEN if value is None else value for value in (before, after))
+    return Change(name, before, after)

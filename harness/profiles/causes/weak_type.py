@@ -29,10 +29,6 @@ def _types(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
         yield Change(new.path, _weak(old), _weak(new))
 
 
-def _sentence(built: Built, what: Change) -> str:
-    return f"`{what.argument}` was {what.before}, now {what.after}: JAX tells the two types apart."
-
-
 def _remedy(built: Built, what: Change) -> str:
     scalar = next((t for t in (what.before, what.after) if t.startswith("a Python")), "")
     if not scalar:
@@ -45,7 +41,7 @@ def _remedy(built: Built, what: Change) -> str:
 CAUSE = ChangeKind(
     name="weak type",
     looks={"types": _types, "statics": of_operations("weak_type")},
-    sentence=_sentence,
+    sentence="`{argument}` was {before}, now {after}: JAX tells the two types apart.",
     remedy=_remedy,
     each=True,
     weight=1,  # the same array is near

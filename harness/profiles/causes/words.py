@@ -48,11 +48,6 @@ def alone(built: Built) -> str:
     return ", run by itself" if built.times("compile") else ""
 
 
-def was_now(built: Built, what: Change, noun: str) -> str:
-    """Return what most differences are told by."""
-    return f"The {noun} of `{what.argument}` was {what.before}, now {what.after}."
-
-
 def of_operations(*names: str) -> Look:
     """Return what looks at those parameters of JAX's own operations that stand for a cause."""
 

@@ -35,7 +35,7 @@ def decide(builds: Iterable[Built]) -> dict[tuple[str, int], Cause]:
     for built in builds:
         by_process.setdefault(built.process, []).append(built)
     return {
-        (process.log.name, number): why
+        (process.file, number): why
         for process, several in by_process.items()
         for number, why in _Deciding(process).all(several)
     }
@@ -163,7 +163,7 @@ class _Deciding:
             kept, times = KEPT_OPERATIONS, self._operations
         since = len(times) - bisect_left(times, latest.line.end_ns)
         cleared = self._cleared_between(latest, built)
-        lost = Lost(self.process, built, [entry.built for entry in had], cleared, since, kept)
+        lost = Lost(built, [entry.built for entry in had], cleared, since, kept)
         for kind in LOSSES:
             if why := kind.explains(lost):
                 return why

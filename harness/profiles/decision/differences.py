@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.profiles.causes.cause import UNTRACED, Cause, Difference, Pair, Place
+from harness.profiles.causes.cause import UNTRACED, Cause, Difference, Pair, Place, worded
 from harness.profiles.causes.registry import LOOKS
 from harness.profiles.causes.values import ANOTHER_OBJECT
 from harness.profiles.causes.words import (
@@ -158,24 +158,24 @@ def cause(old: Built, built: Built, found: list[Difference]) -> Cause:
         text += f" Also: {'; '.join(map(_short, others[:MENTIONED]))}"
         rest = len(others) - MENTIONED
         text += f"; and {rest} more." if rest > 0 else "."
-    remedy = eager_remedy(built) if built.eager else kind.remedy(built, change)
+    remedy = eager_remedy(built) if built.eager else worded(kind.remedy, built, change)
     return Cause(kind.name, *change[:3], text, remedy, old.line.id)
 
 
 def _sentence(built: Built, difference: Difference) -> str:
     kind, what, _ = difference
     if not built.eager:
-        return kind.sentence(built, what)
+        return worded(kind.sentence, built, what)
     known = jax_function(built) + alone(built)
     if kind.of_jax is not None:
-        return kind.of_jax(built, what, known)
+        return kind.of_jax(built, known)
     comma = "," if alone(built) else ""
     if kind.each:
         return (
             f"{known}{comma} is built for each {kind.name}: `{what.argument}` was {what.before}, "
             f"now {what.after}."
         )
-    general = kind.sentence(built, what)
+    general = worded(kind.sentence, built, what)
     general = general.replace("The ", "the ", 1) if general.startswith("The ") else general
     return f"{known}{comma} was built again: {general}"
 

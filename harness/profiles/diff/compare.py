@@ -15,11 +15,8 @@ from harness.profiles.diff.difference import (
     SIZES,
     Change,
     Difference,
-    Fact,
     Side,
     Status,
-    Total,
-    sentences,
 )
 from harness.profiles.functions import Counted, by_function
 from harness.profiles.names import program_of, shortened
@@ -42,14 +39,13 @@ def compare(a: Recorded, b: Recorded) -> Difference:
     """
     functions = by_function(a.builds), by_function(b.builds)
     changes = [
-        _change(one, _side(one, a), other, _side(other, b)) for one, other in _pairs(*functions)
+        _change(other or one, _side(one, a), _side(other, b), one is None, other is None)
+        for one, other in _pairs(*functions)
     ]
-    changes.sort(key=lambda change: (change.status == "same", *(-w for w in change.weight)))
+    changes.sort(key=lambda change: change.weight)
     in_a, in_b = _totals(a, functions[0]), _totals(b, functions[1])
-    totals = tuple(Total(name, in_a[name], in_b[name]) for name in in_a)
-    return Difference(
-        tuple(changes), sentences(changes, totals), totals, _facts(a, b), tuple(_warnings(a, b))
-    )
+    totals = {name: (in_a[name], in_b[name]) for name in in_a}
+    return Difference(tuple(changes), totals, _facts(a, b), tuple(_warnings(a, b)))
 
 
 def _side(one: Counted | None, profile: Recorded) -> Side:
@@ -70,16 +66,12 @@ def _side(one: Counted | None, profile: Recorded) -> Side:
     return Side(counts, seconds, sizes, dict(causes), examples, settings)
 
 
-def _change(one: Counted | None, a: Side, other: Counted | None, b: Side) -> Change:
-    status: Status = "same"
-    if one is None:
-        status = "new"
-    elif other is None:
-        status = "gone"
-    elif (a.counts, a.causes, a.sizes, a.settings) != (b.counts, b.causes, b.sizes, b.settings):
-        status = "changed"
-    shown = other or one
+def _change(shown: Counted | None, a: Side, b: Side, new: bool, gone: bool) -> Change:
     assert shown is not None
+    exact = [(side.counts, side.causes, side.sizes, side.settings) for side in (a, b)]
+    status: Status = "new" if new else "gone" if gone else "same"
+    if status == "same" and exact[0] != exact[1]:
+        status = "changed"
     return Change(shown, a, b, status)
 
 
@@ -142,21 +134,21 @@ def _wall_s(profile: Recorded) -> float:
     return (max((process.end_ns for process in profile.processes), default=0) - begin) / 1e9
 
 
-def _facts(a: Recorded, b: Recorded) -> tuple[Fact, ...]:
+def _facts(a: Recorded, b: Recorded) -> dict[str, tuple[str, str]]:
     """Return what both were recorded with.
 
     A setting that JAX knows in one of the two only is left out; an environment variable that one
     of them lacks is `not set`.
     """
-    sides = _recorded_with(a), _recorded_with(b)
-    names = dict.fromkeys((*sides[0], *sides[1]))
-    facts = [Fact(name, *(side.get(name, NOT_KNOWN) for side in sides)) for name in names]
-    context = _context(a), _context(b)
-    if all(context):
-        either, both = context[0].keys() | context[1].keys(), context[0].keys() & context[1].keys()
-        for name in sorted(both | {name for name in either if name.isupper()}):
-            facts.append(Fact(name, *(side.get(name) or "not set" for side in context)))
-    return tuple(facts)
+    one, other = _recorded_with(a), _recorded_with(b)
+    names = dict.fromkeys((*one, *other))
+    facts = {name: (one.get(name, NOT_KNOWN), other.get(name, NOT_KNOWN)) for name in names}
+    one, other = _context(a), _context(b)
+    if one and other:
+        variables = {name for name in (*one, *other) if name.isupper()}
+        for name in sorted((one.keys() & other.keys()) | variables):
+            facts[name] = one.get(name) or "not set", other.get(name) or "not set"
+    return facts
 
 
 def _recorded_with(profile: Recorded) -> dict[str, str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from harness.profiles.causes.cause import Cause
 from harness.profiles.causes.words import said
@@ -12,28 +11,6 @@ from harness.profiles.functions import Counted
 from harness.records.units import counted, often_text, seconds_text
 
 NOT_KNOWN = "not recorded"
-
-
-class Fact(NamedTuple):
-    """One thing that is said of both."""
-
-    name: str
-    a: str
-    b: str
-
-    @property
-    def same(self) -> bool:
-        """Whether both say the same, or one of them does not say."""
-        return self.a == self.b or NOT_KNOWN in (self.a, self.b)
-
-
-class Total(NamedTuple):
-    """A number of everything together; seconds where the name ends in `_s`."""
-
-    name: str
-    a: float
-    b: float
-
 
 COUNTS = ("builds", "traces", "lowers", "compiles", "loads")
 """What is exact: any difference is a change."""
@@ -65,6 +42,11 @@ class Side:
         """All stages together."""
         return sum(self.seconds.values())
 
+    @property
+    def requests(self) -> int:
+        """Programs that were asked for, compiled or loaded."""
+        return self.counts["compiles"] + self.counts["loads"]
+
 
 @dataclass(frozen=True)
 class Change:
@@ -84,10 +66,10 @@ class Change:
         return {key: count for key, count in found.items() if count}
 
     @property
-    def weight(self) -> tuple[float, int]:
+    def weight(self) -> tuple[bool, float, int]:
         """How much it matters: seconds of one side beyond the other's, then builds."""
         builds = self.b.counts["builds"] - self.a.counts["builds"]
-        return abs(self.b.total_s - self.a.total_s), abs(builds)
+        return self.status == "same", -abs(self.b.total_s - self.a.total_s), -abs(builds)
 
 
 @dataclass(frozen=True)
@@ -96,13 +78,17 @@ class Difference:
 
     changes: tuple[Change, ...]
     """Every function of either, what matters most first, what is the same last."""
-    answer: list[str]
-    """What changed, in sentences, what matters most first."""
-    totals: tuple[Total, ...]
-    facts: tuple[Fact, ...]
+    totals: dict[str, tuple[float, float]]
+    """Numbers of everything together, A's and B's; seconds where the name ends in `_s`."""
+    facts: dict[str, tuple[str, str]]
     """Versions, device, machine, command, settings."""
     warnings: tuple[str, ...]
     """What makes the two hard to compare."""
+
+    @property
+    def answer(self) -> list[str]:
+        """What changed, in sentences, what matters most first."""
+        return _sentences(self)
 
     @property
     def changed(self) -> list[Change]:
@@ -116,110 +102,95 @@ MOST = 4
 VERBS = ("traces", "lowers", "builds")
 
 
-def sentences(changes: Sequence[Change], totals: Sequence[Total]) -> list[str]:
-    """Return what changed, what matters most first, a sentence each."""
-    changed = [change for change in changes if change.status != "same"]
+def _sentences(difference: Difference) -> list[str]:
+    changed, totals = difference.changed, difference.totals
     own = [change for change in changed if not change.function.eager]
-    by_name = {total.name: total for total in totals}
     found = []
     if own and all(_moved_to_cache(change) for change in own):
-        found.append(_cached(by_name))
+        high, low, more, fewer = _ordered(*totals["loads"])
+        programs = counted(int(totals["loads"][1] + totals["compiles"][1]), "program")
+        found.append(
+            f"{more} loads {high} of {programs} from the persistent cache, {fewer} "
+            f"{low or 'none'}; nothing else changed."
+        )
         own = []
     found += [_sentence(change) for change in own[:MOST]]
     if len(own) > MOST:
         found.append(f"{counted(len(own) - MOST, 'more function')} changed.")
-    eager = by_name["eager programs"]
-    if eager.a != eager.b:
-        more, fewer = ("B", "A") if eager.b > eager.a else ("A", "B")
-        high, low = max(int(eager.a), int(eager.b)), min(int(eager.a), int(eager.b))
-        found.append(
-            f"{more} compiles {counted(high, 'one-operation program')} of JAX's own, {fewer} {low}."
-        )
+    high, low, more, fewer = _ordered(*totals["eager programs"])
+    if high != low:
+        programs = counted(high, "one-operation program")
+        found.append(f"{more} compiles {programs} of JAX's own, {fewer} {low}.")
     if found:
         return found
     if changed:
         some = counted(len(changed), "function")
         return [f"{some} of JAX's own changed, and none of the program's."]
-    if not changes:
+    if not difference.changes:
         return ["Neither builds anything."]
-    functions, builds = int(by_name["functions"].a), int(by_name["builds"].a)
-    return [
-        f"No count changed: both build {counted(functions, 'function')} in "
-        f"{counted(builds, 'build')}, for the same causes."
-    ]
+    functions = counted(int(totals["functions"][0]), "function")
+    builds = counted(int(totals["builds"][0]), "build")
+    return [f"No count changed: both build {functions} in {builds}, for the same causes."]
+
+
+def _ordered(a: float, b: float) -> tuple[int, int, str, str]:
+    """Return the higher number, the lower one, and which profile has each."""
+    return (int(b), int(a), "B", "A") if b > a else (int(a), int(b), "A", "B")
 
 
 def _moved_to_cache(change: Change) -> bool:
     a, b = change.a.counts, change.b.counts
     alike = all(a[name] == b[name] for name in ("builds", "traces", "lowers"))
-    asked = a["compiles"] + a["loads"] == b["compiles"] + b["loads"]
-    return alike and asked and a["loads"] != b["loads"]
-
-
-def _cached(totals: dict[str, Total]) -> str:
-    loads, compiles = totals["loads"], totals["compiles"]
-    programs = int(loads.b + compiles.b)
-    more, fewer = ("B", "A") if loads.b > loads.a else ("A", "B")
-    high, low = sorted((int(loads.a), int(loads.b)), reverse=True)
-    return (
-        f"{more} loads {high} of {counted(programs, 'program')} from the persistent cache, "
-        f"{fewer} {low or 'none'}; nothing else changed."
-    )
+    return alike and change.a.requests == change.b.requests and a["loads"] != b["loads"]
 
 
 def _sentence(change: Change) -> str:
-
     function, a, b = change.function.shown, change.a, change.b
     if change.status == "new":
         return f"B builds {function}, which A does not: {_what(b)}."
     if change.status == "gone":
         return f"A builds {function}, which B does not: {_what(a)}."
-    asked = [side.counts["compiles"] + side.counts["loads"] for side in (a, b)]
-    if asked[0] != asked[1]:
-        return _more(change, "compiles", *asked)
+    if a.requests != b.requests:
+        return _more(change, "compiles", a.requests, b.requests)
     if a.counts["loads"] != b.counts["loads"]:
-        more, fewer = ("B", "A") if b.counts["loads"] > a.counts["loads"] else ("A", "B")
-        often = often_text(abs(b.counts["loads"] - a.counts["loads"]))
+        high, low, more, fewer = _ordered(a.counts["loads"], b.counts["loads"])
+        often = often_text(high - low)
         return f"{more} loads {function} {often} from the persistent cache where {fewer} compiles."
     for verb in VERBS:
         if a.counts[verb] != b.counts[verb]:
             return _more(change, verb, a.counts[verb], b.counts[verb])
+    again = f"{function} is built as often"
     if a.causes != b.causes:
-        return f"{function} is built as often, but for another cause{_cause(change, 'B', b)}."
+        return f"{again}, but for another cause{_cause(change, 'B')}."
     if a.settings != b.settings:
-        names = sorted({*a.settings, *b.settings})
         differing = ", ".join(
             f"{name}: {a.settings.get(name, 'not given')} -> {b.settings.get(name, 'not given')}"
-            for name in names
+            for name in sorted({*a.settings, *b.settings})
             if a.settings.get(name) != b.settings.get(name)
         )
-        return f"{function} is built as often, with other options ({differing})."
+        return f"{again}, with other options ({differing})."
     code = a.sizes["code_bytes"] != b.sizes["code_bytes"]
     name, what = ("code_bytes", "bytes of code") if code else ("temp_bytes", "temporary bytes")
-    return (
-        f"{function} is built as often, and has {b.sizes[name]:,} {what} in B, "
-        f"{a.sizes[name]:,} in A."
-    )
+    return f"{again}, and has {b.sizes[name]:,} {what} in B, {a.sizes[name]:,} in A."
 
 
 def _what(side: Side) -> str:
-    programs = side.counts["compiles"] + side.counts["loads"]
-    if not programs:
-        return f"{counted(side.counts['traces'], 'trace')}, {seconds_text(side.total_s)}"
-    return f"{counted(programs, 'compile')}, {seconds_text(side.total_s)}"
+    what = counted(side.requests, "compile")
+    if not side.requests:
+        what = counted(side.counts["traces"], "trace")
+    return f"{what}, {seconds_text(side.total_s)}"
 
 
-def _more(change: Change, verb: str, in_a: int, in_b: int) -> str:
-    more, fewer, high, low = ("B", "A", in_b, in_a) if in_b > in_a else ("A", "B", in_a, in_b)
+def _more(change: Change, verb: str, a: int, b: int) -> str:
+    high, low, more, fewer = _ordered(a, b)
     seldom = often_text(low) if low else "not at all"
-    side = change.b if more == "B" else change.a
-    cause = _cause(change, more, side)
-    return f"{more} {verb} {change.function.shown} {often_text(high)}, {fewer} {seldom}{cause}."
+    text = f"{more} {verb} {change.function.shown} {often_text(high)}, {fewer} {seldom}"
+    return f"{text}{_cause(change, more)}."
 
 
-def _cause(change: Change, name: str, side: Side) -> str:
+def _cause(change: Change, name: str) -> str:
     """Return the cause of most of the builds that one side has more, if it is known."""
-    sign = 1 if name == "B" else -1
+    side, sign = (change.b, 1) if name == "B" else (change.a, -1)
     gained = {key: sign * count for key, count in change.gained.items() if sign * count > 0}
     if not gained:
         return ""

@@ -117,8 +117,8 @@ def _bars(shown: Shown, clock: Clock) -> list[Bar]:
 
     def add(process: Process, thread: int, at: tuple[int, int], stage: str, *about: str) -> None:
         function, site, cause, argument, outcome = about
-        name = shown.names[process.log.name]
-        row = f"{name} {shown.threads[process.log.name][thread]}"
+        name = shown.names[process.file]
+        row = f"{name} {shown.threads[process.file][thread]}"
         begin, end = (clock.at(process, ns) / 1e9 for ns in at)
         bars.append(Bar(row, begin, end, stage, function, site, cause, argument, name, outcome))
 
@@ -144,14 +144,14 @@ def _marks(shown: Shown, clock: Clock) -> Iterator[Mark]:
     profile, names, threads = shown.profile, shown.names, shown.threads
     for built in profile.builds:
         process = built.process
-        name = names[process.log.name]
-        row = f"{name} {threads[process.log.name][built.line.thread]}"
+        name = names[process.file]
+        row = f"{name} {threads[process.file][built.line.thread]}"
         at = clock.at(process, tracks.answered_ns(built)) / 1e9
         about = (built.function.name, built.site, *tracks.cause_texts(built, profile), name)
         for _, answer in tracks.answers(built):
             yield Mark(row, at, f"cache {answer}", *about)
     for process in profile.processes:
-        name = names[process.log.name]
+        name = names[process.file]
         for line in tracks.cleared(process):
             function = process.functions.get(line.function)
             at = clock.at(process, line.at_ns) / 1e9

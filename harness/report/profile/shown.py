@@ -21,7 +21,7 @@ class Shown:
         self.profile = profile
         self.names = tracks.process_names(profile)
         """Of processes, by the name of the log."""
-        self.threads = {one.log.name: tracks.thread_names(one) for one in profile.processes}
+        self.threads = {one.file: tracks.thread_names(one) for one in profile.processes}
 
     @functools.cache  # noqa: B019 - lives as long as the page is made
     def frame(self, table: str) -> pd.DataFrame:
@@ -29,7 +29,7 @@ class Shown:
         made = frame(self.profile, table)
         if "process" not in made.columns:
             return made
-        logs = {process.name: process.log.name for process in self.profile.processes}
+        logs = {process.name: process.file for process in self.profile.processes}
         if table == "threads":
             told = zip(made["process"].map(logs), made["thread"], strict=True)
             # Those that built nothing were only seen: their numbers follow the others'.

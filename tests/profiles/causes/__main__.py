@@ -61,7 +61,7 @@ def result(small: Any) -> dict[str, Any]:
     causes = decide(profile.builds)
     found, sentences, others = [], [], []
     for built in profile.builds:
-        cause = causes[built.process.log.name, built.line.id]
+        cause = causes[built.process.file, built.line.id]
         text = f"{built.function.name}: {cause.kind} {cause.argument}".strip()
         if built.function.origin == "jax" and not small.operations:
             others.append(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.profiles.log_reader import Log
 from harness.profiles.model import Process
 from harness.report.profile.face import Profile
 from harness.watch import events
@@ -77,7 +76,7 @@ class Program:
 
     def process(self, name: str = "memory") -> Process:
         """Return it as a process."""
-        return Process(Log(name, started(), tuple(self.lines)))
+        return Process(name, started(), tuple(self.lines))
 
     def profile(self) -> Profile:
         """Return it as a profile."""

@@ -1,4 +1,4 @@
-"""A cause is added by one new file and one line, and one that lacks something says so at once."""
+"""A cause is added by one new file and its entry, and one that lacks something says so at once."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CAUSE = ChangeKind(
     name="precision",
     several="{what} took {n} values",
     looks={"context": _context},
-    sentence=lambda built, what: f"Products of matrices were {what.before}, now {what.after}.",
-    remedy=lambda built, what: "Set it once.",
+    sentence="Products of matrices were {before}, now {after}.",
+    remedy="Set it once.",
 )
 '''
 
@@ -34,7 +34,6 @@ PROGRAM = """
 import sys
 from harness.profiles.decision.decide import decide
 from harness.profiles.answer.summary import summary
-from harness.profiles.log_reader import Log
 from harness.profiles.model import Process
 from harness.profiles.recorded import Recorded
 from harness.profiles.tables.frames import frame
@@ -51,7 +50,7 @@ for number, precision in enumerate(("highest", "default"), 1):
     build = (number, "call", 1, 1, 1, 0, 1, begin, begin + S // 2, (span,))
     lines += [events.Settings(number, {}, context), events.Build(*build, settings=number)]
 lines.append(events.Ended(4 * S, "context"))
-profile = Recorded((Process(Log("memory", lines[0], tuple(lines))),))
+profile = Recorded((Process("memory", lines[0], tuple(lines)),))
 print(*summary(profile), sep="\\n")
 print(frame(profile, "causes").to_csv())
 write(profile, __import__("pathlib").Path("page.html"))
@@ -62,10 +61,10 @@ def added(house: House, module: str, text: str) -> None:
     """Add a cause as CONTRIBUTING says, in front of `configuration`."""
     (house.folder / FOLDER / f"{module}.py").write_text(text)
     registry = house.folder / FOLDER / "registry.py"
-    before = '    "configuration",\n'
     whole = registry.read_text()
-    assert before in whole
-    registry.write_text(whole.replace(before, f'    "{module}",\n{before}'))
+    entry = "configuration,\n"
+    assert whole.count(entry) == 2
+    registry.write_text(whole.replace(entry, f"{module},\n        {entry}"))
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def house(tmp_path):
     return House(tmp_path)
 
 
-def test_a_cause_is_one_new_file_and_one_line(house):
+def test_a_cause_is_one_new_file_and_its_entry(house):
     before = house.python("-c", PROGRAM).stdout
     assert "`jax_default_matmul_precision` of JAX's configuration" in before
     added(house, "precision", PRECISION)
@@ -93,7 +92,7 @@ def test_a_cause_is_one_new_file_and_one_line(house):
     [
         ("    remedy=", "missing 1 required keyword-only argument: 'remedy'"),
         ("    looks=", "missing 1 required keyword-only argument: 'looks'"),
-        ("CAUSE =", "harness.profiles.causes.precision lacks `CAUSE`"),
+        ("CAUSE =", "'harness.profiles.causes.precision' has no attribute 'CAUSE'"),
     ],
 )
 def test_a_cause_that_lacks_something_fails_at_import_with_what_it_lacks(house, left_out, lacks):
@@ -109,7 +108,7 @@ def test_a_cause_that_lacks_something_fails_at_import_with_what_it_lacks(house, 
 
 
 def kind(**given) -> ChangeKind:
-    return ChangeKind(name="x", sentence=lambda *_: "", remedy=lambda *_: "", **given)
+    return ChangeKind(name="x", sentence="", remedy="", **given)
 
 
 def test_a_cause_that_is_never_found_is_refused():

@@ -19,7 +19,6 @@ from harness.profiles.causes.values import (
 )
 from harness.profiles.causes.weak_type import with_article
 from harness.profiles.decision.decide import decide
-from harness.profiles.log_reader import Log
 from harness.profiles.model import Process
 from harness.profiles.names import package_of
 from harness.watch import events
@@ -87,7 +86,7 @@ def causes(
                 arguments=arguments.id, settings=1,
             ),
         ]  # fmt: skip
-    found = decide(Process(Log("memory", started(), tuple(lines))).builds)
+    found = decide(Process("memory", started(), tuple(lines)).builds)
     return [found["memory", number] for number in range(1, len(calls) + 1)]
 
 
@@ -231,7 +230,7 @@ def test_a_mesh_is_told_of_once() -> None:
             *(number, "call", 1, 1, 1, 0, 1, begin, begin + 5, spans), settings=number
         )
         lines += [settings, build]
-    process = Process(Log("memory", started(), (started(), function, *lines)))
+    process = Process("memory", started(), (started(), function, *lines))
     cause = decide(process.builds)["memory", 2]
     assert cause.sentence == "`mesh` of JAX's configuration or context was i=2, now i=4."
 

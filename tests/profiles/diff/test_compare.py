@@ -144,8 +144,8 @@ def test_every_kind_of_change_has_its_sentence(a, b, text):
 def test_what_was_recorded_with_is_compared():
     a = Made().build("f", context={"jax_enable_x64": "False", "jax_gone": "1"})
     b = Made().build("f", context={"jax_enable_x64": "True", "XLA_FLAGS": "--xla_a=1"})
-    facts = {f.name: (f.a, f.b) for f in compare(a.profile(), b.profile()).facts if not f.same}
-    assert facts == {
+    facts = compare(a.profile(), b.profile()).facts
+    assert {name: both for name, both in facts.items() if len(set(both)) == 2} == {
         "jax_enable_x64": ("False", "True"),
         "XLA_FLAGS": ("not set", "--xla_a=1"),
     }
@@ -164,7 +164,7 @@ def test_what_makes_two_profiles_hard_to_compare_is_said():
 
 def test_every_format_holds_the_same():
     difference = compare(many(1).profile(), many(17).profile())
-    found = json.loads(formats.to_json(difference))
+    found = formats.document(difference)
     (function,) = found["functions"]
     assert (function["a"]["compiles"], function["b"]["compiles"]) == (1, 17)
     assert function["b"]["causes"][1] == {
@@ -176,9 +176,6 @@ def test_every_format_holds_the_same():
     (row,) = csv.DictReader(io.StringIO(formats.frame(difference).to_csv(index=False)))
     assert (row["function"], row["a_compiles"], row["b_compiles"]) == ("loss", "1", "17")
     assert row["b_causes"] == "1 first; 16 static value `steps`"
-    text = formats.to_markdown(difference)
-    assert text.startswith("**B compiles")
-    assert "| 1 -&gt; 17 |" in text
 
 
 def test_an_empty_difference_has_columns():
@@ -222,7 +219,13 @@ def test_the_command_writes_every_format_into_a_file(tmp_path, format_):
     options = ["--format", format_, "-o", str(out), "--all"]
     result = CliRunner().invoke(app, ["profile", "diff", str(a), str(b), *options])
     assert (result.exit_code, result.output) == (0, "")
-    assert "loss" in out.read_text()
+    text = out.read_text()
+    assert "loss" in text
+    if format_ == "markdown":
+        assert text.startswith("**B compiles")
+        assert "| 1 -&gt; 2 |" in text
+    if format_ == "json":
+        assert json.loads(text)["functions"][0]["b"]["compiles"] == 2
 
 
 def test_the_command_refuses_what_is_no_profile(tmp_path):

@@ -132,8 +132,8 @@ def test_a_table_says_how_much_of_it_is_not_there(monkeypatch):
 def test_a_profile_without_builds_makes_a_page():
     (process,) = synthetic.profile(processes=1).processes
     started = process.started
-    quiet = dataclasses.replace(process.log, lines=(started,))
-    report = profile_report(Profile((type(process)(quiet),)))
+    quiet = dataclasses.replace(process, lines=(started,))
+    report = profile_report(Profile((quiet,)))
     page = render(report)
     assert "Nothing was traced" in page
     assert "harness profile -- python PROGRAM" in page

@@ -27,7 +27,7 @@ _COLUMNS = (
 
 def _content(shown: Shown) -> Content:
     processes = shown.profile.processes
-    rows = [_about(process, shown.names[process.log.name]) for process in processes]
+    rows = [_about(process, shown.names[process.file]) for process in processes]
     data = pd.DataFrame(rows, columns=[column.name for column in _COLUMNS])
     table = Table("environment", "Processes", _COLUMNS, data)
     return Content(tables=(table,), shown=("environment",))
@@ -57,7 +57,7 @@ def _about(process: Process, name: str) -> dict[str, object]:
 def _profiled(shown: Shown) -> tuple[str, ...]:
     profile = shown.profile
     run, number = profile.run, len(profile.processes)
-    building = {(built.process.log.name, built.line.thread) for built in profile.builds}
+    building = {(built.process.file, built.line.thread) for built in profile.builds}
     threads = f"{counted(len(building), 'thread')} with {counted(len(profile.builds), 'build')}"
     lines = [
         f"{number} {'process' if number == 1 else 'processes'}, {threads}.",

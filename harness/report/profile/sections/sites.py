@@ -45,7 +45,7 @@ def grown(profile: Recorded) -> Branch:
     root = Branch(Step("", "", False))
     steps_of: dict[tuple[str, int], tuple[Step, ...]] = {}
     for built in profile.builds:
-        key = (built.process.log.name, built.line.stack)
+        key = (built.process.file, built.line.stack)
         if key not in steps_of:
             cwd = built.process.started.cwd
             steps_of[key] = tuple(
