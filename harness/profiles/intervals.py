@@ -10,6 +10,15 @@ import numpy.typing as npt
 Nanoseconds = npt.NDArray[np.int64]
 
 
+def joined(stretches: Nanoseconds) -> Nanoseconds:
+    """Return stretches of time, joined where they touch: begins and ends, shape (2, n)."""
+    begins, ends = stretches[:, np.argsort(stretches[0], kind="stable")]
+    ends = np.maximum.accumulate(ends)
+    first = np.ones(len(begins), bool)
+    first[1:] = begins[1:] > ends[:-1]
+    return np.stack([begins[first], ends[np.roll(first, -1)]])
+
+
 @dataclass(frozen=True)
 class Shared:
     """How a stretch of time divides among kinds of intervals."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import bisect
 import contextlib
-import os
 import socket
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+import psutil
+
 from harness.errors import ProfileError
+from harness.profiles.intervals import Nanoseconds, joined
 from harness.profiles.log_reader import decoded
 from harness.profiles.model import UNKNOWN, call_site_of
 from harness.watch import events
@@ -69,10 +72,11 @@ class Following:
         self.folder = folder
         self._files: dict[Path, _File] = {}
         self._sums: dict[_Key, _Sum] = defaultdict(_Sum)
-        self._covered = _Covered()
+        self._stretches: Nanoseconds = np.zeros((2, 0), np.int64)
+        """When some thread was building: begins and ends."""
+        self._new: list[tuple[int, int]] = []
         self._builds = 0
         self._last: tuple[int, Tally] | None = None
-        self._host = socket.gethostname()
 
     def look(self, at_ns: int) -> State:
         """Read what is new, and return the state.
@@ -85,15 +89,19 @@ class Following:
             if not file.ended:
                 for line in file.new_lines():
                     self._take(file, line)
-        running = self._running()
-        seconds = self._covered.until(at_ns, min((now.begin_ns for now in running), default=at_ns))
+        running = sorted(self._running(), key=lambda now: now.begin_ns)
+        new, self._new = np.array(self._new, np.int64).reshape(-1, 2).T, []
+        self._stretches = joined(np.concatenate([self._stretches, new], axis=1))
+        since = min((now.begin_ns for now in running), default=at_ns)
+        begins, ends = joined(np.column_stack([self._stretches, [since, max(since, at_ns)]]))
+        most = max(self._sums.items(), key=lambda item: item[1].nanoseconds, default=None)
         return State(
             sum(not file.ended for file in self._files.values()),
             self._builds,
-            seconds / 1e9,
+            float((ends - begins).sum()) / 1e9,
             tuple(running),
             self._last[1] if self._last else None,
-            self._costliest(),
+            most and Tally(most[0][0], most[1].place, most[1].builds, most[1].nanoseconds / 1e9),
         )
 
     def _take(self, file: _File, line: events.AnyLine) -> None:
@@ -103,7 +111,9 @@ class Following:
             case events.Function():
                 file.functions[line.id] = line
             case events.Stack():
-                file.places[line.id] = place_of(line)
+                frame = call_site_of(line.frames)
+                place = f"{Path(frame.file).name}:{frame.line}" if frame.file else ""
+                file.places[line.id] = place
             case events.Running():
                 file.running[line.thread] = line
             case events.Visits():
@@ -126,18 +136,17 @@ class Following:
         total.place = file.places.get(line.stack, "") or total.place
         took = end = 0
         for span in sorted(line.spans, key=lambda span: (span.begin_ns, -span.end_ns)):
-            self._covered.add(span.begin_ns, span.end_ns)
             total.times[span.stage] += span.times
+            self._new.append((span.begin_ns, span.end_ns))
             took += max(0, span.end_ns - max(span.begin_ns, end))
             end = max(end, span.end_ns)
         total.nanoseconds += took
         if self._last is None or line.end_ns >= self._last[0]:
             self._last = line.end_ns, Tally(function.name, total.place, 1, took / 1e9)
 
-    def _running(self) -> list[Now]:
-        running = []
+    def _running(self) -> Iterator[Now]:
         for file in self._files.values():
-            if file.running and not self._lives(file.started):
+            if file.running and not _lives(file.started):
                 file.running.clear()
             for line in file.running.values():
                 function = file.functions.get(line.function, UNKNOWN)
@@ -145,25 +154,14 @@ class Following:
                 before = known.times[line.stage] if known else 0
                 place = file.places.get(line.stack, "")
                 pid = file.started.pid if file.started else 0
-                running.append(Now(function.name, place, line.stage, line.begin_ns, before, pid))
-        return sorted(running, key=lambda now: now.begin_ns)
+                yield Now(function.name, place, line.stage, line.begin_ns, before, pid)
 
-    def _lives(self, started: events.Started | None) -> bool:
-        if started is None or started.host != self._host:
-            return True  # nobody here can tell
-        try:
-            os.kill(started.pid, 0)
-        except ProcessLookupError:
-            return False
-        except OSError:
-            return True
+
+def _lives(started: events.Started | None) -> bool:
+    """Tell whether a process is there, as far as one can tell from here."""
+    if started is None or started.host != socket.gethostname():
         return True
-
-    def _costliest(self) -> Tally | None:
-        if not self._sums:
-            return None
-        key, most = max(self._sums.items(), key=lambda item: item[1].nanoseconds)
-        return Tally(key[0], most.place, most.builds, most.nanoseconds / 1e9)
+    return psutil.pid_exists(started.pid)
 
 
 _Key = tuple[str, str, str, int]
@@ -171,12 +169,6 @@ _Key = tuple[str, str, str, int]
 
 def _key(function: events.Function) -> _Key:
     return function.name, function.qualname, function.file, function.line
-
-
-def place_of(stack: events.Stack) -> str:
-    """Return the call site, with the name of its file alone: `train.py:88`; empty for none."""
-    frame = call_site_of(stack.frames)
-    return f"{Path(frame.file).name}:{frame.line}" if frame.file else ""
 
 
 @dataclass
@@ -215,33 +207,3 @@ class _File:
             with contextlib.suppress(ProfileError):  # of a newer release: nothing to be shown
                 lines.append(decoded(one, self.path))
         return [line for line in lines if line is not None]
-
-
-class _Covered:
-    """Stretches of time, joined where they touch."""
-
-    def __init__(self) -> None:
-        self._begins: list[int] = []
-        self._ends: list[int] = []
-        self._total = 0
-
-    def add(self, begin: int, end: int) -> None:
-        """Add a stretch."""
-        if end <= begin:
-            return
-        first = bisect.bisect_left(self._ends, begin)
-        last = bisect.bisect_right(self._begins, end)
-        if first < last:
-            begin = min(begin, self._begins[first])
-            end = max(end, self._ends[last - 1])
-            self._total -= sum(self._ends[first:last]) - sum(self._begins[first:last])
-        self._begins[first:last] = [begin]
-        self._ends[first:last] = [end]
-        self._total += end - begin
-
-    def until(self, now: int, begin: int) -> int:
-        """Return the length of all stretches together with one more, from `begin` to `now`."""
-        inside = 0
-        for position in range(bisect.bisect_right(self._ends, begin), len(self._ends)):
-            inside += self._ends[position] - max(begin, self._begins[position])
-        return self._total + max(0, now - begin - inside)

@@ -286,18 +286,18 @@ def test_it_fits_a_screen_whatever_is_in_it(tmp_path, width):
     assert "other finding" in "\n".join(found)
 
 
-def test_100000_builds_are_told_in_seconds(tmp_path):
+def test_many_builds_are_told_in_seconds(tmp_path):
     lines = []
-    for n in range(1, 100_001):
+    for n in range(1, 20_001):
         stages = [("trace", n, n + 0.2), ("lower", n + 0.2, n + 0.3), ("compile", n + 0.3, n + 0.9)]
         asked = (request("written", 0.5, 0.4, write=0.1, key=str(n)),)
         lines.append(build(n, n, n + 0.95, *stages, requests=asked, thread=n % 3))
-    profile = profile_of(tmp_path, [started(), *lines, ended(200_000)])
+    profile = profile_of(tmp_path, [started(), *lines, ended(40_000)])
     caused(profile, argument="n")
     before = time.process_time()
     text = text_of(profile)
-    assert time.process_time() - before < 20  # 3 s on the machine it was written on
-    assert "100,000 builds of 1 function in 3 threads" in text
+    assert time.process_time() - before < 5  # 0.6 s on the machine it was written on
+    assert "20,000 builds of 1 function in 3 threads" in text
 
 
 @pytest.mark.parametrize(

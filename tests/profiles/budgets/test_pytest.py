@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytest_plugins = ["pytester"]
+
 PLUGIN = "harness.profiles.pytest_plugin"
 
 TESTS = """
@@ -68,21 +70,19 @@ def test_plain():
 """
 
 
-def pytest_of(folder, text, *options):
-    """Run pytest over one file, and return its exit code and what it printed."""
-    (folder / "test_own.py").write_text(text)
-    (folder / "pytest.ini").touch()
-    installed = importlib.metadata.entry_points(group="pytest11")
-    plugin = [] if any(point.value == PLUGIN for point in installed) else ["-p", PLUGIN]
-    command = [sys.executable, "-W", "error", "-m", "pytest", "-q", "--strict-markers", *plugin]
-    command += ["--strict-config", "-p", "no:cacheprovider", "-rA", *options]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
+INSTALLED = any(
+    point.value == PLUGIN for point in importlib.metadata.entry_points(group="pytest11")
+)
+OPTIONS = ["-q", "--strict-markers", "--strict-config", "-rA", "-p", "no:cacheprovider"]
+OPTIONS += [] if INSTALLED else ["-p", PLUGIN]
 
 
-@pytest.mark.parametrize("options", [(), ("-n2",)], ids=["alone", "xdist"])
-def test_marks(tmp_path, options):
-    code, text = pytest_of(tmp_path, TESTS, *options)
+def test_marks(tmp_path):
+    (tmp_path / "test_own.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").touch()
+    command = [sys.executable, "-W", "error", "-m", "pytest", *OPTIONS, "-n2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    code, text = done.returncode, done.stdout + done.stderr
     assert code == 1, text
     passed = {
         line.split("::", 1)[1].split()[0]
@@ -110,8 +110,16 @@ def test_marks(tmp_path, options):
     assert "guard.py" not in text, "the traceback is the harness's"
 
 
-def test_a_setting_is_the_budget_of_every_test(tmp_path):
-    code, text = pytest_of(tmp_path, BUILDS, "-o", "jax_budget=max_compiles = 1")
+def run(pytester, setting):
+    """Run pytest over one file with a setting, and return its exit code and what it printed."""
+    pytester.makepyfile(test_own=BUILDS)
+    pytester.makeini("[pytest]")
+    done = pytester.runpytest_inprocess(*OPTIONS, "-o", f"jax_budget={setting}")
+    return done.ret, str(done.stdout) + str(done.stderr)
+
+
+def test_a_setting_is_the_budget_of_every_test(pytester):
+    code, text = run(pytester, "max_compiles = 1")
     assert code == 1
     assert "2 compiles, and jax_budget of test_own.py::test_plain allows 1" in text
 
@@ -124,8 +132,8 @@ def test_a_setting_is_the_budget_of_every_test(tmp_path):
         ("max_compiles = -3", "jax_budget: max_compiles is -3; expected a whole number"),
     ],
 )
-def test_a_setting_that_is_not_understood_stops_pytest(tmp_path, setting, said):
-    code, text = pytest_of(tmp_path, BUILDS, "-o", f"jax_budget={setting}")
+def test_a_setting_that_is_not_understood_stops_pytest(pytester, setting, said):
+    code, text = run(pytester, setting)
     assert code == pytest.ExitCode.USAGE_ERROR
     assert said in text
     assert "Traceback" not in text

@@ -101,10 +101,10 @@ def test_lines_that_were_lost_do_not_stop_it() -> None:
 
 def test_many_builds_take_seconds() -> None:
     program = Program()
-    for n in range(20_000):
+    for n in range(5_000):
         program.build(n % 7, shape=str(n), object_=n % 3)
     begin = time.process_time()
     found = decide(program.profile().builds)
-    assert len(found) == 20_000
+    assert len(found) == 5_000
     assert {one.kind for one in found.values()} == {"first", "shape", "new function object"}
-    assert time.process_time() - begin < 20  # comparing all pairs takes half an hour
+    assert time.process_time() - begin < 6  # comparing all pairs takes minutes
