@@ -6,8 +6,11 @@ import functools
 import os
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from harness.watch.events import Frame, Function
+if TYPE_CHECKING:
+    from harness.watch.events import Frame, Function
+
 
 CELL = "notebook cell"
 """The place of what was typed into a notebook, where file names change with every run."""

@@ -23,6 +23,9 @@ Origin = Literal["program", "library", "jax"]
 """Whose code it is: the user's own, an installed package's, or JAX's (`jnp.ones` and the like)."""
 
 
+LONGEST_VALUE = 200
+"""Characters of a static value's text that are kept."""
+
 _T = TypeVar("_T")
 
 

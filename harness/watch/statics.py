@@ -11,11 +11,9 @@ from types import MethodType
 from typing import Any
 
 from harness.watch import call_sites
+from harness.watch.events import LONGEST_VALUE as LONGEST
 from harness.watch.events import Static
 from harness.watch.identity import Numbers
-
-LONGEST = 200
-"""Characters of a static value's text that are kept."""
 
 SLOW_S = 0.005
 """A type whose `repr` once took longer is not asked again."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from harness.profiles.model import Built
-from harness.watch.events import Cleared
+if TYPE_CHECKING:
+    from harness.profiles.model import Built
+    from harness.watch.events import Cleared
 
 Place = Literal[
     "function", "chosen", "tree", "given", "statics", "types", "placement", "context", "options"
@@ -95,7 +96,7 @@ class Kind:
 Look = Callable[[Pair, Any], Iterable[Change] | None]
 """Gets two builds and what stands in a place; None where that is another cause's to tell."""
 
-Words = str | Callable[[Built, Change], str]
+Words: TypeAlias = "str | Callable[[Built, Change], str]"
 """What is said: a text with `{argument}`, `{before}`, `{after}`, and `{name}` of the function in
 it, or what makes one."""
 

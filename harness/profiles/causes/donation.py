@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.causes.jit_options import remedy
+from harness.profiles.causes.words import options_remedy
 
 _NAMES = ("donated", "donate_argnames", "donate_argnums")
 """Of one thing; the first that differs is told."""
@@ -27,5 +27,5 @@ CAUSE = ChangeKind(
     looks={"options": _options},
     sets_off="L",
     sentence="`{name}` was jitted to donate {before}, now {after}.",
-    remedy=remedy,
+    remedy=options_remedy,
 )

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
 from harness.profiles.causes.values import NOT_GIVEN, setting_change
-from harness.profiles.causes.words import library_remedy
+from harness.profiles.causes.words import options_remedy
 from harness.profiles.model import Built
-from harness.profiles.names import package_of
 
 
 def _chosen(pair: Pair, chosen: tuple[dict[str, str], dict[str, str]]) -> Iterator[Change]:
@@ -27,17 +26,10 @@ def _sentence(built: Built, what: Change) -> str:
     )
 
 
-def remedy(built: Built, what: Change) -> str:
-    """Return what to do about a function that is jitted in several ways."""
-    if built.function.origin == "library":
-        return library_remedy(built, package_of(built.function.file))
-    return f"Jit `{built.function.name}` once, with one set of options."
-
-
 CAUSE = ChangeKind(
     name="jit options",
     looks={"chosen": _chosen, "options": lambda pair, option: [setting_change(*option)]},
     sets_off="LC",
     sentence=_sentence,
-    remedy=remedy,
+    remedy=options_remedy,
 )

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from harness.profiles.causes.cause import Change
 from harness.watch import events
-from harness.watch.statics import LONGEST as LONGEST_VALUE
+from harness.watch.events import LONGEST_VALUE
 
 LONGEST = 120
 """Characters of a structure that are shown."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from harness.profiles.causes.cause import Cause, Change, Look, Pair
 from harness.profiles.causes.values import static_text
-from harness.profiles.model import Built
 from harness.profiles.names import package_of
-from harness.watch import events
+
+if TYPE_CHECKING:
+    from harness.profiles.model import Built
+    from harness.watch import events
 
 DERIVED = ", differentiated or batched outside jit"
 
@@ -89,6 +92,13 @@ def library_remedy(built: Built, library: str) -> str:
         f"used there once, and use it again; where that changes nothing, {library or 'the library'}"
         " makes a new one in every call."
     )
+
+
+def options_remedy(built: Built, what: Change) -> str:
+    """Return what to do about a function that is jitted in several ways."""
+    if built.function.origin == "library":
+        return library_remedy(built, package_of(built.function.file))
+    return f"Jit `{built.function.name}` once, with one set of options."
 
 
 def _running_library(built: Built) -> str:
