@@ -55,7 +55,8 @@ class Window:
         return Recorded((process,)), builds, before
 
     def judge(
-        self, limits: Mapping[str, float],
+        self,
+        limits: Mapping[str, float],
         matches: Callable[[Sequence[str]], bool],
         where: str,
         alone: bool,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from harness.profiles.diff.difference import COUNTS, NOT_KNOWN, SIZES, Change, Difference, Side
 from harness.profiles.pieces import STAGES
 from harness.records.units import seconds_text
-
-if TYPE_CHECKING:
-    import pandas as pd  # half a second, for CSV and pages alone
 
 SCHEMA = 1
 
@@ -125,8 +124,6 @@ def frame(difference: Difference) -> pd.DataFrame:
 
 
 def _table(columns: list[str], rows: list[list[Any]]) -> pd.DataFrame:
-    import pandas as pd  # half a second, for CSV and pages alone
-
     return pd.DataFrame(rows, columns=columns)
 
 
