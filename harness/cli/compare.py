@@ -20,9 +20,11 @@ from harness.frame.load import frame_of, load
 from harness.records import environment
 from harness.records.schema import Record
 from harness.stages import sampling
-from harness.verdicts import explain, live, markdown, summary
+from harness.verdicts import explain, markdown, summary
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between, named_arms
+from harness.verdicts.live.arm import differing_columns, parse
+from harness.verdicts.live.rounds import LiveOptions, run_live
 
 Records = Sequence[Iterable[Record]]
 
@@ -160,7 +162,7 @@ def measured(
 
     These stay in `RESULTS/MACHINE/live/`, where :func:`harness.load` does not look.
     """
-    arms = live.parse(a), live.parse(b)
+    arms = parse(a), parse(b)
     for arm in arms:
         for name, own, wanted in (
             ("target", arm.target, filters.target),
@@ -174,7 +176,7 @@ def measured(
     machine = environment.machine_name()
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     folder = results / machine / "live" / f"{moment}-{seed}"
-    asked = live.LiveOptions(
+    asked = LiveOptions(
         level,
         benchmarks,
         filters.select,
@@ -188,7 +190,7 @@ def measured(
     with warnings_said():
         try:
             with progress() as on_progress:
-                records = live.run_live(arms, asked, on_progress)
+                records = run_live(arms, asked, on_progress)
         except KeyboardInterrupt:
             say("interrupted before both arms had finished a round: nothing to compare.")
             raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -199,7 +201,7 @@ def measured(
         results=results,
         interleaved=True,
         stages=filters.stage,
-        on=live.differing_columns(*arms),
+        on=differing_columns(*arms),
     )
     return comparison, records
 

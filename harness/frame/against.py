@@ -10,11 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from harness.errors import UsageError
-from harness.frame.against_columns import CASE, COLUMNS, NUMBERS, ORIGIN
+from harness.frame.against_columns import CASE, COLUMNS, NUMBERS
 from harness.frame.compared_side import ComparedSide, median
-from harness.frame.frame import INSTRUMENTS, axis_column, order_of
-from harness.frame.load import ADVICE, record_files_of, warn_of
+from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_column, order_of, with_axes
+from harness.frame.load import latest_records
 from harness.frame.ratios import Ratio, ratio_of
 from harness.frame.roofline import (
     FASTER_THAN_POSSIBLE,
@@ -26,7 +25,7 @@ from harness.frame.roofline import (
     place_of,
     roofline_s,
 )
-from harness.records.schema import Problems, Record, plain_axes, read_file
+from harness.records.schema import Record, plain_axes
 from harness.sides.registry import REFERENCE, SIDES
 
 
@@ -65,8 +64,9 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
     Raises:
         UsageError: there is no such path.
     """
-    records = _latest(Path(found)) if isinstance(found, str | os.PathLike) else list(found)
-    compared = [r for r in records if r.comparison and r.workload not in INSTRUMENTS]
+    if isinstance(found, str | os.PathLike):
+        found = [one for case in latest_records(Path(found)).values() for one in case.values()]
+    compared = [r for r in found if r.comparison and r.workload not in INSTRUMENTS]
     ceilings = Ceilings(compared)
     rows: list[dict[str, Any]] = []
     axes: dict[str, None] = {}
@@ -77,23 +77,9 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
             own = {axis_column(name, COLUMNS): v for name, v in plain_axes(first.axes).items()}
             axes.update(dict.fromkeys(own))
             rows.append(_row(xla, baseline, ceilings) | own)
-    head, tail = COLUMNS[: COLUMNS.index("target")], COLUMNS[COLUMNS.index("target") :]
     # Whole numbers on an axis stay whole where another workload lacks the axis.
-    frame = pd.DataFrame(rows, columns=[*head, *axes, *tail], dtype=object)
+    frame = pd.DataFrame(rows, columns=with_axes(COLUMNS, axes), dtype=object)
     return frame.astype({name: float if name in NUMBERS else "str" for name in COLUMNS})
-
-
-def _latest(path: Path) -> list[Record]:
-    if not path.exists():
-        raise UsageError(f"There are no results at {path}: it does not exist. {ADVICE}")
-    problems = Problems()
-    latest: dict[tuple[str, str], Record] = {}
-    for file in record_files_of(path):
-        for record in read_file(file, problems):
-            if record.comparison is not None:
-                latest[record.key, record.replicate] = record
-    warn_of(path, problems)
-    return list(latest.values())
 
 
 def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:

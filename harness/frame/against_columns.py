@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-ORIGIN = ("machine", "commit", "dirty", "env", "effort", "night")
-"""Columns that say where a row comes from."""
+from harness.frame.frame import ORIGIN
 
 CASE = ("workload", "version", "target", "transform", "precision")
 """Columns that say which case it is, besides its axes."""

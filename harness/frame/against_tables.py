@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.against_columns import ORIGIN, axis_columns
-from harness.frame.frame import rows_of
+from harness.frame.against_columns import axis_columns
+from harness.frame.frame import ORIGIN, rows_of
 from harness.frame.roofline import RESIDENT
 from harness.frame.tables import case_texts
 from harness.records.units import seconds_text

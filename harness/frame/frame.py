@@ -99,6 +99,12 @@ def axis_columns(frame: pd.DataFrame) -> list[str]:
     return [column for column in frame.columns if column not in COLUMNS]
 
 
+def with_axes(columns: Sequence[str], axes: Iterable[str]) -> list[str]:
+    """Return the columns of a table of cases, with those of axes in front of `target`."""
+    at = columns.index("target")
+    return [*columns[:at], *axes, *columns[at:]]
+
+
 def is_missing(value: object) -> bool:
     """Return whether a cell of an axis says that its workload lacks the axis."""
     return isinstance(value, float) and value != value

@@ -20,7 +20,7 @@ from harness.frame.differences import warn_of_shared_names
 from harness.frame.frame import to_frame
 from harness.frame.record_rows import Collector
 from harness.frame.record_view import RecordView, read_records
-from harness.records.schema import Problems, Record
+from harness.records.schema import Problems, Record, read_file
 from harness.records.store import is_tree
 
 ADVICE = "Measure with `harness run`, or name the folder that holds the results."
@@ -78,7 +78,8 @@ def load(
     if columns is not None:
         frame = choose_columns(frame, columns)
     frame.attrs["problems"] = msgspec.structs.asdict(found)
-    warn_of(path, found)
+    if found:
+        warnings.warn(f"{path}: {found.summary()}", HarnessWarning, stacklevel=2)
     if frame.empty:
         said = f"There are no results in {path}. {ADVICE}"
         if conditions:
@@ -89,10 +90,22 @@ def load(
     return frame
 
 
-def warn_of(path: Path, problems: Problems) -> None:
-    """Warn the caller's caller of what could not be used."""
+def latest_records(path: Path) -> dict[str, dict[str, Record]]:
+    """Return the latest record of each process by case; warn of what could not be used.
+
+    Raises:
+        UsageError: there is no such path.
+    """
+    if not path.exists():
+        raise UsageError(f"There are no results at {path}: it does not exist. {ADVICE}")
+    problems = Problems()
+    latest: dict[str, dict[str, Record]] = {}
+    for file in record_files_of(path):
+        for record in read_file(file, problems):
+            latest.setdefault(record.key, {})[record.replicate] = record
     if problems:
         warnings.warn(f"{path}: {problems.summary()}", HarnessWarning, stacklevel=3)
+    return latest
 
 
 def record_files_of(path: Path) -> list[Path]:

@@ -9,11 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from harness.errors import UsageError
-from harness.frame.frame import axis_column
-from harness.frame.load import ADVICE, record_files_of, warn_of
+from harness.frame.frame import axis_column, with_axes
+from harness.frame.load import latest_records
 from harness.program.facts import TOTALS, Facts
-from harness.records.schema import Problems, Record, plain_axes, read_file
+from harness.records.schema import plain_axes
 
 _BEFORE = ("machine", "commit", "env", "jax", "workload", "version")
 _AFTER = ("target", "transform", "precision", "scenario", "threads")
@@ -38,18 +37,9 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     Raises:
         UsageError: there is no such path.
     """
-    folder = Path(path)
-    if not folder.exists():
-        raise UsageError(f"There are no results at {folder}: it does not exist. {ADVICE}")
-    problems = Problems()
-    latest: dict[str, dict[str, Record]] = {}
-    for file in record_files_of(folder):
-        for record in read_file(file, problems):
-            latest.setdefault(record.key, {})[record.replicate] = record
-    warn_of(folder, problems)
     rows: list[dict[str, Any]] = []
     axes: dict[str, None] = {}
-    for records in latest.values():
+    for records in latest_records(Path(path)).values():
         known = [record for record in records.values() if record.facts is not None]
         if not known:
             continue
@@ -60,8 +50,7 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
         case["threads"] = one.comparison.threads if one.comparison else ""
         for (fact, kind), value in _agreed([record.facts for record in known if record.facts]):
             rows.append({**case, **own, "fact": fact, "kind": kind, "value": value})
-    names = [*_BEFORE, *axes, *_AFTER, "fact", "kind", "value"]
-    frame = pd.DataFrame(rows, columns=names, dtype=object)
+    frame = pd.DataFrame(rows, columns=with_axes(COLUMNS, axes), dtype=object)
     return frame.astype({name: float if name == "value" else "str" for name in COLUMNS})
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from harness.frame.frame import (
     INSTRUMENTS,
-    NO_MOMENT,
     ORIGIN,
     axis_columns,
     ordinary,
@@ -91,10 +90,7 @@ def origin_labels(
 def _in_time(part: pd.DataFrame) -> list[Any]:
     """Return the index of one machine's origins from the oldest to the newest."""
     dates, started = (
-        [
-            NO_MOMENT if moment is None or moment != moment else int(moment.timestamp() * 1000)
-            for moment in part[name]
-        ]
+        pd.DatetimeIndex(part[name]).as_unit("ms").asi8.tolist()
         for name in ("commit_date", "started_at")
     )
     return [part.index[place] for place in in_order(part["night"].tolist(), dates, started)]

@@ -33,14 +33,16 @@ def rows(table: str) -> Any:
     return alt.Chart(alt.NamedData(table))
 
 
-def top(table: str, by: str) -> Any:
-    """Return a chart of the :data:`MOST_ROWS` cases of a table with the greatest sum of `by`.
+def top(
+    table: str, by: str, row: str = "datum.workload + ' ' + datum.case", most: int = MOST_ROWS
+) -> Any:
+    """Return a chart of the rows of a table with the greatest sums of `by`.
 
-    `by` is an expression of Vega's. Rows get the fields `row`, workload and case, and `rank`.
+    `by` and `row` are expressions of Vega's. Rows get the fields `row` and `rank`.
     """
     return (
         rows(table)
-        .transform_calculate(row="datum.workload + ' ' + datum.case")
+        .transform_calculate(row=row)
         .transform_calculate(by=by)
         .transform_joinaggregate(total="sum(by)", groupby=["row"])
         .transform_window(
@@ -50,7 +52,7 @@ def top(table: str, by: str) -> Any:
                 alt.SortField("row", order="ascending"),
             ],
         )
-        .transform_filter(f"datum.rank <= {MOST_ROWS}")
+        .transform_filter(f"datum.rank <= {most}")
     )
 
 

@@ -10,26 +10,25 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.differences import ARROW, row_difference
-from harness.frame.frame import axis_column, objects
+from harness.frame.frame import axis_column, objects, with_axes
 from harness.frame.ratios import LEAST_PROCESSES, Estimates, estimate
 from harness.verdicts import rules, statistics
 from harness.verdicts.calibration import Calibration, Compared
 from harness.verdicts.error_rates import ErrorRates, Scatter, scatter_of, smallest_effect
 from harness.verdicts.pairs import Pair, Pairs, Row, either, pair
 
-BEFORE = ("machine", "workload", "version")
-AFTER = (
+COLUMNS = (
+    *("machine", "workload", "version"),
     *("target", "transform", "precision", "scenario", "stage", "a_s", "b_s", "ratio", "low"),
     *("high", "verdict", "reason", "cause", "basis", "n_a", "n_b", "p", "p_adjusted", "effect"),
     *("fingerprint_a", "fingerprint_b", "across", "calibrated_ratio"),
 )
-COLUMNS = (*BEFORE, *AFTER)
 """Columns of every comparison; one per axis stands behind `version`."""
 
 NUMBERS = ("a_s", "b_s", "ratio", "low", "high", "p", "p_adjusted", "effect", "calibrated_ratio")
 COUNTS = ("n_a", "n_b")
 
-_NAMES = (*BEFORE, *AFTER[: AFTER.index("a_s")])
+_NAMES = COLUMNS[: COLUMNS.index("a_s")]
 
 
 def compare_arms(
@@ -103,7 +102,7 @@ def verdicts_on(
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, "str")
     kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
     kinds |= dict.fromkeys(shown.values(), object)
-    return pd.DataFrame(columns, columns=[*BEFORE, *shown.values(), *AFTER]).astype(kinds)
+    return pd.DataFrame(columns, columns=with_axes(COLUMNS, shown.values())).astype(kinds)
 
 
 def judge(

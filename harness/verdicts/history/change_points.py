@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.differences import difference, environment_difference, facts_difference, hardware
-from harness.frame.frame import axis_columns
+from harness.frame.frame import axis_columns, with_axes
 from harness.stages.registry import effect
 from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, levels, state
@@ -74,8 +74,7 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
     rows = dict(zip(changed, table.loc[list(changed)].to_dict("records"), strict=True))
     changes.sort(key=lambda change: _place(rows[change.after]))
     found = [_row(change, rows[change.before], rows[change.after], axes) for change in changes]
-    head, tail = COLUMNS[: COLUMNS.index("target")], COLUMNS[COLUMNS.index("target") :]
-    result = pd.DataFrame(found, columns=[*head, *axes, *tail], dtype=object)
+    result = pd.DataFrame(found, columns=with_axes(COLUMNS, axes), dtype=object)
     types: dict[str, Any] = {name: "str" for name in COLUMNS if name not in _OTHERS}
     types |= dict.fromkeys(_NUMBERS, float) | dict.fromkeys(_COUNTS, np.int64)
     result = result.astype(types)

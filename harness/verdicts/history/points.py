@@ -11,7 +11,7 @@ import pandas as pd
 from harness.errors import UsageError
 from harness.frame.cases import keys
 from harness.frame.differences import numbers
-from harness.frame.frame import ORIGIN, axis_columns
+from harness.frame.frame import ORIGIN, axis_columns, with_axes
 from harness.stages.sampling import median_interval_ranks
 from harness.verdicts.history.order import in_order, lanes
 from harness.verdicts.pairs import comparable_rows
@@ -58,9 +58,7 @@ def series(frame: pd.DataFrame) -> pd.DataFrame:
     Raises:
         UsageError: a column is missing.
     """
-    found = points(frame)
-    head, tail = SERIES[: SERIES.index("target")], SERIES[SERIES.index("target") :]
-    return found[[*head, *axis_columns(frame), *tail]]
+    return points(frame)[with_axes(SERIES, axis_columns(frame))]
 
 
 def points(frame: pd.DataFrame) -> pd.DataFrame:

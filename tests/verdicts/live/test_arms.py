@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from harness.errors import HarnessError, UsageError
-from harness.verdicts.live import differing_columns, parse
-from harness.verdicts.live.arm import prepared
+from harness.verdicts.live.arm import differing_columns, parse, prepared
 
 
 def test_an_arm_is_the_working_tree_and_this_interpreter_unless_it_names_others():

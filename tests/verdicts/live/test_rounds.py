@@ -14,9 +14,9 @@ from harness.errors import HarnessError, UsageError
 from harness.frame.load import frame_of
 from harness.stages.sampling import effort
 from harness.verdicts.explain import explained
-from harness.verdicts.live import LiveOptions, parse
-from harness.verdicts.live import run_live as run_arms
-from harness.verdicts.live.rounds import difference_problems
+from harness.verdicts.live.arm import parse
+from harness.verdicts.live.rounds import LiveOptions, difference_problems
+from harness.verdicts.live.rounds import run_live as run_arms
 from harness.verdicts.summary import legend
 from tests.repositories import git
 

@@ -57,17 +57,8 @@ def _figure(time: pd.DataFrame) -> Figure:
     order = [part for part in COLOURS if part in parts]
     order += [part for part in parts if part not in order]
     chart = (
-        charts.rows("time")
-        .transform_joinaggregate(total="sum(seconds)", groupby=["process"])
-        .transform_window(
-            rank="dense_rank()",
-            sort=[
-                alt.SortField("total", order="descending"),
-                alt.SortField("process", order="ascending"),
-            ],
-        )
-        .transform_filter(f"datum.rank <= {MOST_PROCESSES}")
-        .transform_calculate(row="datum.process", order=f"indexof({json.dumps(order)}, datum.part)")
+        charts.top("time", "datum.seconds", "datum.process", MOST_PROCESSES)
+        .transform_calculate(order=f"indexof({json.dumps(order)}, datum.part)")
         .mark_bar(height={"band": 0.7})
         .encode(
             x=charts.seconds("seconds:Q", "wall time"),
