@@ -2,9 +2,10 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+from tests import forks
 
 HARNESS = Path(__file__).parents[1] / "harness"
 
@@ -14,6 +15,8 @@ class House:
 
     def __init__(self, folder):
         self.folder = folder
+        self.forks = ""
+        """The address of a server that forks its processes, if there is one; see `forks`."""
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(HARNESS, folder / "harness", ignore=ignored)
 
@@ -29,13 +32,11 @@ class House:
 
     def python(self, *arguments, **variables):
         """Run Python where this house is the one that is imported; return the process."""
-        return subprocess.run(
+        own = {"PYTHONPATH": str(self.folder), forks.ADDRESS: self.forks}
+        return forks.run(
             [sys.executable, *map(str, arguments)],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder), **variables},
-            capture_output=True,
-            text=True,
-            check=False,
+            env={**os.environ, **own, **variables},
         )
 
     def command(self, *arguments):

@@ -9,6 +9,8 @@ import sys
 import hypothesis
 import pytest
 
+from tests import forks
+
 for name in [name for name in os.environ if name.startswith(("HARNESS_", "ASV_", "GIT_"))]:
     del os.environ[name]
 
@@ -25,6 +27,31 @@ for number in (signal.SIGINT, signal.SIGHUP):
 # again.
 hypothesis.settings.register_profile("harness", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("harness")
+
+
+FORKED = {"cache", "engine", "ir", "program", "ship", "sides", "stages", "targets"}
+"""The folders whose processes are forked, see `forks`; the others' are started afresh."""
+
+
+@pytest.fixture(scope="session")
+def fork_server():
+    with forks.server() as address:
+        yield address
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _processes(request):
+    if request.path.parent.name not in FORKED:
+        yield
+        return
+    with forks.forking(request.getfixturevalue("fork_server")):
+        yield
+
+
+@pytest.fixture
+def fresh_processes(monkeypatch):
+    """Every process is started as a user's would be, and none is forked."""
+    monkeypatch.delenv(forks.ADDRESS, raising=False)
 
 
 @pytest.fixture

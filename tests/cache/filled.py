@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from harness.cache import doctor
 from harness.cache.directory import open_directory
 from harness.cache.survey import survey
+from tests import forks
 
 CAP = 10_000_000
 DAMAGE = {
@@ -19,8 +19,6 @@ DAMAGE = {
     "torn": lambda data: data[: len(data) // 2],
     "garbage": lambda data: b"garbage" * 99,
 }
-
-ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import json, sys, warnings
@@ -52,27 +50,19 @@ print(json.dumps({
 
 def run_jax(directory: Path, *more: str, cap: int = -1, functions: int = 3) -> dict:
     """Run three jitted functions with a cache there; hits, entries written and warnings."""
-    done = subprocess.run(
+    done = forks.run(
         [sys.executable, "-c", PROGRAM, str(directory), str(cap), str(functions), *more],
-        capture_output=True,
-        text=True,
         check=True,
         env={**os.environ, "JAX_PLATFORMS": "cpu"},
     )
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def run_harness(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+def run_harness(*arguments: str, env: dict[str, str] | None = None):
     """Run `harness cache …` in a process of its own."""
     outside = {k: v for k, v in os.environ.items() if not k.startswith("JAX_COMPILATION_CACHE")}
-    outside["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, "-m", "harness", "cache", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**outside, **(env or {})},
-    )
+    command = [sys.executable, "-m", "harness", "cache", *arguments]
+    return forks.run(command, env={**outside, **(env or {})})
 
 
 def entry_of(directory: Path, module: str) -> Path:

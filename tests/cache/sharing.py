@@ -20,6 +20,8 @@ from pathlib import Path
 
 import msgspec
 
+from tests import forks
+
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (8, 16)
 START_IN_S = 0.05
@@ -102,7 +104,7 @@ def share(arrangement, folder):
         meeting = Path(name)
         command = [sys.executable, "-m", "tests.cache.sharing", "--child"]
         started = [
-            subprocess.Popen(
+            forks.Python(
                 [*command, json.dumps([n, arrangement.processes, coordinator, name])],
                 env=_environment(folder / "cache", arrangement),
                 cwd=ROOT,

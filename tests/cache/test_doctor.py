@@ -19,6 +19,7 @@ from harness.cache.ailment import Ailment
 from harness.cache.directory import open_directory
 from harness.cache.doctor import AILMENTS
 from harness.cache.survey import survey
+from harness.engine import child
 from harness.errors import HarnessError
 from tests.cache.filled import CAP, diagnose, entry_of, kinds, run_harness, spoil, the
 
@@ -233,6 +234,7 @@ def test_a_write_that_cannot_be_measured_does_not_hide_the_findings(fill, tmp_pa
     assert re.search("could not be measured: .* --no-put-cost", done.stdout)
     with monkeypatch.context() as impatient:
         impatient.setattr(put_cost, "TIMEOUT_S", 0.0)
+        impatient.setattr(child, "POLL_S", 0.0)
         with pytest.raises(HarnessError, match=r"took more than 0 s and was stopped\. Leave"):
             put_cost.measure(1, tmp_path)
     (tmp_path / "filelock.py").write_text("raise ImportError")

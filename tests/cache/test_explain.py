@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,9 @@ from harness.cache.explain import explain_runs
 from harness.cache.ledger import LedgerError, read
 from harness.watch import jax_names
 from harness.watch.ledger_events import Component, Parts, Requests
-from harness.watch.programs import BOOTSTRAP
+from tests import forks
+from tests.cache.filled import run_harness
 
-ROOT = Path(__file__).resolve().parents[2]
 OLD = jax_names.version().startswith("0.10.")
 
 BASE = """
@@ -34,6 +32,13 @@ compilation_cache.zstandard = types.SimpleNamespace(
 )
 """
 PRECISION = "import jax; jax.config.update('jax_default_matmul_precision', 'highest')\n"
+UNDER_A_LEDGER = """
+import runpy, sys
+from harness.cache.ledger import ledger
+path, *sys.argv = sys.argv[1:]
+with ledger(path):
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 LOCATED = {"JAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY": "1"}
 
 
@@ -50,21 +55,12 @@ class Runs:
         script.write_text(program)
         path = self.folder / f"book_{self.count}.jsonl"
         settings = {
-            "PYTHONPATH": os.pathsep.join((str(BOOTSTRAP), str(ROOT))),
-            "HARNESS_LEDGER": str(path),
             "JAX_COMPILATION_CACHE_DIR": str(self.folder / cache),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             **environment,
         }
-        done = subprocess.run(
-            [sys.executable, str(script), *arguments],
-            env={**os.environ, **settings},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
+        command = [sys.executable, "-c", UNDER_A_LEDGER, str(path), str(script), *arguments]
+        forks.run(command, env={**os.environ, **settings}, check=True, timeout=120)
         return read(path)
 
 
@@ -321,13 +317,7 @@ def test_a_large_text_is_compared_in_little_time():
 def test_the_command_shows_the_verdict_and_counts_the_hits(runs, base):
     changed = runs(in_text(("2.5", "3.5")))
     paths = [str(book.parts.folder).removesuffix(".parts") for book in (base, changed)]
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", "cache", "explain", *paths],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_harness("explain", *paths)
     assert done.returncode == 0, done.stderr
     assert "jit_f: `computation` changed, the rest is equal: a constant's value." in done.stdout
     assert done.stdout.endswith("1 modules, 0 of them hits.\n")

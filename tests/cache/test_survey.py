@@ -16,7 +16,8 @@ import pytest
 from harness.cache.directory import LocalDirectory, open_directory
 from harness.cache.entry import KNOWN_FORMATS
 from harness.cache.survey import evictions, survey, totals
-from tests.cache.filled import CAP, ROOT, entry_of, run_harness, run_jax
+from tests import forks
+from tests.cache.filled import CAP, entry_of, run_harness, run_jax
 
 
 def look(directory):
@@ -152,7 +153,7 @@ def test_evictions_are_those_that_jax_then_makes(tmp_path):
         "LRUCache(sys.argv[1], max_size=int(sys.argv[2])).put('new', b'1')"
     )
     command = [sys.executable, "-c", script, str(directory), str(size_bytes)]
-    subprocess.run(command, check=True, timeout=60)
+    forks.run(command, check=True, timeout=60)
     left = {entry.name for entry in look(directory).entries}
     assert {entry.name for entry in seen.entries} - left == set(told.due)
 
@@ -200,8 +201,7 @@ def test_reading_a_cache_imports_neither_jax_nor_pandas(fill):
         f"doctor.diagnose(survey.survey(directory.open_directory({str(fill())!r})))\n"
         "assert not {'jax', 'jaxlib', 'pandas', 'numpy'} & set(sys.modules)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_entries_are_written_in_every_format_and_into_a_file(fill, tmp_path):

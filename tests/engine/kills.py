@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import random
 import signal
 import subprocess
@@ -25,6 +26,7 @@ import psutil
 from harness.frame.load import load
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
+from tests import forks
 from tests.sweeps import SUITES
 
 KEYS = ["workload", "size", "transform", "target", "stage", "unit", "status", "n_processes"]
@@ -54,7 +56,11 @@ def kept(results: Path) -> tuple[set[tuple[str, str]], Problems]:
 def disturb(results: Path, effort: str, rng: random.Random, longest_s: float) -> str:
     """Run the sweep, kill something in it, and return what was killed."""
     with tempfile.TemporaryFile() as said:
-        running = subprocess.Popen(command(results, effort), stdout=said, stderr=said)
+        # Not forked, so that its measuring processes are its children.
+        variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
+        running = subprocess.Popen(
+            command(results, effort), stdout=said, stderr=said, env=variables
+        )
         time.sleep(rng.uniform(0.2, longest_s))
         if running.poll() is not None:
             said.seek(0)

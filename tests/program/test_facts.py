@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import fields
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import msgspec
 import pytest
 
-import harness.program
 from harness.program.fact import Fact
 from harness.program.facts import FACTS, TOTALS, Facts, facts_of
 
@@ -100,79 +97,3 @@ def test_a_fact_that_lacks_something_is_refused_with_what_it_lacks():
             Fact(**{name: value for name, value in whole.items() if name != lacking})
     with pytest.raises(TypeError, match="the fact 'fusions' lacks a valid `read`; it has None"):
         Fact(**whole | {"read": None})
-
-
-NEW = """
-from harness.program.fact import Fact
-
-SELECTS = Fact(
-    name="selects",
-    source="stablehlo",
-    unit="count",
-    better="less",
-    meaning="choices between two arrays",
-    noun="select",
-    read=lambda lowered: lowered.as_text().count("stablehlo.select"),
-    rank=9,
-    column=True,
-)
-"""
-
-WORKLOAD = """
-import jax.numpy as jnp
-from harness import Workload, spec
-
-
-class Chosen(Workload):
-    def inputs(self):
-        return spec((8,))
-
-    @staticmethod
-    def function(x):
-        return jnp.where(x > 0, x, 0.0)
-"""
-
-SHOWN = """
-import harness
-(value,) = set(harness.load("results")["selects"].dropna())
-print(value, harness.asv.metrics.METRICS["selects"].unit)
-"""
-
-
-def test_a_new_fact_is_one_file_and_one_line_and_shown_everywhere(tmp_path):
-    home = Path(harness.program.__file__).parents[2]
-    shutil.copytree(home / "harness", tmp_path / "harness")
-    folder = tmp_path / "harness" / "program"
-    (folder / "selects.py").write_text(NEW)
-    registry = (folder / "facts.py").read_text()
-    line = "        stablehlo.BYTES,\n"
-    assert line in registry
-    registry = registry.replace(line, f"{line}        selects.SELECTS,\n")
-    imports = "from harness.program import selects\nfrom harness.program.fact import"
-    (folder / "facts.py").write_text(registry.replace("from harness.program.fact import", imports))
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "chosen.py").write_text(WORKLOAD)
-
-    def python(*words):
-        done = subprocess.run(
-            [sys.executable, *words],
-            env=os.environ | {"PYTHONPATH": str(tmp_path)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    python("-m", "harness", "run", "Chosen", "--effort", "quick", "-r", "results")
-    record = next((tmp_path / "results").rglob("*.jsonl")).read_text()
-    assert '"selects":1' in record
-    assert python("-c", "import harness.asv.metrics\n" + SHOWN).split() == ["1.0", "count"]
-    assert "selects" in python("-m", "harness", "show", "--facts", "-r", "results")
-    (row,) = [
-        line
-        for line in python("-m", "harness", "ir", "Chosen", "--facts").splitlines()
-        if line.split()[:1] == ["selects"]
-    ]
-    assert row.split() == ["selects", "1", "choices", "between", "two", "arrays"]

@@ -87,7 +87,9 @@ def other_hash_seed(bench):
 
     The first process had the seed 0, the second has 12345.
     """
-    return hits(bench.run("again", bench.filled(), env={"PYTHONHASHSEED": "12345"}))
+    cache = bench.folder()
+    bench.fill(cache, env={"PYTHONHASHSEED": "0"})
+    return hits(bench.run("again", cache, env={"PYTHONHASHSEED": "12345"}))
 
 
 @row("working-directory", "other working directory, absolute path")

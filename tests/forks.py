@@ -1,0 +1,293 @@
+"""Python processes that are forked from one that has made the dear imports already.
+
+Two seconds of a process of the harness go to imports, and the tests start hundreds. While
+`forking()` lasts, `subprocess.Popen` has `python -m harness...` forked from a server that has
+imported JAX, pandas and SciPy and has woken no back end: a process of its own, with its own
+variables, files and JAX, and so are those that it starts in turn. `run` and `Python` have any
+program in Python forked. What depends on how Python itself starts (other variables than JAX's and
+ours, another interpreter, another `harness` in the folder) is started afresh, as is everything
+outside `forking()`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import gc
+import inspect
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+import warnings
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ADDRESS = "HARNESS_TESTS_FORK_SERVER"
+FREE = ("JAX_", "XLA_FLAGS", "HARNESS_", "TF_CPP_", "PYTEST_")
+"""Variables that may differ from the server's: back ends read them when they wake, or we do."""
+
+_STATUS = struct.Struct("i")
+_Popen = subprocess.Popen
+
+
+def _fixed(variables):
+    """The variables that count when Python starts or a library is imported."""
+    return {name: text for name, text in variables.items() if not name.startswith(FREE)}
+
+
+class Popen(_Popen):
+    """A process that is forked if it is one of the harness and that can be done."""
+
+    modules = ("harness",)
+    _connection = None
+
+    def _execute_child(self, *values):
+        asked = inspect.signature(super()._execute_child).bind(*values).arguments
+        arguments = list(map(os.fspath, asked["args"])) if not asked["shell"] else []
+        environment = dict(os.environ if asked["env"] is None else asked["env"])
+        folder = os.path.abspath(asked["cwd"] or ".")
+        if not self._can_be_forked(arguments, environment, folder):
+            super()._execute_child(*values)
+            return
+        ends = [asked["p2cread"], asked["c2pwrite"], asked["errwrite"]]
+        files = {number: number if fd == -1 else fd for number, fd in enumerate(ends)}
+        files |= {fd: fd for fd in asked["pass_fds"]}
+        order = {
+            "arguments": arguments[1:],
+            "environment": environment,
+            "folder": folder,
+            "files": list(files),
+            "leads": asked["start_new_session"],
+        }
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.connect(environment[ADDRESS])
+        with tempfile.TemporaryFile() as file:
+            file.write(json.dumps(order).encode())
+            file.seek(0)
+            socket.send_fds(self._connection, [b"!"], [file.fileno(), *files.values()])
+            (self.pid,) = _STATUS.unpack(self._connection.recv(_STATUS.size))
+        self._child_created = True
+        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        self._close_pipe_fds(*(asked[name] for name in pipes))
+
+    def _can_be_forked(self, arguments, environment, folder):
+        if not environment.get(ADDRESS) or arguments[:1] != [sys.executable]:
+            return False
+        module = arguments[2] if arguments[1] == "-m" else ""
+        home, variables = json.loads(Path(environment[ADDRESS] + ".json").read_text())
+        return (
+            (not self.modules or module.partition(".")[0] in self.modules)
+            and arguments[4:5] != ["compared"]  # NumPy is to be told its threads before its import
+            and _fixed(environment) == variables
+            and (folder == home or not (Path(folder) / "harness").exists())
+        )
+
+    def _try_wait(self, wait_flags):
+        if self._connection is None:
+            return super()._try_wait(wait_flags)
+        if wait_flags & os.WNOHANG and not select.select([self._connection], [], [], 0)[0]:
+            return 0, 0
+        said = self._connection.recv(_STATUS.size)
+        self._connection.close()
+        return self.pid, _STATUS.unpack(said)[0] if said else signal.SIGKILL
+
+    def _internal_poll(self, *values, **named):
+        if self._connection is None:
+            return super()._internal_poll(*values, **named)
+        if self.returncode is None:
+            pid, status = self._try_wait(os.WNOHANG)
+            if pid == self.pid:
+                self._handle_exitstatus(status)
+        return self.returncode
+
+
+class Python(Popen):
+    """A process that is forked if it runs Python and that can be done."""
+
+    modules = ()
+
+
+def run(command, *, check=False, timeout=None, **options):
+    """Run a program in Python to its end; what it prints is text in `stdout` and `stderr`."""
+    pipe = subprocess.PIPE
+    with Python(command, stdout=pipe, stderr=pipe, text=True, **options) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except BaseException:
+            process.kill()
+            raise
+    done = subprocess.CompletedProcess(command, process.returncode, out, err)
+    if check and done.returncode:
+        raise AssertionError(f"{command} ended with {done.returncode}:\n{err}")
+    return done
+
+
+@contextlib.contextmanager
+def server(at=ROOT, **variables):
+    """Start a server in a folder, with more variables than the caller's; yield its address."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
+        address = f"{folder}/forks"
+        variables = {**_fixed(os.environ), **variables}
+        Path(address + ".json").write_text(json.dumps([str(at), variables]))
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(address)
+            listener.listen(64)
+            process = _Popen(
+                # -P: the folders of tests are called after what they test.
+                [sys.executable, "-P", __file__, str(listener.fileno())],
+                env=variables,
+                cwd=at,
+                stdin=subprocess.PIPE,
+                pass_fds=[listener.fileno()],
+                start_new_session=True,
+            )
+        held.enter_context(process)  # at whose end its standard input is closed, and it ends
+        yield address
+
+
+@contextlib.contextmanager
+def forking(address):
+    """Have the server there fork what can be forked."""
+    os.environ[ADDRESS] = address
+    subprocess.Popen = Popen
+    try:
+        yield
+    finally:
+        subprocess.Popen = _Popen
+        del os.environ[ADDRESS]
+
+
+def _serve(listener):
+    """Fork for each that asks, and tell it how that ended; return in the forks, with the order."""
+    running = {}
+
+    def reap(*_):
+        while running:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            with contextlib.suppress(OSError):  # nobody may be interested any more
+                running[pid].send(_STATUS.pack(status))
+            running.pop(pid).close()
+
+    signal.signal(signal.SIGCHLD, reap)
+    while True:
+        readable, _, _ = select.select([listener, 0], [], [])
+        if 0 in readable:
+            sys.exit()
+        connection, _ = listener.accept()
+        _, fds, _, _ = socket.recv_fds(connection, 1, 64)
+        with open(fds[0], "rb") as file:
+            order = json.load(file)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads that libraries have started
+            pid = os.fork()
+        if not pid:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+            for other in [listener, *running.values()]:
+                other.close()
+            if order["leads"]:
+                os.setsid()
+            connection.send(_STATUS.pack(os.getpid()))
+            connection.close()
+            _place(dict(zip(order["files"], fds[1:], strict=True)))
+            return order
+        running[pid] = connection
+        for fd in fds[1:]:
+            os.close(fd)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+
+def _place(files):
+    """Give open files the numbers that they are to have."""
+    above = max(files) + 1
+    moved = {number: fcntl.fcntl(fd, fcntl.F_DUPFD, above) for number, fd in files.items()}
+    for fd in files.values():
+        os.close(fd)
+    for number, fd in moved.items():
+        os.dup2(fd, number)
+        os.close(fd)
+
+
+def _become(order):
+    """Be the process that was ordered: its variables, its folder, and then its program."""
+    import jax
+
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    os.chdir(order["folder"])
+    for name, text in order["environment"].items():
+        setting = name.lower()
+        if setting in jax.config.values:
+            now = jax.config.values[setting]
+            kind = str if now is None else type(now)
+            value = text.lower() in ("1", "true") if kind is bool else kind(text)
+            jax.config.update(setting, value)
+    subprocess.Popen = Popen
+    how, *arguments = order["arguments"]
+    if how == "-m":
+        sys.path.insert(0, order["folder"])
+        sys.argv[1:] = arguments[1:]
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    elif how == "-c":
+        sys.path.insert(0, order["folder"])
+        sys.argv = [how, *arguments[1:]]
+        exec(arguments[0], {"__name__": "__main__"})
+    else:
+        if how == "-P":
+            how, *arguments = arguments
+        else:
+            sys.path.insert(0, os.path.dirname(os.path.abspath(how)))
+        sys.argv = [how, *arguments]
+        runpy.run_path(how, run_name="__main__")
+
+
+def _import():
+    """Import what most processes need and what takes long."""
+    import jax.numpy
+    import pandas
+    import scipy.stats
+
+    import harness.cli
+    import harness.engine.staged_worker
+
+    del jax, pandas, scipy, harness
+
+
+def _end(code):
+    """End as Python does, without taking apart what the server has built."""
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code or 0)
+
+
+if __name__ == "__main__":
+    _import()
+    gc.freeze()  # the forks' collections need not go through it
+    ordered = _serve(socket.socket(fileno=int(sys.argv[1])))
+    try:
+        _become(ordered)
+    except SystemExit as asked:
+        _end(asked.code)
+    except Exception:
+        traceback.print_exc()
+        _end(1)
+    _end(0)
