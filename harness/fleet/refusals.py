@@ -1,8 +1,8 @@
-"""Why a worker must not measure for a client, and what to say where none is left."""
+"""Why a worker must not measure for a client."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.fleet.place import Place
@@ -66,22 +66,3 @@ def unlike(place: Place, others: Mapping[str, Place]) -> str:
                     "started"
                 )
     return ""
-
-
-def nobody(pool: str, chooses: bool, reasons: Sequence[str], fits: bool, target: str) -> str:
-    """Say why no worker of a pool can measure, and what to do.
-
-    Args:
-        pool: what the pool is called.
-        chooses: whether its workers say by resources what they are there for.
-        reasons: of each worker, what it lacks.
-        fits: whether some could be used, were it for another target.
-        target: what was asked for, if anything was.
-    """
-    start = f"dask worker {pool} --nthreads 1 --resources {target or 'cpu'}=1"
-    if not reasons:
-        return f"{pool} has no workers. Start one on each machine, for example: {start}"
-    wanted = f"the resource {target}=1" if target else "a target of the workloads as a resource"
-    head = f"has {wanted}" if fits and chooses else "fits"
-    text = "\n  ".join([f"No worker of {pool} {head}:", *reasons])
-    return f"{text}\nStart one where it can be measured: {start}" if chooses else text

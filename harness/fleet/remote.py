@@ -36,19 +36,13 @@ class Order(msgspec.Struct, kw_only=True):
     harness: str = __version__
 
 
-class Line(msgspec.Struct):
-    """A record, as a line of the store."""
-
-    text: bytes
-    index: int | None
-    """Of the case; None for the process itself and its reference program."""
-    hopeless: bool = False
-
-
 class Result(msgspec.Struct):
     """What became of an order."""
 
-    lines: list[Line] = msgspec.field(default_factory=list)
+    records: bytes = b""
+    """Of cases, of the process itself and of its reference program: lines of the store."""
+    hopeless: list[str] = msgspec.field(default_factory=list)
+    """The keys of cases that another process could not do better."""
     timed_ns: float = 0.0
     wall_ns: float = 0.0
     refused: str = ""
@@ -165,15 +159,14 @@ class _Listener:
                 continue
             ref = wanted.pop(record.key, None)
             if ref or record.key in (job.process_key, job.reference_key):
-                self._add(record, ref)
+                self.result.records += encode(record)
         job.cases = list(wanted.values())
 
     def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
         self.store.append([record])
-        self._add(record, ref, hopeless)
-
-    def _add(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
-        self.result.lines.append(Line(encode(record), ref.index if ref else None, hopeless))
+        self.result.records += encode(record)
+        if hopeless:
+            self.result.hopeless.append(record.key)
 
     def tell(self, case: str, stage: str) -> None:
         pass

@@ -269,12 +269,10 @@ class _Sweep:
                 self._on_lost(self._end(order), said(error))
             return
         attempt = self._end(order)
-        refs = {ref.index: ref for ref in attempt.job.cases}
-        for line in result.lines:
-            record = decode(line.text.rstrip(b"\n"))
+        refs = {ref.key: ref for ref in attempt.job.cases}
+        for record in map(decode, result.records.splitlines()):
             if isinstance(record, Record):
-                ref = None if line.index is None else refs[line.index]
-                attempt.keep(record, ref, line.hopeless)
+                attempt.keep(record, refs.get(record.key), record.key in result.hopeless)
         self.outcome.timed_ns += result.timed_ns
         self.outcome.wall_ns += result.wall_ns
         worker, task = attempt.worker, attempt.task

@@ -56,14 +56,18 @@ class Worker:
         """The worker for people: its machine and its address."""
         return f"{self.place.machine} ({self.address})" if self.place else self.address
 
-    @property
-    def resources(self) -> str:
-        """What it was started for, as a user writes it."""
-        return ", ".join(f"{name}={n:g}" for name, n in (self.seat.resources or {}).items())
-
     def wants(self, target: str) -> bool:
         """Tell whether it was started for a target."""
         return self.seat.resources is None or self.seat.resources.get(target, 0) >= 1
+
+    def lacks(self, target: str) -> str:
+        """Return why it measures nothing on a target, as far as that is known."""
+        if self.refused or not self.place:
+            return self.refused or "has not answered"
+        found = self.seat.resources or {}
+        resources = ", ".join(f"{name}={n:g}" for name, n in found.items()) or "none"
+        reason = self.place.lacking.get(target)
+        return f"has the resources: {resources}" + (f"; {reason}" if reason else "")
 
 
 @dataclass(eq=False)
@@ -228,17 +232,15 @@ class Workers:
         missing = next((one for one in self.options.targets or () if one not in has), "")
         if has and not missing:
             return ""
-        chooses = self.pool.chooses
-        reasons = []
-        for worker in self.there.values():
-            text = worker.refused
-            if worker.place and not text:
-                text = f"has the resources: {worker.resources or 'none'}" if chooses else "answers"
-                lacking = worker.place.lacking.get(missing)
-                text += f"; {lacking}" if lacking else ""
-            reasons.append(f"{worker.label} {text}")
-        fits = any(not worker.refused for worker in self.there.values())
-        return refusals.nobody(self.pool.name, chooses, reasons, fits, missing)
+        name, start = self.pool.name, ""
+        if self.pool.chooses:
+            start = f"dask worker {name} --nthreads 1 --resources {missing or 'cpu'}=1"
+        if not self.there:
+            return f"{name} has no workers. Start one on each machine, for example: {start}"
+        head = f"No worker of {name} can measure{missing and f' on {missing}'}:"
+        reasons = [f"{worker.label} {worker.lacks(missing)}" for worker in self.there.values()]
+        text = "\n  ".join([head, *reasons])
+        return f"{text}\nStart one where it can be measured: {start}" if start else text
 
 
 def _raise(error: Exception) -> None:

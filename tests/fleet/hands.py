@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import msgspec
@@ -14,6 +13,7 @@ from harness.fleet.pool import Seat
 from harness.fleet.remote import Result
 from harness.fleet.sweep import sweep_on
 from harness.records import environment
+from harness.records.schema import decode, encode
 from harness.stages import sampling
 
 
@@ -63,8 +63,7 @@ class Hands:
         machine, own = asked.job.base["machine"], environment.machine_name()
         asked.job.base["machine"] = own
         done = remote.decode_result(remote.carry_out(msgspec.json.encode(asked)))
-        for line in done.lines:
-            line.text = renamed(line.text, machine)
+        done.records = b"".join(renamed(line, machine) for line in done.records.splitlines())
         return msgspec.json.encode(done)
 
     def come(self, worker, since="1", **changes):
@@ -77,18 +76,11 @@ class Hands:
 
 
 def renamed(line, machine):
-    from harness.records.schema import decode, encode
-
-    return encode(msgspec.structs.replace(decode(line.rstrip(b"\n")), machine=machine))
+    return encode(msgspec.structs.replace(decode(line), machine=machine))
 
 
 DONE = Result()
 """An order that brought nothing."""
-
-
-def pause(seconds=1.5):
-    """Let a sweep look at its workers."""
-    time.sleep(seconds)
 
 
 def sweep(pool, workloads, results, folder, effort="1x1", **options):

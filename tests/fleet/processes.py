@@ -242,9 +242,6 @@ class Fleet:
         out, err = process.communicate(timeout=120)
         return process.returncode, out, err
 
-    def log(self, name: str) -> str:
-        return (self.folder / f"{name}.log").read_text()
-
     def _start(self, name, *arguments, environment, cwd=None) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(

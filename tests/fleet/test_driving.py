@@ -1,13 +1,14 @@
 """What a sweep does about workers that are not what they should be."""
 
+import functools
 import shutil
 import threading
 
-import msgspec
 import pytest
 
+from harness.declare.location import locate
 from harness.errors import FleetError
-from harness.fleet import spool
+from harness.fleet import sources, spool
 from harness.fleet import sweep as sweeping
 from harness.fleet import tasks as tasks_module
 from harness.fleet.pool import Seat
@@ -19,12 +20,20 @@ from tests.sweeps import SUITES, workload
 Scale = workload("small", "Scale")
 
 
+@functools.cache
+def find(wanted):
+    """Import the workloads once for all tests."""
+    return sources.find(wanted)
+
+
 @pytest.fixture
 def at(tmp_path, monkeypatch):
     """Sweep over a pool, with a spool and results of the test's own."""
     monkeypatch.setenv("HARNESS_SPOOL", str(tmp_path / "spool"))
     monkeypatch.setattr(sweeping, "LOOK_S", 0.05)
     monkeypatch.setattr(sweeping, "TICK_S", 0.05)
+    found = find((locate(Scale), locate(workload("bad", "Printing"))))
+    monkeypatch.setattr("harness.fleet.place.sources.find", lambda wanted: found)
     made = []
 
     def run(pool, effort="1x1", workloads=(Scale,), **options):
@@ -40,12 +49,17 @@ def cases(outcome):
     return [r for r in outcome.records if r.workload not in ("process", "reference")]
 
 
+def sent(pool):
+    """Return who was sent which process."""
+    return [(worker, order.job.process) for worker, order in pool.sent]
+
+
 def test_an_unlike_machine_of_the_same_name_is_not_used_and_the_rest_goes_on(at):
     other = {"arch": "x", "cpu": "Another One 9000", "cores": 8, "GPUs": ""}
     pool = Hands({"a": {}, "b": {"hardware": other, "host": "another"}})
     pool.on_send = lambda order, worker: DONE
     _, notes = at(pool, "2x1")
-    assert {worker for worker, _ in pool.sent} == {"a"}
+    assert sent(pool) == [("a", 0), ("a", 1)]
     (note,) = notes
     assert "(b) is not used: it has the name of " in note
     assert "(a), which is an unlike machine (" in note
@@ -55,27 +69,23 @@ def test_an_unlike_machine_of_the_same_name_is_not_used_and_the_rest_goes_on(at)
 
 def test_what_takes_workers_down_is_given_up_and_the_sweep_goes_on(at):
     pool = Hands({"a": {"machine": "alpha"}})
-    printing = workload("bad", "Printing")
 
     def on_send(order, worker):
         if "Scale" in order.job.group:
             raise ValueError("it fell over")
+        return DONE
 
     pool.on_send = on_send
-    outcome, notes = at(pool, "2x1", [Scale, printing])
-    assert len([order for _, order in pool.sent if "Scale" in order.job.group]) == 3
-    failed = [r for r in cases(outcome) if r.workload == "small.Scale"]
-    assert {r.status for r in failed} == {"failed"}
-    assert {r.reason for r in failed} == {
+    outcome, notes = at(pool, "2x1", [Scale, workload("bad", "Printing")])
+    assert [order.job.process for _, order in pool.sent if "Scale" in order.job.group] == [0, 0, 0]
+    assert [order.job.process for _, order in pool.sent if "Printing" in order.job.group] == [0, 1]
+    assert {(r.workload, r.status) for r in cases(outcome)} == {("small.Scale", "failed")}
+    assert {r.reason for r in cases(outcome)} == {
         "given up after 3 attempts; the last: alpha (a): ValueError: it fell over"
     }
-    assert all(len(r.retries) == 3 for r in failed)
-    assert outcome.measured == 2
-    assert [note.rpartition(". It is ")[2] for note in notes] == [
-        "done again.",
-        "done again.",
-        "given up.",
-    ]
+    assert all(len(r.retries) == 3 for r in cases(outcome))
+    ends = [note.rpartition(". It is ")[2] for note in notes]
+    assert ends == ["done again.", "done again.", "given up."]
 
 
 def test_a_worker_that_is_slow_to_say_what_it_is_keeps_nobody_waiting(at):
@@ -132,9 +142,8 @@ def test_a_worker_whose_resource_stands_for_nothing_is_told_of(at):
     assert notes == [
         "The worker beta (b) has the resource cpu, but cannot measure on it: no CPU here."
     ]
-    pool = Hands({"b": broken})
     with pytest.raises(FleetError, match=r"beta \(b\) has the resources: cpu=1; no CPU here"):
-        at(pool)
+        at(Hands({"b": broken}))
 
 
 def test_a_disk_that_fills_while_measuring_costs_one_worker_and_no_record(at, tmp_path):
@@ -142,19 +151,20 @@ def test_a_disk_that_fills_while_measuring_costs_one_worker_and_no_record(at, tm
     fill = tmp_path / "spool"
 
     def on_send(order, worker):
-        if worker == "a":
-            shutil.rmtree(fill / order.owner, ignore_errors=True)
-            (fill / order.owner).write_text("in the way")
-        elif (fill / order.owner).is_file():
+        if worker == "b":
             (fill / order.owner).unlink()
+            return DONE
+        shutil.rmtree(fill / order.owner, ignore_errors=True)
+        (fill / order.owner).write_text("in the way")
+        return None
 
     pool.on_send = on_send
-    outcome, notes = at(pool)
-    assert outcome.measured == 2
-    assert [worker for worker, _ in pool.sent] == ["a", "b"]
+    _, notes = at(pool)
+    assert sent(pool) == [("a", 0), ("b", 0)]
     assert "The worker alpha (a) is not used: it cannot go on: the records that wait" in notes[0]
     assert "HARNESS_SPOOL" in notes[0]
-    assert all("alpha (a): the records that wait" in r.retries[0] for r in cases(outcome))
+    (retry,) = pool.sent[1][1].job.base["retries"]
+    assert retry.startswith("alpha (a): the records that wait")
 
 
 def test_work_that_nobody_can_take_any_more_ends_the_sweep(at, monkeypatch):
@@ -174,12 +184,11 @@ def test_a_job_waits_for_its_machine_and_then_goes_to_another(at, monkeypatch):
             del pool.seats["a"]
             pool.come("b", machine="beta", host="two")
             raise ValueError("the worker was lost")
+        return DONE
 
     pool.on_send = on_send
-    outcome, _ = at(pool, "2x1")
-    found = {(r.machine, r.replicate[-2:]) for r in cases(outcome)}
-    assert found == {("alpha", "#0"), ("beta", "#0"), ("beta", "#1")}, "one machine has all of it"
-    assert {order.job.process for worker, order in pool.sent if worker == "b"} == {0, 1}
+    at(pool, "2x1")
+    assert sent(pool) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)], "one machine has all of it"
 
 
 def test_records_of_this_sweep_are_taken_over_from_the_spool_even_if_fresh(at):
@@ -202,14 +211,13 @@ def test_what_another_sweep_stores_meanwhile_is_not_measured_again(at):
     pool = Hands({"a": {}})
 
     def on_send(order, worker):
-        if order.job.process == 0:
-            other = Hands({"a": {}})
-            at(other, "2x1")
-            assert len(other.sent) == 2
+        other = Hands({"a": {}})
+        at(other, "2x1")
+        assert len(other.sent) == 2
 
     pool.on_send = on_send
     outcome, _ = at(pool, "2x1")
-    assert [order.job.process for _, order in pool.sent] == [0]
+    assert sent(pool) == [("a", 0)]
     assert (outcome.measured, outcome.reused) == (2, 2)
 
 
@@ -217,12 +225,12 @@ def test_an_order_that_was_begun_here_before_is_not_begun_again(at):
     pool = Hands({"a": {}})
 
     def on_send(order, worker):
-        if len(pool.sent) == 1:
-            spool.store(order.owner, order.id).open()
+        if len(pool.sent) > 1:
+            return DONE
+        return spool.store(order.owner, order.id).open()
 
     pool.on_send = on_send
-    outcome, notes = at(pool)
-    assert outcome.measured == 2
+    _, notes = at(pool)
     assert len(pool.sent) == 2
     assert "the worker was lost, and has come back. It is done again." in notes[0]
 
@@ -232,30 +240,32 @@ def test_of_workers_that_cannot_be_chosen_one_that_was_meant_gets_it_in_the_end(
     pool.chooses = False
     pool.seats["a"] = Seat("", None)
     elsewhere = Result(refused="it is on the machine two now, and was on one", elsewhere=True)
-    pool.on_send = lambda order, worker: elsewhere if len(pool.sent) < 4 else None
-    outcome, notes = at(pool)
-    assert (outcome.measured, notes) == (2, [])
-    assert {len(r.retries) for r in cases(outcome)} == {0}
+    pool.on_send = lambda order, worker: elsewhere if len(pool.sent) < 4 else DONE
+    _, notes = at(pool)
+    assert notes == []
     assert len(pool.sent) == 4
+    assert "retries" not in pool.sent[-1][1].job.base
 
 
-def test_what_is_stored_is_forgotten_by_the_worker_that_kept_it(at, tmp_path):
+def test_a_worker_is_told_what_is_stored_but_for_the_last_of_it(at):
     pool = Hands({"a": {}})
-    at(pool, "3x1")
-    known = [set(order.stored) for _, order in pool.sent]
-    assert known == [set(), set(), {pool.sent[0][1].id}]
-    assert list((tmp_path / "spool").rglob("*.jsonl")) == []
+    pool.on_send = lambda order, worker: Result(kept_bytes=7)
+    at(pool, "4x1")
+    ids = [order.id for _, order in pool.sent]
+    assert [order.stored for _, order in pool.sent] == [{}, {}, {ids[0]: 7}, {ids[1]: 7}]
 
 
 def test_a_pool_that_goes_ends_the_sweep(at):
     pool = Hands({"a": {}})
 
+    def gone():
+        raise FleetError("hands is gone: goodbye")
+
     def on_send(order, worker):
-        pool.workers = lambda: (_ for _ in ()).throw(FleetError("hands is gone: goodbye"))
+        pool.workers = gone
         raise ValueError("cancelled")
 
     pool.on_send = on_send
     with pytest.raises(FleetError, match="hands is gone: goodbye"):
         at(pool)
-    assert len(pool.stopped) == 1
-    assert msgspec.json.encode(pool.sent[0][1].sweep).decode().strip('"') == pool.stopped[0]
+    assert pool.stopped == [pool.sent[0][1].sweep]

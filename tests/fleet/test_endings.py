@@ -53,7 +53,7 @@ def test_a_client_that_is_killed_loses_nothing_and_nothing_is_measured_twice(fle
 
 def test_ctrl_c_ends_what_is_measured_and_keeps_what_is_finished(fleet, slow):
     before = len(fleet.records())
-    client = fleet.client("Slow", "--effort", "5x1")
+    client = fleet.client("Slow", "--effort", "4x1")
     wait_until(lambda: len(fleet.records()) > before, what="a record")
     wait_until(lambda: measuring(fleet.spool), what="the next order")
     os.killpg(client.pid, signal.SIGINT)
@@ -63,9 +63,9 @@ def test_ctrl_c_ends_what_is_measured_and_keeps_what_is_finished(fleet, slow):
     assert "interrupted. Every finished record is kept" in err
     assert "Traceback" not in err
     assert "distributed" not in err
-    fleet.sweep(slow, "3x1")
+    fleet.sweep(slow, "2x1")
     assert set(lines(fleet).values()) == {1}
-    assert len(fleet.records()) == 9
+    assert len(fleet.records()) >= 6
 
 
 def test_a_scheduler_that_dies_ends_the_sweep_at_once_and_the_next_one_resumes(fleet, slow):
@@ -79,9 +79,9 @@ def test_a_scheduler_that_dies_ends_the_sweep_at_once_and_the_next_one_resumes(f
     fleet.start_scheduler()
     fleet.worker("alpha")
     fleet.wait_for("alpha")
-    fleet.sweep(slow, "6x1")
+    outcome, _, _ = fleet.sweep(slow, "4x1")
+    assert outcome.measured + outcome.reused == 12
     assert set(lines(fleet).values()) == {1}
-    assert len(fleet.records()) == 18
 
 
 def test_a_worker_that_is_killed_has_its_order_done_again_and_the_record_says_so(fleet, slow):

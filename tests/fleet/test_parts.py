@@ -1,6 +1,5 @@
 """The parts of a fleet that need none to be tried."""
 
-import multiprocessing
 import os
 import shutil
 import time
@@ -93,23 +92,11 @@ def test_what_a_machine_that_is_gone_began_is_released_after_a_while(monkeypatch
 # Devices
 
 
-def hold(name, held, end):
-    with machine.alone([name], lambda: None):
-        held.set()
-        end.wait(20)
-
-
 class Enough(Exception):
     pass
 
 
-def test_a_device_is_held_against_other_processes_and_waiting_can_end():
-    context = multiprocessing.get_context("spawn")
-    held, end = context.Event(), context.Event()
-    name = f"device-of-{os.getpid()}"
-    child = context.Process(target=hold, args=(name, held, end))
-    child.start()
-    assert held.wait(20)
+def test_a_device_is_held_against_others_and_waiting_can_end():
     looks = []
 
     def check():
@@ -117,13 +104,12 @@ def test_a_device_is_held_against_other_processes_and_waiting_can_end():
         if len(looks) == 2:
             raise Enough
 
-    with pytest.raises(Enough), machine.alone([name, name + "-another"], check):
-        pytest.fail("one of them is held")
-    with machine.alone([name + "-another"], check):
-        pass
-    child.kill()  # whoever holds a device lets go of it, however it ends
-    child.join()
-    with machine.alone([name], check):
+    with machine.alone(["one"], check):
+        with pytest.raises(Enough), machine.alone(["one", "another"], check):
+            pytest.fail("one of them is held")
+        with machine.alone(["another"], check):
+            pass
+    with machine.alone(["one"], check):
         assert len(looks) == 2
 
 
@@ -213,10 +199,32 @@ def test_what_a_nanny_adds_is_known_and_what_a_user_sets_stays():
 # What is refused
 
 
-@pytest.mark.parametrize("name", ["a/b", "..", ".", "a/"])
-def test_a_machine_that_cannot_name_a_folder_is_refused(here, name):
-    text = refusals.unfit(but(here, machine=name), Commit(), {}, False)
-    assert f"calls its machine {name!r}, which cannot name a folder" in text
+def of_jax(version):
+    return {**environment.versions(), "jax": version}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"versions": of_jax("0.0.1")}, "has jax 0.0.1, and here it is "),
+        ({"versions": of_jax("")}, "has jax not at all, and here it is "),
+        ({"workloads": {"w": "other"}}, "has w in version other, and here it is mine"),
+        ({"broken": {"w": "no"}}, "cannot use w: no"),
+        ({"commit": "b" * 40}, "is at commit bbbbbbbb, and here it is aaaaaaaa"),
+        ({"dirty": "d1"}, "has uncommitted changes (d1) since commit aaaaaaaa, and here there "),
+        ({"trouble": "the disk is full"}, "cannot keep records: the disk is full"),
+        *(
+            ({"machine": name}, f"calls its machine {name!r}, which cannot name a folder")
+            for name in ("a/b", "..", ".", "a/")
+        ),
+        ({}, ""),
+    ],
+)
+def test_what_does_not_fit_is_said_with_both_versions(here, changes, reason):
+    found = but(here, **{"commit": "a" * 40, "workloads": {"w": "mine"}, **changes})
+    text = refusals.unfit(found, Commit("a" * 40), {"w": "mine"}, False)
+    assert text.startswith(reason)
+    assert bool(text) == bool(reason)
 
 
 def test_a_workload_that_is_not_there_is_said_with_what_to_do(spooled, tmp_path, monkeypatch):

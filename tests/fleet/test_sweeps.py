@@ -107,27 +107,10 @@ def test_thorough_adds_processes_and_says_what_stayed_wide(fleet, monkeypatch):
     monkeypatch.setattr(sampling, "is_narrow", lambda values: False)
     effort = sampling.Effort("thorough", 1, 1, limit=2)
     outcome, _, messages = fleet.sweep(
-        [fleet.workload("small", "Scale")], effort, night="thorough", scenarios=("cold",)
+        [fleet.workload("small", "Scale")], effort, night="thorough", only=("alpha",)
     )
     assert (outcome.measured, len(outcome.wide)) == (4, 2)
-    assert {r.scenario for r in outcome.records} == {"cold"}
     assert messages[-1].done == messages[-1].total == 4
-
-
-@pytest.mark.slow
-def test_a_case_that_misbehaves_costs_only_itself(fleet):
-    wanted = ("none", "raise", "kill")
-    outcome, notes, _ = fleet.sweep(
-        [fleet.workload("bad", "Troubled")], keep=lambda case: case.axes["trouble"] in wanted
-    )
-    found = {r.axes["trouble"]: r for r in cases(outcome)}
-    assert {name: r.status for name, r in found.items()} == {
-        "none": "ok",
-        "raise": "failed",
-        "kill": "failed",
-    }
-    assert found["kill"].reason.startswith("killed by SIGKILL")
-    assert notes == []
 
 
 def test_dask_s_own_executor_chooses_workers(fleet, tmp_path):
@@ -161,7 +144,7 @@ def test_a_cpu_and_a_target_compiled_for_on_it_are_never_measured_at_the_same_ti
     fleet.wait_for("alpha", "beta", "tpus")
     sweep = fleet.start(
         [fleet.workload("small", "Scale")],
-        "2x1",
+        "1x1",
         targets=("cpu", "tpu:v5e"),
         only=("alpha", "tpus"),
         night="unlike",
@@ -171,6 +154,6 @@ def test_a_cpu_and_a_target_compiled_for_on_it_are_never_measured_at_the_same_ti
         most = max(most, len(measuring(fleet.spool)))
     assert most == 1
     outcome, _, _ = sweep.result()
-    assert outcome.measured == 8
+    assert outcome.measured == 4
     assert {(r.target, r.status) for r in cases(outcome)} == {("cpu", "ok"), ("tpu:v5e", "ok")}
     assert {r.machine for r in outcome.records} == {"alpha"}
