@@ -10,15 +10,16 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from harness.watch import call_sites
 from harness.watch.call_sites import Stacked
 from harness.watch.events import Origin
-from harness.watch.threads import Threads
 from harness.watch.visit import JaxVisit
+
+if TYPE_CHECKING:
+    from harness.watch.recorder import Recorder
 
 INTERVAL_MS = 25.0
 FLUSH_NS = 1_000_000_000
@@ -35,27 +36,10 @@ SLOWEST_NS = 1_000_000_000
 clock = time.perf_counter_ns
 
 
-class SampleListener(Protocol):
-    """Who is told; and who knows what is being built."""
-
-    @property
-    def builds(self) -> Threads:
-        """What is going on in each thread."""
-
-    def running(self, build: JaxVisit) -> None:
-        """Take a build that is still going on."""
-
-    def sampled(self, interval_ns: int, counts: Mapping[tuple[int, Stacked, Origin], int]) -> None:
-        """Take how often each thread was seen where."""
-
-    def failed(self, error: Exception) -> None:
-        """Take a failure of the sampler's."""
-
-
 class Sampler:
     """Samples a recorder's threads from `start` to `stop`."""
 
-    def __init__(self, recorder: SampleListener, interval_ms: float = INTERVAL_MS) -> None:
+    def __init__(self, recorder: Recorder, interval_ms: float = INTERVAL_MS) -> None:
         self.recorder = recorder
         self.interval_ns = round(interval_ms * 1e6)
         self.own_ns = 0

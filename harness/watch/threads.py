@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from threading import get_ident
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from harness.watch import call_sites
 from harness.watch.description import Describer
@@ -28,24 +28,8 @@ CHECK_NS = 50_000_000
 """How often a visit in which others take place is seen to be really going on."""
 
 
-class BuildListener(Protocol):
-    """Who is told of builds."""
-
-    def built(self, build: JaxVisit) -> None:
-        """Take a build that is over."""
-
-    def visited(self, visit: JaxVisit) -> None:
-        """Take a visit to the slow path in which nothing was built."""
-
-    def cleared(self, what: str, function: Any, frame: FrameType) -> None:
-        """Take note that a cache of JAX's was emptied."""
-
-    def failed(self, error: Exception) -> None:
-        """Take a failure of the noting."""
-
-
-class Threads(EventSource[BuildListener]):
-    """What is going on in each thread."""
+class Threads(EventSource[Any]):
+    """What is going on in each thread; who listens is a recorder, or takes the same calls."""
 
     def __init__(self) -> None:
         super().__init__()

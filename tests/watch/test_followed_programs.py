@@ -254,7 +254,11 @@ def test_the_exit_code_is_kept_where_nobody_reads_what_is_said(tmp_path):
 def test_a_folder_that_cannot_be_used_is_refused_before_the_program_runs(tmp_path, monkeypatch):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    for place, text in (("full", "is not empty"), ("full/file", "cannot be made")):
+    for place, text in (
+        ("full", "is not empty"),
+        ("full/file", "cannot be made"),
+        ("/proc/nowhere", "cannot be made"),
+    ):
         with pytest.raises(UsageError, match=text):
             programs.new_folder(tmp_path / place)
     done = subprocess.run(

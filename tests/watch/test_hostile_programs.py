@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,90 +13,6 @@ import harness
 from harness.errors import ProfileError
 from harness.watch import events
 from tests.performance.profile_overhead import installed
-
-
-def run(tmp_path, code, *arguments, expect=0):
-    """Run a program from standard input, which has no `__file__`; FOLDER is its profile's."""
-    top = (
-        "import os, sys, jax, numpy as np, harness\n"
-        "jax.config.update('jax_enable_compilation_cache', False)\n"
-        "FOLDER = sys.argv[1]\n"
-        "def made(size): return jax.jit(lambda x: x * 2)(np.ones(size))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-", str(tmp_path / "profile"), *arguments],
-        input=top + code,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert done.returncode == expect, done.stderr[-3000:]
-    return done
-
-
-def builds(tmp_path):
-    return [b for b in harness.load_profile(tmp_path / "profile").builds if b.times("compile")]
-
-
-def test_a_killed_program_still_has_its_profile(tmp_path):
-    run(
-        tmp_path,
-        "with harness.profile(FOLDER):\n    made(3); made(4)\n    os.kill(os.getpid(), 9)\n",
-        expect=-9,
-    )
-    found = builds(tmp_path)
-    assert [built.arguments.leaves[0].aval for built in found] == ["float32[3]", "float32[4]"]
-    assert found[0].process.ended is None
-    assert found[0].frames[-1].file == "<stdin>"
-
-
-def test_a_crash_is_the_program_s_own_and_ends_the_profile_well(tmp_path):
-    done = run(
-        tmp_path,
-        "with harness.profile(FOLDER):\n"
-        "    made(3)\n"
-        "    jax.jit(lambda x: x + [1, 2])(np.ones(3))\n",
-        expect=1,
-    )
-    assert "\nTypeError: unsupported operand" in done.stderr
-    # What stands between JAX and its caller is hidden as JAX's own frames are.
-    assert "profiling/recording" not in done.stderr
-    assert len(builds(tmp_path)) == 1
-    found = harness.load_profile(tmp_path / "profile")
-    assert found.processes[0].ended.why == "context"
-    assert "TypeError" in [built.line.error for built in found.builds]
-
-
-def test_a_deleted_working_directory_a_full_disk_and_a_fork(tmp_path):
-    """One program, because each costs an `import jax`."""
-    done = run(
-        tmp_path,
-        "import resource\n"
-        "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')\n"
-        "with harness.profile(FOLDER):\n"
-        "    made(3)\n"
-        "    if not os.fork():\n"
-        "        os._exit(0)\n"
-        "    os.wait()\n"
-        "    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
-        "    resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))\n"
-        "    made(4)\n"
-        "    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))\n"
-        "    made(5)\n"
-        "print('done')\n",
-    )
-    assert done.stdout == "done\n"
-    found = harness.load_profile(tmp_path / "profile")
-    assert [built.arguments.leaves[0].aval[-3:] for built in builds(tmp_path)] == [
-        "[3]",
-        "[4]",
-        "[5]",
-    ]
-    assert found.broken_lines == 0
-    assert found.builds[0].process.ended.lost == 0
 
 
 def test_threads_that_compile_at_once_are_told_apart(tmp_path):
@@ -124,16 +37,16 @@ def test_threads_that_compile_at_once_are_told_apart(tmp_path):
         assert built.line.parent == 0
 
 
-def test_300_real_compiles_are_300_builds(tmp_path):
+def test_100_real_lowerings_are_100_builds(tmp_path):
     function = jax.jit(lambda x: x * 3)
     with harness.profile(tmp_path / "profile") as found:
-        for size in range(1, 301):
+        for size in range(1, 101):
             function.lower(jax.ShapeDtypeStruct((size,), "float32"))
         for size in range(1, 6):
             for _ in range(3):
                 function(np.ones(size, "float32"))
     lowered = [built for built in found.builds if built.times("lower")]
-    assert len([built for built in lowered if built.line.kind != "call"]) == 300
+    assert len([built for built in lowered if built.line.kind != "call"]) == 100
     assert sum(built.times("compile") for built in found.builds) == 5
     assert found.broken_lines == 0
     assert found.processes[0].ended.failures == ()
@@ -206,11 +119,9 @@ def test_names_that_are_no_unicode_are_recorded(tmp_path):
     assert found.processes[0].ended.lost == 0
 
 
-@pytest.mark.parametrize("name", ["file", "file/in", "/proc/nowhere"])
-def test_a_folder_that_cannot_be_written_is_said_and_nothing_installed(tmp_path, name):
-    (tmp_path / "file").write_text("")
+def test_a_folder_that_cannot_be_written_is_said_and_nothing_installed():
     before = installed()
-    with pytest.raises(ProfileError, match="cannot be written"), harness.profile(tmp_path / name):
+    with pytest.raises(ProfileError, match="cannot be written"), harness.profile("/proc/nowhere"):
         pytest.fail("the profile was opened")
     assert installed() == before
 

@@ -16,7 +16,7 @@ HOSTILE = """
 import sys
 before = set(sys.modules)
 assert "harness" not in before and "jax" not in before, before
-import os, tempfile, threading, time
+import os, resource, signal, tempfile, threading, time
 import jax, numpy as np
 
 def raising(*args, **kwargs):
@@ -53,6 +53,15 @@ os.chdir(gone)
 os.rmdir(gone)
 jax.monitoring.clear_event_listeners()
 jax.jit(in_no_directory)(1.0)
+def on_a_full_disk(x):
+    return x + 3
+
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+jax.config.update("jax_enable_compilation_cache", False)
+jax.jit(on_a_full_disk)(1.0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 sys.stdout.buffer.write(b"\\xff\\n")
 """
 
@@ -65,6 +74,7 @@ def test_a_program_that_changes_jax_and_its_process_is_recorded_to_the_end(tmp_p
     lines = built(process, "in_a_thread")
     assert len({line.thread for line in lines}) == 4
     assert len(built(process, "in_no_directory")) == 1
+    assert len(built(process, "on_a_full_disk")) == 1
     [imported] = process.of(events.Import)
     [backend] = process.of(events.Backend)
     assert process.started.clock_ns < imported.begin_ns < imported.end_ns < backend.begin_ns

@@ -16,7 +16,7 @@ from harness.cli.output import WIDTH, Format, Output, Part, Rows, console
 from harness.cli.profile.answer import answer
 from harness.errors import UsageError
 from harness.profiles.recorded import read
-from harness.profiles.tables.frames import frame
+from harness.profiles.tables.frames import TABLES, frame
 from harness.profiles.tables.listing import LONG, is_number, listed
 
 ROWS = 40
@@ -32,14 +32,7 @@ HELP = """Show what a profile found: the answer on one screen, or a table.
 
 \b
 Tables:
-  time        the wall time of the run and of each process, in parts that add up to it
-  functions   a row per function: builds, stages, first call, later calls that were looked up
-  builds      a row per build: everything that is known of it
-  causes      a row per function and cause
-  sites       a row per line of code that builds were asked for from
-  cache       what the persistent cache did: outcomes, reasons, seconds
-  eager       lines that call JAX's own functions outside jit
-  threads     a row per thread, with the parts of its time
+{tables}
 
 \b
 A terminal gets the main columns and the dearest 40 rows; csv and json have all. The columns are
@@ -48,17 +41,10 @@ Exit codes: 0 fine; 2 wrong usage; 4 no profile is there, or the output cannot b
 """
 
 
-class Table(enum.StrEnum):
-    """The tables."""
+_ABOUT = "\n".join(f"  {name:11} {table.about}" for name, table in TABLES.items())
 
-    time = "time"
-    functions = "functions"
-    builds = "builds"
-    causes = "causes"
-    sites = "sites"
-    cache = "cache"
-    eager = "eager"
-    threads = "threads"
+Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
+"""The tables."""
 
 
 class TableFormat(enum.StrEnum):
@@ -69,7 +55,7 @@ class TableFormat(enum.StrEnum):
     json = "json"
 
 
-@options.command(HELP, no_args_is_help=True)
+@options.command(HELP.format(tables=_ABOUT), no_args_is_help=True)
 def show(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="A profile: the folder that was written.")

@@ -237,24 +237,29 @@ class Table:
     """A table of a profile."""
 
     make: Callable[[Recorded], pd.DataFrame]
+    about: str
     main: Sequence[str]
     """Columns that a terminal shows."""
     dispensable: Sequence[str]
     """Those of them that are left out where a line is too short, the first ones first."""
 
 
-def _table(make: Callable[[Recorded], pd.DataFrame], main: str, dispensable: str) -> Table:
-    return Table(make, main.split(), dispensable.split())
+def _table(
+    make: Callable[[Recorded], pd.DataFrame], about: str, main: str, dispensable: str
+) -> Table:
+    return Table(make, about, main.split(), dispensable.split())
 
 
 TABLES = {
     "time": _table(
         time,
+        "the wall time of the run and of each process, in parts that add up to it",
         "process part seconds low high share meaning",
         "low high",
     ),
     "functions": _table(
         functions,
+        "a row per function: builds, stages, first call, later calls that were looked up",
         "function builds traces lowers compiles loads build_s trace_s lower_s compile_s "
         "load_s first_call_s again again_s visits n_call_sites causes",
         "n_call_sites first_call_s load_s lower_s trace_s visits lowers loads traces "
@@ -262,33 +267,39 @@ TABLES = {
     ),
     "builds": _table(
         builds,
+        "a row per build: everything that is known of it",
         "begin_s process function call_site build_s trace_s lower_s compile_s load_s "
         "other_s outcome reason cause argument before after",
         "other_s outcome lower_s trace_s reason load_s compile_s process before after",
     ),
     "causes": _table(
         causes,
+        "a row per function and cause",
         "function cause argument builds build_s n_values values call_sites remedy",
         "n_values call_sites values",
     ),
     "sites": _table(
         sites,
+        "a row per line of code that builds were asked for from",
         "call_site site_function builds compiles loads build_s trace_s lower_s compile_s "
         "load_s other_s sampled_s functions causes",
         "other_s load_s lower_s trace_s loads compile_s sampled_s site_function compiles",
     ),
     "cache": _table(
         cache,
+        "what the persistent cache did: outcomes, reasons, seconds",
         "outcome reason requests modules compile_s load_s write_s saved_s entry_bytes",
         "modules load_s write_s entry_bytes",
     ),
     "eager": _table(
         eager,
+        "lines that call JAX's own functions outside jit",
         "call_site site_function builds compiles build_s functions",
         "site_function",
     ),
     "threads": _table(
         threads,
+        "a row per thread, with the parts of its time",
         "process thread main wall_s build_s trace_s lower_s compile_s load_s other_s "
         "jax_s library_s program_s unattributed_s samples",
         "unattributed_s load_s other_s lower_s trace_s samples library_s jax_s compile_s process",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pty
@@ -16,6 +17,7 @@ from harness.cli.profile import live as line
 from harness.profiles.live import Now, State, Tally
 from harness.watch import events
 from harness.watch.writer import encoded
+from tests.watch.programs import COMMAND, environment
 
 S = 1_000_000_000
 NOW = Now("loss", "train.py:88", "compile", 58 * S, 3, 42)
@@ -152,64 +154,49 @@ def test_a_terminal_of_two_lines_is_left_alone(monkeypatch):
     assert screen.new() == ""
 
 
-PROGRAM = """
-import os, sys, time
-from pathlib import Path
-from harness.cli.profile.live import Live
-from harness.watch import events
-from harness.watch.writer import encoded
-folder = Path(sys.argv[1])
-with Live(folder):
+HANGS = """
+import time
+import jax, numpy as np
+def slow(x):
     print("Your name? ", end="", flush=True)
-    time.sleep(0.6)
-    with (folder / "h-1-0.jsonl").open("ab") as file:
-        now = time.perf_counter_ns()
-        file.write(encoded(events.Running(1, "compile", 1, 1, now - 10**9, now)))
-    time.sleep(1.4)
+    time.sleep(2.2)
+    return x
+jax.jit(slow)(np.ones(3))
 print("Ada")
 """
 
 
-def seen_on_a_terminal(tmp_path, term):
-    """Run the program on a pseudo terminal: all that was written there, with times."""
-    from tests.profiles.test_live import Writing
-
-    Writing(tmp_path / "profile")
+def test_a_build_that_hangs_is_seen_on_a_terminal_and_a_prompt_stays_whole(tmp_path):
     outer, inner = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "profile")],
+        [*COMMAND, "--live", "-o", str(tmp_path / "p"), "--", sys.executable, "-c", HANGS],
         stdout=inner,
         stderr=inner,
-        env={**os.environ, "TERM": term, "COLUMNS": "100", "LINES": "24", "NO_COLOR": "1"},
+        env=environment(TERM="xterm", COLUMNS="100", LINES="24", NO_COLOR="1"),
     )
     os.close(inner)
-    found, begin = [], time.monotonic()
-    while True:
-        try:
-            text = os.read(outer, 65536)
-        except OSError:  # the other end was closed
-            break
-        if not text:
-            break
-        found.append((time.monotonic() - begin, text.decode()))
+    text = ""
+    # The other end is closed in the end.
+    with contextlib.suppress(OSError):
+        while more := os.read(outer, 65536):
+            text += more.decode()
     os.close(outer)
     assert process.wait() == 0
-    return found
-
-
-def test_a_hanging_compile_is_seen_on_a_terminal_and_a_prompt_stays_whole(tmp_path):
-    found = seen_on_a_terminal(tmp_path, "xterm-256color")
-    text = "".join(text for _, text in found)
-    assert "compiling `loss` (train.py:88) for 1." in text
-    # Where the cursor was is kept before the line is drawn, and gone back to.
-    assert text.startswith("Your name? \x1bD\x1b[A\x1b7\x1b[1;23r\x1b[24H\x1b[2K")
-    assert text.endswith(f"{TAKEN_AWAY}Ada\r\n")
+    _, _, after = text.partition("Your name? ")
+    drawn, _, _ = after.partition("Ada")
+    assert "tracing `slow` (<string>:8)" in drawn
+    assert "\x1b7\x1b[1;23r\x1b[24H\x1b[2K" in drawn
+    assert "went into building programs" in after
     assert "\x1b[?25l" not in text
 
 
-def test_a_terminal_that_cannot_do_it_gets_plain_lines(tmp_path):
-    text = "".join(text for _, text in seen_on_a_terminal(tmp_path, "dumb"))
-    assert text == "Your name? Ada\r\n"
+@pytest.mark.parametrize(("term", "drawn"), [("xterm", True), ("dumb", False), ("", False)])
+def test_a_terminal_that_cannot_do_it_gets_plain_lines(monkeypatch, term, drawn):
+    monkeypatch.setenv("TERM", term)
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    assert line.on_terminal(terminal) == drawn
+    assert not line.on_terminal(io.StringIO())
 
 
 def test_a_stream_that_fails_or_a_folder_that_goes_away_does_not_reach_the_program(tmp_path):
