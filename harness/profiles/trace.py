@@ -9,6 +9,7 @@ microseconds since the profile began.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -75,18 +76,19 @@ def write(profile: Recorded, output: Path) -> int:
 
 def trace(profile: Recorded) -> dict[str, Any]:
     """Return a profile as the object that a trace file holds."""
-    clock = Clock(profile)
-    names = tracks.process_names(profile)
-    numbers = _Numbers(profile)
+    clock, names = Clock(profile), tracks.process_names(profile)
+    # Numbers of processes and threads: small, and no number twice, as Perfetto wants them.
+    pids = [process.started.pid for process in profile.processes]
+    others = itertools.count(max(pids, default=0) + 2)
     found: list[dict[str, Any]] = []
     for order, process in enumerate(profile.processes):
-        track = _Track(process, clock, numbers)
+        pid = next(others) if process.started.pid in pids[:order] else process.started.pid
+        track = _Track(profile, process, clock, pid, others)
         found += track.metadata(names[process.file], order)
-        builds = [*process.builds, *process.unfinished]
-        found += _slices(profile, process, track, builds)
-        found += _answers(track, builds)
-        found += _cleared(process, track)
-        found += _bytes(track, builds)
+        found += track.slices()
+        found += track.answers()
+        found += track.cleared()
+        found += track.bytes()
     run = profile.run
     about = {"command": " ".join(run.command), "exit_code": run.exit_code} if run else {}
     return {
@@ -96,161 +98,122 @@ def trace(profile: Recorded) -> dict[str, Any]:
     }
 
 
-class _Numbers:
-    """Numbers of processes and threads: small, and no number twice, as Perfetto wants them."""
-
-    def __init__(self, profile: Recorded) -> None:
-        pids = [process.started.pid for process in profile.processes]
-        self._next = max(pids, default=0) + 1
-        self._taken: set[int] = set()
-
-    def process(self, pid: int) -> int:
-        if pid in self._taken:
-            return self.another()
-        self._taken.add(pid)
-        return pid
-
-    def another(self) -> int:
-        self._next += 1
-        return self._next
-
-
 class _Track:
     """Makes events of one process."""
 
-    def __init__(self, process: Process, clock: Clock, numbers: _Numbers) -> None:
-        self._process, self._clock = process, clock
-        self.pid = numbers.process(process.started.pid)
-        self._names = tracks.thread_names(process)
-        main = process.started.main_thread
-        self._tids = {t: self.pid if t == main else numbers.another() for t in self._names}
+    def __init__(
+        self,
+        profile: Recorded,
+        process: Process,
+        clock: Clock,
+        pid: int,
+        others: Iterator[int],
+    ) -> None:
+        self._profile, self._process, self._clock, self._pid = profile, process, clock, pid
+        self._builds = [*process.builds, *process.unfinished]
+        self._names, main = tracks.thread_names(process), process.started.main_thread
+        self._tids = {thread: pid if thread == main else next(others) for thread in self._names}
 
-    def us(self, at_ns: int) -> float:
+    def _event(self, phase: str, name: str, thread: int | None, **rest: Any) -> dict[str, Any]:
+        """Return an event; `thread` is JAX's number, None for the process itself."""
+        tid = self._pid if thread is None else self._tids[thread]
+        return {"ph": phase, "name": name, "pid": self._pid, "tid": tid, **rest}
+
+    def _us(self, at_ns: int) -> float:
         """Return a time of this process in the trace's unit."""
         return self._clock.at(self._process, at_ns) / 1000
 
-    def event(self, phase: str, name: str, thread: int | None, **rest: Any) -> dict[str, Any]:
-        """Return an event; `thread` is JAX's number, None for the process itself."""
-        tid = self.pid if thread is None else self._tids[thread]
-        return {"ph": phase, "name": name, "pid": self.pid, "tid": tid, **rest}
-
     def metadata(self, name: str, order: int) -> Iterator[dict[str, Any]]:
         """Yield the names of the process and of its threads."""
-        yield self.event("M", "process_name", None, args={"name": name})
-        yield self.event("M", "process_sort_index", None, args={"sort_index": order})
         labels = f"{self._process.started.host}, Python {self._process.started.python}"
-        yield self.event("M", "process_labels", None, args={"labels": labels})
+        yield self._event("M", "process_name", None, args={"name": name})
+        yield self._event("M", "process_sort_index", None, args={"sort_index": order})
+        yield self._event("M", "process_labels", None, args={"labels": labels})
         for place, (thread, text) in enumerate(self._names.items()):
-            yield self.event("M", "thread_name", thread, args={"name": text})
-            yield self.event("M", "thread_sort_index", thread, args={"sort_index": place})
+            yield self._event("M", "thread_name", thread, args={"name": text})
+            yield self._event("M", "thread_sort_index", thread, args={"sort_index": place})
 
+    def slices(self) -> Iterator[dict[str, Any]]:
+        """Yield what took each thread's time."""
+        found: dict[int, list[Slice]] = {}
+        for thread, slice_ in self._raw():
+            found.setdefault(thread, []).append(slice_)
+        for thread, slices in found.items():
+            for begin_ns, end_ns, name, kind, about in nested(slices):
+                begin = self._us(begin_ns)
+                times = {"ts": begin, "dur": round(self._us(end_ns) - begin, 3)}
+                yield self._event("X", name, thread, cat=kind, **times, args=about)
 
-def _slices(
-    profile: Recorded, process: Process, track: _Track, builds: list[Built]
-) -> Iterator[dict[str, Any]]:
-    found: dict[int, list[Slice]] = {}
-    for thread, slice_ in _raw(profile, process, builds):
-        found.setdefault(thread, []).append(slice_)
-    for thread, slices in found.items():
-        for slice_ in nested(slices):
-            begin = track.us(slice_.begin_ns)
-            yield track.event(
-                "X",
-                slice_.name,
-                thread,
-                cat=slice_.kind,
-                ts=begin,
-                dur=round(track.us(slice_.end_ns) - begin, 3),
-                args=slice_.about,
-            )
+    def _raw(self) -> Iterator[tuple[int, Slice]]:
+        process = self._process
+        for jax in process.of(events.Import):
+            what = Slice(jax.begin_ns, jax.end_ns, "import jax", "start", jax.versions)
+            yield jax.thread, what
+        for woken in process.of(events.Backend):
+            about = {"platform": woken.platform, "devices": ", ".join(woken.devices)[:LONGEST]}
+            yield woken.thread, Slice(woken.begin_ns, woken.end_ns, "backend", "start", about)
+        for built in self._builds:
+            line, name = built.line, built.function.name
+            shown = f"{name} (unfinished)" if built.going_on else name
+            about = self._about(built)
+            yield line.thread, Slice(line.begin_ns, line.end_ns, shown, "build", about)
+            for span in line.spans:
+                stage = tracks.shown_stage(built, span)
+                args = {"function": name, "times": span.times}
+                yield line.thread, Slice(span.begin_ns, span.end_ns, stage, stage, args)
+            for inner in line.inner:
+                function = process.functions.get(inner.function)
+                name = function.name if function else "?"
+                where = {"file": function.file, "line": function.line} if function else {}
+                yield line.thread, Slice(inner.begin_ns, inner.end_ns, name, "inner trace", where)
 
+    def _about(self, built: Built) -> dict[str, Any]:
+        """Return what a build's event carries; empty ones are left out."""
+        line, function, arguments = built.line, built.function, built.arguments
+        cause = self._profile.cause_of(built) if not built.going_on else None
+        leaves = arguments.leaves if arguments else ()
+        statics = arguments.statics if arguments else ()
+        about = {
+            "function": function.qualname,
+            "defined": f"{built.function.file}:{built.function.line}"
+            if built.function.file
+            else "",
+            "call site": built.site,
+            "entered by": line.kind,
+            "cause": cause.sentence or cause.kind if cause else "",
+            "remedy": cause.remedy if cause else "",
+            "arguments": ", ".join(f"{leaf.path}: {leaf.aval}" for leaf in leaves)[:LONGEST],
+            "static arguments": ", ".join(f"{s.name}={s.value}" for s in statics)[:LONGEST],
+            "persistent cache": tracks.outcome(built),
+            "key": ", ".join(request.key for request in line.requests if request.key)[:LONGEST],
+            "error": line.error,
+            "test": line.test,
+        }
+        return {name: text for name, text in about.items() if text}
 
-def _raw(profile: Recorded, process: Process, builds: list[Built]) -> Iterator[tuple[int, Slice]]:
-    for imported in process.of(events.Import):
-        yield (
-            imported.thread,
-            Slice(imported.begin_ns, imported.end_ns, "import jax", "start", imported.versions),
-        )
-    for woken in process.of(events.Backend):
-        about = {"platform": woken.platform, "devices": ", ".join(woken.devices)[:LONGEST]}
-        yield woken.thread, Slice(woken.begin_ns, woken.end_ns, "backend", "start", about)
-    for built in builds:
-        line = built.line
-        about = _about(built, profile)
-        going_on = built.going_on
-        name = f"{built.function.name} (unfinished)" if going_on else built.function.name
-        yield line.thread, Slice(line.begin_ns, line.end_ns, name, "build", about)
-        for span in line.spans:
-            stage = tracks.shown_stage(built, span)
-            args = {"function": built.function.name, "times": span.times}
-            yield line.thread, Slice(span.begin_ns, span.end_ns, stage, stage, args)
-        for inner in line.inner:
-            function = process.functions.get(inner.function)
-            name = function.name if function else "?"
-            where = {"file": function.file, "line": function.line} if function else {}
-            yield line.thread, Slice(inner.begin_ns, inner.end_ns, name, "inner trace", where)
+    def answers(self) -> Iterator[dict[str, Any]]:
+        """Yield what the persistent cache answered."""
+        for built in self._builds:
+            at = self._us(tracks.answered_ns(built))
+            for request, text in tracks.answers(built):
+                args = {"module": request.module, "key": request.key, "reason": request.reason}
+                args = {name: value for name, value in args.items() if value}
+                what = {"cat": "cache", "ts": at, "s": "t", "args": args}
+                yield self._event("i", f"cache {text}", built.line.thread, **what)
 
+    def cleared(self) -> Iterator[dict[str, Any]]:
+        """Yield the caches that were emptied."""
+        for line in tracks.cleared(self._process):
+            function = self._process.functions.get(line.function)
+            args = {"function": function.name} if function else {}
+            what = {"cat": "cleared", "ts": self._us(line.at_ns), "s": "p", "args": args}
+            yield self._event("i", line.what, None, **what)
 
-def _about(built: Built, profile: Recorded) -> dict[str, Any]:
-    """Return what a build's event carries; empty ones are left out."""
-    line, arguments = built.line, built.arguments
-    cause = profile.cause_of(built) if not built.going_on else None
-    leaves = ", ".join(
-        f"{leaf.path}: {leaf.aval}" for leaf in (arguments.leaves if arguments else ())
-    )
-    statics = ", ".join(f"{s.name}={s.value}" for s in (arguments.statics if arguments else ()))
-    about = {
-        "function": built.function.qualname,
-        "defined": f"{built.function.file}:{built.function.line}" if built.function.file else "",
-        "call site": built.site,
-        "entered by": line.kind,
-        "cause": cause.sentence or cause.kind if cause else "",
-        "remedy": cause.remedy if cause else "",
-        "arguments": leaves[:LONGEST],
-        "static arguments": statics[:LONGEST],
-        "persistent cache": tracks.outcome(built),
-        "key": ", ".join(request.key for request in line.requests if request.key)[:LONGEST],
-        "error": line.error,
-        "test": line.test,
-    }
-    return {name: text for name, text in about.items() if text}
-
-
-def _answers(track: _Track, builds: list[Built]) -> Iterator[dict[str, Any]]:
-    for built in builds:
-        for request, text in tracks.answers(built):
-            args = {"module": request.module, "key": request.key, "reason": request.reason}
-            yield track.event(
-                "i",
-                f"cache {text}",
-                built.line.thread,
-                cat="cache",
-                ts=track.us(tracks.answered_ns(built)),
-                s="t",
-                args={name: value for name, value in args.items() if value},
-            )
-
-
-def _cleared(process: Process, track: _Track) -> Iterator[dict[str, Any]]:
-    for line in tracks.cleared(process):
-        function = process.functions.get(line.function)
-        args = {"function": function.name} if function else {}
-        yield track.event(
-            "i", line.what, None, cat="cleared", ts=track.us(line.at_ns), s="p", args=args
-        )
-
-
-def _bytes(track: _Track, builds: list[Built]) -> Iterator[dict[str, Any]]:
-    """Yield how many bytes of executables were built so far; those set free still count."""
-    total = 0
-    for built in sorted(builds, key=lambda built: built.line.end_ns):
-        program = built.line.program
-        if program is not None and program.code_bytes:
-            total += program.code_bytes
-            yield track.event(
-                "C",
-                "executables built",
-                None,
-                ts=track.us(built.line.end_ns),
-                args={"bytes of code": total},
-            )
+    def bytes(self) -> Iterator[dict[str, Any]]:
+        """Yield how many bytes of executables were built so far; those set free still count."""
+        total = 0
+        for built in sorted(self._builds, key=lambda built: built.line.end_ns):
+            if built.line.program is not None and built.line.program.code_bytes:
+                total += built.line.program.code_bytes
+                what = {"ts": self._us(built.line.end_ns), "args": {"bytes of code": total}}
+                yield self._event("C", "executables built", None, **what)
