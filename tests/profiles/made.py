@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from harness.profiles.model import Process
@@ -9,8 +10,7 @@ from harness.report.profile.face import Profile
 from harness.watch import events
 from harness.watch.events import Run
 from harness.watch.writer import encoded
-
-MS = 1_000_000
+from tests.profiles import logs
 
 CWD = "/home/somebody/project"
 
@@ -19,21 +19,8 @@ class Made:
     """A profile of one process that is put together build by build."""
 
     def __init__(self, cwd=CWD, argv=("train.py",), host="box", cores=2, ended=True):
-        self.started = events.Started(
-            schema=events.SCHEMA,
-            pid=1,
-            parent_pid=0,
-            host=host,
-            how="command",
-            argv=argv,
-            cwd=cwd,
-            python="3.13.1",
-            at_s=0.0,
-            clock_ns=0,
-            process_ns=0,
-            cpu_count=cores,
-            main_thread=1,
-        )
+        first = logs.started(clock=0, pid=1, cwd=cwd)
+        self.started = replace(first, argv=argv, host=host, cpu_count=cores)
         self.lines = [self.started]
         self.causes = {}
         self.ended = ended
@@ -75,48 +62,37 @@ class Made:
     ):
         """Add a build; each stage takes `ms` milliseconds, and a call at `train.py:CALLED`."""
         self._next += 1
-        begin = self._now
-        spans = []
-        for stage in stages:
-            spans.append(events.Span(stage, self._now, self._now + ms * MS, 1))
-            self._now += ms * MS
-        requests = ()
-        if "compile" in stages:
-            requests = (events.Request(f"jit_{name}", outcome, ms * MS),)
+        begin, at = self._now, range(self._now, self._now + ms * len(stages), ms)
+        self._now += ms * len(stages)
         frame = events.Frame(f"{self.started.cwd}/train.py", called, "main", "program")
-        stack = events.Stack(self._next, (frame,))
         function = self.function(name, **where)
-        inside = tuple(events.Inner(self.function(one), begin, begin + MS) for one in inner)
-        number = self.settings(jit or {}, context or {})
-        self.lines.append(stack)
-        self.lines.append(
-            events.Build(
-                id=self._next,
-                kind="call",
-                function=function,
-                object=function,
-                wrapper=function,
-                stack=stack.id,
-                thread=1,
-                begin_ns=begin,
-                end_ns=self._now,
-                spans=tuple(spans),
-                settings=number,
-                requests=requests,
-                inner=inside,
-                program=program,
-            )
+        settings = self.settings(jit or {}, context or {})
+        inside = tuple(
+            events.Inner(self.function(one), logs.ns(begin), logs.ns(begin + 1)) for one in inner
         )
+        asked = (events.Request(f"jit_{name}", outcome, logs.ns(ms)),)
+        build = logs.build(
+            self._next,
+            begin,
+            self._now,
+            *((stage, start, start + ms) for stage, start in zip(stages, at, strict=True)),
+            function=function,
+            requests=asked if "compile" in stages else (),
+            settings=settings,
+            inner=inside,
+            program=program,
+        )
+        self.lines.append(events.Stack(self._next, (frame,)))
+        self.lines.append(replace(build, object=function, wrapper=function, stack=self._next))
         if cause is not None:
             self.causes["made", self._next] = cause
         return self
 
+    def _all(self):
+        return (*self.lines, *([events.Ended(logs.ns(self._now), "exit")] if self.ended else []))
+
     def profile(self):
-        lines = [*self.lines]
-        if self.ended:
-            lines.append(events.Ended(self._now, "exit"))
-        process = Process("made", self.started, tuple(lines))
-        profile = Profile((process,), run=self.run)
+        profile = Profile((Process("made", self.started, self._all()),), run=self.run)
         if self.causes:
             profile.causes.clear()
             profile.causes.update(self.causes)
@@ -125,11 +101,9 @@ class Made:
     def write(self, folder: Path):
         """Write it as the folder of a profile."""
         folder.mkdir(parents=True)
-        lines = [*self.lines, *([events.Ended(self._now, "exit")] if self.ended else [])]
-        text = b"".join(encoded(line) for line in lines)
-        (folder / "box-1-0.jsonl").write_bytes(text)
+        (folder / "box-1-0.jsonl").write_bytes(b"".join(map(encoded, self._all())))
         return folder
 
 
 def run_of(*command):
-    return Run(command, 0, 2_000 * MS, 0, 1)
+    return Run(command, 0, logs.ns(2_000), 0, 1)

@@ -62,7 +62,9 @@ def test_several_at_once_have_each_what_was_built_in_their_time():
     assert names(outer) == ["a", "b", "c"]
     assert names(inner) == ["b"]
     assert names(late) == ["c", "d"]
+    assert inner.builds[0].line.spans == outer.builds[1].line.spans
     for profile in (outer, inner, late):
+        assert all(len(built.line.requests) == 1 for built in profile.builds)
         assert {built.call_site.file for built in profile.builds} == {__file__}
         assert profile.processes[0].ended.why == "context"
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from harness.cache.ledger import LedgerError, frame, ledger, read, summarize
-from harness.errors import UsageError
+from harness.cli import app
+from harness.errors import HarnessError
 from harness.watch import cache_keys as keys
 from harness.watch import jax_names, outcomes, programs
 
@@ -380,43 +382,14 @@ def test_a_program_that_a_signal_ends_is_128_and_its_number(tmp_path):
     assert read(tmp_path / "book.jsonl").events == ()
 
 
-def test_a_program_that_is_not_there_is_one_clear_error(tmp_path):
-    with pytest.raises(UsageError, match="'no-such-program' is not on PATH"):
-        programs.run_with_ledger(["no-such-program"], tmp_path / "book.jsonl")
-    with pytest.raises(UsageError, match="Nothing to run"):
-        programs.run_with_ledger([], tmp_path / "book.jsonl")
-
-
-def test_a_scheduler_that_ends_the_command_ends_the_program(tmp_path):
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
-    command = [sys.executable, "-m", "harness", "cache", "ledger", "-o", str(tmp_path / "book")]
-    process = subprocess.Popen(
-        [*command, "--", "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    with process:
-        pid = int(process.stdout.readline())
-        process.terminate()
-    assert process.returncode == 128 + signal.SIGTERM
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-
-
-def test_rows_that_cannot_be_written_are_refused_before_the_program_runs(tmp_path):
+@pytest.mark.parametrize(
+    ("place", "text"), [("file/rows.csv", "cannot be written"), ("rows.txt", ".csv or .parquet")]
+)
+def test_rows_that_cannot_be_written_are_refused_before_the_program_runs(tmp_path, place, text):
     (tmp_path / "file").touch()
-    for place, text in (("file/rows.csv", "cannot be written"), ("rows.txt", ".csv or .parquet")):
-        command = ["-m", "harness", "cache", "ledger", "-o", "book", "--frame", place]
-        done = subprocess.run(
-            [sys.executable, *command, "--", "-c", "print('ran')"],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stdout) == (2, "")
-        assert text in done.stderr
-        assert "Traceback" not in done.stderr
+    book = str(tmp_path / "book")
+    words = ["-o", book, "--frame", str(tmp_path / place), "--", "-c", "print('ran')"]
+    done = CliRunner().invoke(app, ["cache", "ledger", *words])
+    assert isinstance(done.exception, HarnessError)
+    assert text in str(done.exception)
+    assert not os.path.exists(book)

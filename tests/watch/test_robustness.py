@@ -5,23 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from pathlib import Path
 from typing import Any
 
 import jax
-import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import harness
-import harness.errors
-from harness.watch import call_sites, description, events, session
+from harness.watch import call_sites, description, events
 from harness.watch.builds import Builds
 from harness.watch.builds import builds as source
 from harness.watch.recorder import Recorder
 from harness.watch.visit import JaxVisit
-from harness.watch.writer import Writer
 from tests.watch.recorded import builds, lines, named, profiled
 
 X = np.ones(3, np.float32)
@@ -75,34 +71,6 @@ def test_a_failure_of_our_own_is_counted_and_the_program_goes_on(
     ended = found.processes[0].ended
     assert ended is not None
     assert any("broken on purpose" in text for text in ended.failures)
-
-
-def test_listeners_that_are_cleared_are_no_loss() -> None:
-    def run() -> None:
-        jax.monitoring.clear_event_listeners()
-        fresh(6.0)(X)
-
-    (built,) = builds(run)
-    assert [span.times for span in built.line.spans] == [1, 1, 1]
-
-
-def test_two_recorders_at_once_both_get_every_build(tmp_path: Path) -> None:
-    command = Writer(tmp_path / "command")
-    session.start(command, "command")
-    with harness.profile() as outer:
-        fresh(7.0)(X)
-        with harness.profile(tmp_path / "inner") as inner:
-            fresh(8.0)(X)
-        fresh(9.0)(X)
-    fresh(10.0)(X)
-    session.stop(command, "exit")
-    all_of_it = harness.load_profile(tmp_path / "command")
-    assert [len(one.builds) for one in (inner, outer, all_of_it)] == [1, 3, 4]
-    assert all(len(built.line.requests) == 1 for built in all_of_it.builds)
-    assert (
-        inner.builds[0].line.spans == outer.builds[1].line.spans == all_of_it.builds[1].line.spans
-    )
-    assert source.source is None
 
 
 def test_it_ends_while_another_thread_compiles() -> None:
