@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from harness.profiles.causes.cause import Cause, Change, ChangeKind, Difference, Pair
@@ -22,7 +23,8 @@ from harness.watch.events import Static
 
 _WAYS = ("by position", "by keyword")
 
-_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[][(){},]""", re.DOTALL)
+"""Something in quotes, a bracket, or a comma."""
 
 
 def tree_differences(old: str, new: str) -> Iterator[tuple[str, str, str]]:
@@ -68,20 +70,13 @@ def arguments_of(tree: str) -> dict[str, str]:
 
 def split(text: str) -> list[str]:
     """Split at the commas that are in no bracket and no quotes."""
-    parts, depth, quote, start = [], 0, "", 0
-    for position, character in enumerate(text):
-        if quote:
-            if character == quote and text[position - 1] != "\\":
-                quote = ""
-        elif character in "'\"":
-            quote = character
-        elif character in _BRACKETS:
-            depth += 1
-        elif character in _BRACKETS.values():
-            depth -= 1
-        elif character == "," and depth == 0:
-            parts.append(text[start:position].strip())
-            start = position + 1
+    parts, depth, start = [], 0, 0
+    for token in _TOKEN.finditer(text):
+        letter = token.group()[0]
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append(text[start : token.start()].strip())
+            start = token.end()
     parts.append(text[start:].strip())
     return [part for part in parts if part]
 

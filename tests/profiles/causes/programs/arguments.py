@@ -15,78 +15,50 @@ from tests.profiles.causes.programs import builds
 ONES = np.ones((4, 3), np.float32)
 
 
-@builds("double: first", "double: shape x")
-def shape() -> None:
+def doubled(*values) -> None:
+    """Call one function with each."""
+
     @jax.jit
     def double(x):
         return x * 2
 
-    double(ONES)
-    double(ONES[:2])
-    double(ONES)
+    for value in values:
+        double(value)
+
+
+@builds("double: first", "double: shape x")
+def shape() -> None:
+    doubled(ONES, ONES[:2], ONES)
 
 
 @builds("double: first", "double: shape x")
 def rank() -> None:
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    double(ONES)
-    double(ONES[0])
+    doubled(ONES, ONES[0])
 
 
 @builds("double: first", "double: shape x", "double: shape x", "double: shape x")
 def many_shapes() -> None:
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    for n in range(1, 5):
-        double(np.ones(n))
-    for n in range(1, 5):
-        double(np.ones(n))
+    doubled(*[np.ones(n) for n in range(1, 5)] * 2)
 
 
 @builds("double: first", "double: dtype x")
 def dtype() -> None:
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    double(ONES)
-    double(ONES.astype(np.int32))
+    doubled(ONES, ONES.astype(np.int32))
 
 
 @builds("double: first", "double: dtype x")
 def int_for_float() -> None:
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    double(1.5)
-    double(2)
+    doubled(1.5, 2)
 
 
 @builds("double: first", "double: weak type x")
 def weak_type() -> None:
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    double(1.5)
-    double(np.float32(1.5))
+    doubled(1.5, np.float32(1.5))
 
 
 @builds("double: first", "double: shape x", "double: weak type x")
 def weak_type_among_shapes() -> None:
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    double(1.5)
-    double(ONES)
-    double(np.float32(1.5))
+    doubled(1.5, ONES, np.float32(1.5))
 
 
 @builds("step: first", "step: shape batch['x']")
@@ -295,24 +267,12 @@ def key_types() -> None:
 
 @builds("double: first")
 def what_does_not_matter() -> None:
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    double(ONES)
-    double(ONES + 1)
-    double(jnp.asarray(ONES))
-    double(ONES[::-1])
+    doubled(ONES, ONES + 1, jnp.asarray(ONES), ONES[::-1])
 
 
 @builds("double: first")
 def other_numbers() -> None:
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    for x in (1.0, 2.5, float("inf")):
-        double(x)
+    doubled(1.0, 2.5, float("inf"))
 
 
 @builds("apply: first", "apply: static value model")
