@@ -1,13 +1,30 @@
-"""A copy of the house with something added to it: one new file, and one line in a registry."""
+"""A copy of the house with something added to it, as one of CONTRIBUTING's recipes says."""
 
+import itertools
 import os
 import shutil
 import sys
 from pathlib import Path
 
 from tests import forks
+from tests.docs import pages
 
 HARNESS = Path(__file__).parents[1] / "harness"
+
+
+def recipes():
+    """Yield each of CONTRIBUTING's recipes: the block of a new file, and that of a registry."""
+    blocks = pages.blocks("CONTRIBUTING.md")
+    for new, registry in itertools.pairwise(blocks):
+        if new.title:
+            assert registry.language == "diff", f"{new.where}: no diff of a registry follows"
+            yield new, registry
+
+
+def recipe(file):
+    """Return the text of a new file and the diff of its registry, as CONTRIBUTING has them."""
+    ((new, registry),) = [pair for pair in recipes() if pair[0].title == file]
+    return new.text, registry.text
 
 
 class House:
@@ -20,15 +37,23 @@ class House:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(HARNESS, folder / "harness", ignore=ignored)
 
-    def add(self, file, text, registry, before, line, imported):
-        """Write a new file, and enter it into a registry above the line that begins so."""
-        (self.folder / file).write_text(text)
-        path = self.folder / registry
-        head, found, tail = path.read_text().partition(f"        {before}")
-        assert found, f"{registry} has no line that begins with {before}"
-        top, future, rest = head.partition("from __future__ import annotations\n")
-        assert future, f"{registry} has no place for an import"
-        path.write_text(f"{top}{future}{imported}\n{rest}        {line},\n{found}{tail}")
+    def follow(self, file, change=lambda text: text):
+        """Follow the recipe that makes `file`; `change` may spoil the file's text."""
+        text, diff = recipe(file)
+        (self.folder / file).write_text(change(text))
+        first, *steps = diff.splitlines()
+        registry = self.folder / first.removeprefix("+++ ")
+        lines = registry.read_text().splitlines()
+        added = []
+        for step in steps:
+            if step.startswith("+"):
+                added.append(step[1:])
+            else:
+                assert lines.count(step[1:]) == 1, f"{registry} has not the one line {step[1:]!r}"
+                place = lines.index(step[1:])
+                lines[place:place] = added
+                added = []
+        registry.write_text("\n".join([*lines, ""]))
 
     def python(self, *arguments, **variables):
         """Run Python where this house is the one that is imported; return the process."""

@@ -1,4 +1,7 @@
-"""One more of each kind of thing: a new file and a line each, and it is seen where others are."""
+"""CONTRIBUTING's recipes, as they stand there: one more of each is seen where others are.
+
+The one of a cause is in `tests/profiles/causes/test_registry.py`.
+"""
 
 import json
 
@@ -6,91 +9,7 @@ import pytest
 
 from harness.targets import find
 from tests import forks
-from tests.added import House
-
-STAGE = '''"""`serialize`."""
-
-from jax.experimental import serialize_executable
-
-from harness.stages.stage import Stage, median
-
-
-def take(run):
-    """Make bytes of the program."""
-    run.timed("serialize", lambda: serialize_executable.serialize(run.build.compiled), {})
-
-
-STAGE = Stage(
-    name="serialize",
-    title="The program becomes bytes.",
-    order=85,
-    step="compile",
-    statistic=median,
-    calibrated_by="compile",
-    effect=0.1,
-    colour="#8B5CF6",
-    take=take,
-    asv={"off": "serialize"},
-)
-'''
-
-SCENARIO = '''"""`kept`."""
-
-from harness.stages.scenarios.scenario import HIT, WRITE_ALL, Scenario
-
-SCENARIO = Scenario(
-    name="kept",
-    description="a directory that another process has filled, and first calls alone",
-    steps=("load", "build", "first_call"),
-    directory="filled",
-    filled_in="cold",
-    settings=WRITE_ALL,
-    outcomes=(("load", HIT),),
-)
-'''
-
-SIDE = '''
-from harness.sides.numpy_side import NumpySide
-
-
-class TwiceSide(NumpySide):
-    """The baseline, computed twice."""
-
-    name = "twice"
-    title = "the workload's baseline in NumPy, twice"
-    families = ("cpu",)
-    colour = "#123456"
-
-    def build(self, workload, case, arguments):
-        call = super().build(workload, case, arguments)
-        return lambda *arguments: (call(*arguments), call(*arguments))[1]
-'''
-
-FACT = """
-from harness.program.fact import Fact
-
-SELECTS = Fact(
-    name="selects",
-    source="stablehlo",
-    unit="count",
-    better="less",
-    meaning="choices between two arrays",
-    noun="select",
-    read=lambda lowered: lowered.as_text().count("stablehlo.select"),
-    rank=9,
-    column=True,
-)
-"""
-
-TARGET = """
-from pathlib import Path
-
-from harness.targets.described_gpu import described
-
-_H200 = (Path(__file__).parent / "data" / "h200.pbtxt").read_text()
-
-TARGET = described("mine", _H200.replace("NVIDIA H200", "My GPU"))
-"""
+from tests.added import House, recipes
 
 WORKLOAD = """
 import jax.numpy as jnp
@@ -120,20 +39,8 @@ def house(tmp_path_factory):
     """A harness with one more of each, and what it measured in two nights."""
     folder = tmp_path_factory.mktemp("house")
     house = House(folder)
-    for file, text, registry, before, line in (
-        ("stages/serialize", STAGE, "stages/registry", "    dispatch.STAGE", "    serialize.STAGE"),
-        ("stages/scenarios/kept", SCENARIO, "stages/scenarios/registry", "default.", "kept."),
-        ("sides/twice_side", SIDE, "sides/registry", "FusedSide,", "TwiceSide"),
-        ("program/selects", FACT, "program/facts", "stablehlo.BYTES", "selects.SELECTS"),
-        ("targets/my_gpu", TARGET, "targets/registry", "*described_tpu.KNOWN", "my_gpu.TARGET"),
-    ):
-        room, _, module = f"harness.{file.replace('/', '.')}".rpartition(".")
-        imported = f"from {room} import {module}"
-        if line == "TwiceSide":
-            imported = f"from {room}.{module} import {line}"
-        if line == "kept.":
-            line = "kept.SCENARIO"
-        house.add(f"harness/{file}.py", text, f"harness/{registry}.py", before, line, imported)
+    for new, _ in recipes():
+        house.follow(new.title)
     (folder / "benchmarks").mkdir()
     (folder / "benchmarks" / "sums.py").write_text(WORKLOAD)
     with forks.server(folder, PYTHONPATH=str(folder)) as house.forks:
@@ -168,15 +75,21 @@ def test_a_new_stage_is_in_the_frame_calibrated_in_its_place_and_proven(house):
     assert row == "2 {'ok'} True True"
 
 
-def test_a_new_stage_is_shown_compared_reported_and_read_by_asv(house):
+@pytest.fixture(scope="module")
+def page(house):
+    """The report of the two nights."""
+    house.command("report", "-r", "results", "-o", "page.html")
+    return (house.folder / "page.html").read_text()
+
+
+def test_a_new_stage_is_shown_compared_reported_and_read_by_asv(house, page):
     assert "serialize" in house.command("show", "-r", "results")
     arms = ["compare", "night=one", "night=two", "-r", "results", "--stage", "serialize"]
     compared = json.loads(house.command(*arms, "--all", "--format", "json"))
     assert [(row["stage"], row["basis"]) for row in compared["rows"]] == [
         ("serialize", "calibrated")
     ]
-    house.command("report", "-r", "results", "-o", "page.html")
-    assert "serialize" in (house.folder / "page.html").read_text()
+    assert "serialize" in page
     metrics = python(house, "print(harness.asv.metrics.METRICS['serialize'])")
     assert "scenario='off', stage='serialize', unit='seconds'" in metrics
 
@@ -236,3 +149,9 @@ def test_a_new_compile_only_target_is_built_for_and_shown(house):
     shown = house.command("show", "-s", "Sum", "-r", "described", "--format", "csv")
     assert "gpu:mine" in shown
     assert "ok" in shown
+
+
+def test_a_new_section_is_on_the_page_with_its_table(page):
+    assert '<h2 id="sizes-title">Sizes</h2>' in page
+    assert '<div class="table" data-table="sizes"></div>' in page
+    assert "How much was measured?" in page

@@ -8,27 +8,7 @@ from harness.profiles.causes.cause import Cause, ChangeKind, Kind
 from harness.profiles.causes.registry import KINDS, LOOKS
 from tests.added import House
 
-FOLDER = "harness/profiles/causes"
-
-PRECISION = '''
-"""Another precision of matrix products."""
-
-from harness.profiles.causes.cause import Change, ChangeKind
-
-
-def _context(pair, setting):
-    name, before, after = setting
-    return [Change("precision", before, after)] if name.endswith("matmul_precision") else None
-
-
-CAUSE = ChangeKind(
-    name="precision",
-    several="{what} took {n} values",
-    looks={"context": _context},
-    sentence="Products of matrices were {before}, now {after}.",
-    remedy="Set it once.",
-)
-'''
+PRECISION = "harness/profiles/causes/precision.py"
 
 PROGRAM = """
 import sys
@@ -57,23 +37,13 @@ write(profile, __import__("pathlib").Path("page.html"))
 """
 
 
-def added(house: House, module: str, text: str) -> None:
-    """Add a cause as CONTRIBUTING says, in front of `configuration`."""
-    (house.folder / FOLDER / f"{module}.py").write_text(text)
-    registry = house.folder / FOLDER / "registry.py"
-    whole = registry.read_text()
-    entry = "configuration,\n"
-    assert whole.count(entry) == 2
-    registry.write_text(whole.replace(entry, f"{module},\n        {entry}"))
-
-
 @pytest.fixture
 def house(tmp_path):
     return House(tmp_path)
 
 
 def test_a_cause_is_one_new_file_and_its_entry(house):
-    added(house, "precision", PRECISION)
+    house.follow(PRECISION)
     done = house.python("-c", PROGRAM)
     assert done.returncode == 0, done.stderr
     answer, _, table = done.stdout.partition(",function,")
@@ -94,12 +64,13 @@ def test_a_cause_is_one_new_file_and_its_entry(house):
     ],
 )
 def test_a_cause_that_lacks_something_fails_at_import_with_what_it_lacks(house, left_out, lacks):
-    lines = PRECISION.splitlines(keepends=True)
-    if left_out == "CAUSE =":
-        text = PRECISION.replace(left_out, "OTHER =")
-    else:
-        text = "".join(line for line in lines if not line.startswith(left_out))
-    added(house, "precision", text)
+    def spoilt(text):
+        if left_out == "CAUSE =":
+            return text.replace(left_out, "OTHER =")
+        lines = text.splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith(left_out))
+
+    house.follow(PRECISION, spoilt)
     done = house.python("-c", "import harness.profiles.causes.registry")
     assert done.returncode
     assert lacks in done.stderr
