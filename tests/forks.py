@@ -33,8 +33,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ADDRESS = "HARNESS_TESTS_FORK_SERVER"
-FREE = ("JAX_", "XLA_FLAGS", "HARNESS_", "TF_CPP_", "PYTEST_")
-"""Variables that may differ from the server's: back ends read them when they wake, or we do."""
+FREE = ("JAX_", "XLA_FLAGS", "TPU_", "TF_CPP_", "HARNESS_", "PYTEST_", "NO_COLOR", "TERM")
+"""Variables that may differ from the server's: nobody reads them at import."""
 
 _STATUS = struct.Struct("i")
 _Popen = subprocess.Popen

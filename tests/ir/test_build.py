@@ -111,7 +111,7 @@ def test_a_function_that_raises_is_exit_code_3_with_its_words_and_its_line(harne
     assert output.read_text() == "from before"
 
 
-def test_a_process_that_dies_or_hangs_is_said_and_gone(folder):
+def test_a_process_that_dies_or_hangs_is_said_and_gone(folder, fresh_processes):
     with pytest.raises(build.BuildError, match=r"(?s)'trace': killed by SIGABRT.*about to ab"):
         build.build(job(folder, "Troubled", "trouble=abort"))
     with pytest.raises(build.BuildError, match=r"the step 'trace' was not done after 0.5 s"):
@@ -123,7 +123,7 @@ def children():
     return [c for c in psutil.Process().children() if build.CHILD in " ".join(c.cmdline())]
 
 
-def test_ctrl_c_leaves_no_process_behind(folder):
+def test_ctrl_c_leaves_no_process_behind(folder, fresh_processes):
     def interrupt(step):
         assert len(children()) == 1
         raise KeyboardInterrupt

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import harness
+from tests import forks
 
 PACKAGES = {"gpu:h200": "jax_cuda13_plugin", "tpu:v5e": "libtpu"}
 """What has to be installed to build for a target."""
@@ -32,17 +32,13 @@ CONFIG = Path(harness.__file__).parent / "targets" / "data" / "h200.pbtxt"
 
 def build(target, names=()):
     """Run this module for `target` in another process and return what it prints."""
-    done = subprocess.run(
+    variables = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
+    done = forks.run(
         [sys.executable, "-m", "tests.program.built", target, *names],
-        env=os.environ
-        | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
-        | (TPU if target == "tpu:v5e" else {}),
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
+        env=os.environ | variables | (TPU if target == "tpu:v5e" else {}),
+        cwd=forks.ROOT,
+        check=True,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 
 
