@@ -10,21 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from harness.frame import roofline
 from harness.frame.against_columns import CASE, COLUMNS, NUMBERS
 from harness.frame.compared_side import ComparedSide, median
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_column, order_of, with_axes
 from harness.frame.load import latest_records
 from harness.frame.ratios import Ratio, ratio_of
-from harness.frame.roofline import (
-    FASTER_THAN_POSSIBLE,
-    RESIDENT,
-    SUSPICIOUSLY_SLOW,
-    Ceilings,
-    fraction,
-    is_ceiling,
-    place_of,
-    roofline_s,
-)
 from harness.records.schema import Record, plain_axes
 from harness.sides.registry import REFERENCE, SIDES
 
@@ -67,10 +58,10 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
     if isinstance(found, str | os.PathLike):
         found = [one for case in latest_records(Path(found)).values() for one in case.values()]
     compared = [r for r in found if r.comparison and r.workload not in INSTRUMENTS]
-    ceilings = Ceilings(compared)
+    ceilings = roofline.Ceilings(compared)
     rows: list[dict[str, Any]] = []
     axes: dict[str, None] = {}
-    for sides in _cases(record for record in compared if not is_ceiling(record)):
+    for sides in _cases(record for record in compared if not roofline.is_ceiling(record)):
         xla = sides.pop(REFERENCE, ComparedSide(REFERENCE, []))
         for baseline in sides.values():
             first = baseline.records[0]
@@ -106,7 +97,7 @@ def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:
         yield {backend: ComparedSide(backend, sides[backend]) for backend in order}
 
 
-def _row(xla: ComparedSide, baseline: ComparedSide, ceilings: Ceilings) -> dict[str, Any]:
+def _row(xla: ComparedSide, baseline: ComparedSide, ceilings: roofline.Ceilings) -> dict[str, Any]:
     """Return the row of a case: XLA beside one baseline."""
     one = baseline.records[0]
     least_bytes = _first(*(side.known("least_bytes") or math.nan for side in (xla, baseline)))
@@ -153,17 +144,17 @@ def _hold_against_roofline(
     row: dict[str, Any],
     xla: ComparedSide,
     baseline: ComparedSide,
-    ceilings: Ceilings,
+    ceilings: roofline.Ceilings,
     labels: list[str],
 ) -> list[str]:
     """Add the roofline to a row, label what it shows, and return why the row must be rejected."""
     one = baseline.records[0]
-    resident = RESIDENT in (*xla.labels, *baseline.labels)
-    place = place_of(one, resident)
+    resident = roofline.RESIDENT in (*xla.labels, *baseline.labels)
+    place = roofline.place_of(one, resident)
     sweeps = {record.sweep for record in (*xla.records, *baseline.records)}
     bandwidth = ceilings.bandwidth(place, sweeps)
     flop_rate = ceilings.flop_rate(place, sweeps, xla.dtype or baseline.dtype, one.precision)
-    least_s = roofline_s(row["least_bytes"], row["flops"], bandwidth, flop_rate)
+    least_s = roofline.roofline_s(row["least_bytes"], row["flops"], bandwidth, flop_rate)
     row |= {
         "ceiling_bandwidth": bandwidth,
         "ceiling_flop_rate": flop_rate,
@@ -171,13 +162,13 @@ def _hold_against_roofline(
     }
     rejected = []
     for name, side in (("xla", xla), ("baseline", baseline)):
-        reached = fraction(least_s, row[f"{name}_s"])
+        reached = roofline.fraction(least_s, row[f"{name}_s"])
         row[f"{name}_fraction"] = reached
-        if not resident and reached > FASTER_THAN_POSSIBLE:
+        if not resident and reached > roofline.FASTER_THAN_POSSIBLE:
             rejected.append(f"{side.backend}: faster than the roofline: {reached:.0%} of it")
     # Where the host is the limit, or a loop hides its work from the model, XLA is not to blame.
     excused = "host-bound" in xla.labels or xla.fact("while_loops") > 0
-    if row["xla_fraction"] < SUSPICIOUSLY_SLOW and not excused and not resident:
+    if row["xla_fraction"] < roofline.SUSPICIOUSLY_SLOW and not excused and not resident:
         labels.append("possible back-end regression")
     if math.isnan(bandwidth) and not resident:
         labels.append("no ceilings")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -12,11 +13,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 """What a report is about: results, or a profile."""
 
-TEXT, COUNT, SECONDS, BYTES, NUMBER, RATIO, SHARE, LIST = (
-    *("text", "count", "seconds", "bytes", "number", "ratio", "share"),
-    "list",
-)
-"""Kinds of columns: how their values are encoded, shown and sorted. A list holds numbers."""
+
+class Kind(enum.StrEnum):
+    """The kinds of columns: how their values are encoded, shown and sorted."""
+
+    TEXT = enum.auto()
+    COUNT = enum.auto()
+    SECONDS = enum.auto()
+    BYTES = enum.auto()
+    NUMBER = enum.auto()
+    RATIO = enum.auto()
+    SHARE = enum.auto()
+    LIST = enum.auto()
+    """Of numbers, each of which a figure draws as a row."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +34,7 @@ class Column:
 
     name: str
     label: str
-    kind: str = TEXT
+    kind: Kind = Kind.TEXT
     stage: str = ""
     """The stage that the column holds; hidden while the page shows another one."""
     hidden: bool = False

@@ -20,7 +20,7 @@ import markupsafe
 import vl_convert
 
 from harness.records.files import replaced
-from harness.report.content import LIST, TEXT, Column, Report, Table
+from harness.report.content import Column, Kind, Report, Table
 from harness.report.palette import CONFIG
 
 
@@ -152,9 +152,9 @@ def encode(table: Table) -> dict[str, Any]:
 
 def _values(table: Table, column: Column) -> Any:
     values = table.data[column.name]
-    if column.kind == TEXT:
+    if column.kind == Kind.TEXT:
         return _dictionary(values.fillna("").astype(str))
-    if column.kind == LIST:
+    if column.kind == Kind.LIST:
         return _dictionary("[" + ",".join(map(_digits, value)) + "]" for value in values)
     return [rounded(value, column.digits) for value in values.tolist()]
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from harness.report import results
-from harness.report.content import COUNT, Answer, Column, Content, Section, Table, plain
+from harness.report.content import Answer, Column, Content, Kind, Section, Table, plain
 from harness.report.page import render
 from tests.report.pages import embedded, reported
 from tests.report.synthetic import frame
@@ -17,7 +17,10 @@ def workloads(measured):
         return None
     rows = measured.newest.groupby("workload", as_index=False).agg(rows=("stage", "size"))
     table = Table(
-        "sizes", "Rows of each workload", (*plain("workload"), Column("rows", "n", COUNT)), rows
+        "sizes",
+        "Rows of each workload",
+        (*plain("workload"), Column("rows", "n", Kind.COUNT)),
+        rows,
     )
     return Content(tables=(table,), shown=("sizes",))
 

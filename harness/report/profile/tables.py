@@ -9,16 +9,7 @@ from pandas.api import types
 
 from harness.profiles.names import line_text
 from harness.profiles.pieces import STAGES
-from harness.report.content import (
-    BYTES,
-    COUNT,
-    NUMBER,
-    SECONDS,
-    SHARE,
-    TEXT,
-    Column,
-    Table,
-)
+from harness.report.content import Column, Kind, Table
 
 MOST = 1500
 """Rows of one table on the page."""
@@ -42,17 +33,17 @@ LABELS = {
 _LEFT_OUT = ("qualname", "line", "site_function", "first_at_s", "other_s")
 
 
-def _kind_of(name: str, values: pd.Series) -> str:
+def _kind_of(name: str, values: pd.Series) -> Kind:
     """Return the kind of a column by its name, and by what is in it."""
     if types.is_bool_dtype(values) or not types.is_numeric_dtype(values):
-        return TEXT
+        return Kind.TEXT
     if name == "seconds" or name.endswith("_s"):
-        return SECONDS
+        return Kind.SECONDS
     if name == "bytes" or name.endswith("_bytes"):
-        return BYTES
+        return Kind.BYTES
     if name == "share":
-        return SHARE
-    return COUNT if types.is_integer_dtype(values) else NUMBER
+        return Kind.SHARE
+    return Kind.COUNT if types.is_integer_dtype(values) else Kind.NUMBER
 
 
 def _label_of(name: str) -> str:

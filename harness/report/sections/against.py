@@ -9,19 +9,7 @@ import pandas as pd
 
 from harness.frame.against_tables import places
 from harness.report import charts
-from harness.report.content import (
-    COUNT,
-    NUMBER,
-    RATIO,
-    SECONDS,
-    SHARE,
-    Column,
-    Content,
-    Figure,
-    Section,
-    Table,
-    plain,
-)
+from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
 from harness.report.figures.against import ratio_chart, roofline, roofline_chart
 from harness.sides.registry import REFERENCE
 
@@ -98,16 +86,16 @@ def _table(data: pd.DataFrame) -> Table:
         *plain("workload", "case"),
         *plain("target", "machine", hidden=True),
         *plain("baseline", "verdict"),
-        Column("ratio", "ratio", RATIO),
-        Column("ratio_low", "low", RATIO),
-        Column("ratio_high", "high", RATIO),
-        Column("xla_s", "XLA", SECONDS),
-        Column("baseline_s", "baseline's", SECONDS),
-        Column("xla_launches", "launches, XLA", COUNT),
-        Column("baseline_launches", "launches, baseline", COUNT),
-        Column("xla_fraction", "roofline, XLA", SHARE),
-        Column("baseline_fraction", "roofline, baseline", SHARE),
-        Column("n_xla", "processes", COUNT),
+        Column("ratio", "ratio", Kind.RATIO),
+        Column("ratio_low", "low", Kind.RATIO),
+        Column("ratio_high", "high", Kind.RATIO),
+        Column("xla_s", "XLA", Kind.SECONDS),
+        Column("baseline_s", "baseline's", Kind.SECONDS),
+        Column("xla_launches", "launches, XLA", Kind.COUNT),
+        Column("baseline_launches", "launches, baseline", Kind.COUNT),
+        Column("xla_fraction", "roofline, XLA", Kind.SHARE),
+        Column("baseline_fraction", "roofline, baseline", Kind.SHARE),
+        Column("n_xla", "processes", Kind.COUNT),
         Column("reasons", "notes"),
     )
     return Table("against", "XLA beside each baseline", columns, data)
@@ -118,11 +106,11 @@ def _roofline_tables(points: pd.DataFrame, roofs: pd.DataFrame) -> list[Table]:
         *plain("workload", "case"),
         *plain("target", "machine", hidden=True),
         *plain("by"),
-        Column("intensity", "flop / byte", NUMBER),
-        Column("rate", "flop/s", NUMBER),
-        Column("fraction", "of the roofline", SHARE),
+        Column("intensity", "flop / byte", Kind.NUMBER),
+        Column("rate", "flop/s", Kind.NUMBER),
+        Column("fraction", "of the roofline", Kind.SHARE),
     )
-    corner = tuple(Column(name, name, NUMBER) for name in ("roof", "intensity", "rate"))
+    corner = tuple(Column(name, name, Kind.NUMBER) for name in ("roof", "intensity", "rate"))
     return [
         Table("roofline", "Operations per byte and per second", columns, points),
         Table("roofs", "Ceilings", corner, roofs),

@@ -11,17 +11,7 @@ from harness.frame.startup import cache_effectiveness
 from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.cases import axes_of, machine_picks
-from harness.report.content import (
-    BYTES,
-    RATIO,
-    SECONDS,
-    Column,
-    Content,
-    Figure,
-    Section,
-    Table,
-    plain,
-)
+from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
 from harness.report.palette import GREEN, VERMILLION
 
 if TYPE_CHECKING:
@@ -85,9 +75,9 @@ def _table(data: pd.DataFrame) -> Table:
         *plain("workload", "case"),
         *plain("target", hidden=True),
         *plain("machine", hidden=data["machine"].nunique() < 2),
-        *(Column(name, label, SECONDS) for name, label in _TIMES.items()),
-        Column("relative_warm", "warm / cold", RATIO),
-        Column("entry_bytes", "entry", BYTES),
+        *(Column(name, label, Kind.SECONDS) for name, label in _TIMES.items()),
+        Column("relative_warm", "warm / cold", Kind.RATIO),
+        Column("entry_bytes", "entry", Kind.BYTES),
     )
     return Table("cache", "Cold against warm", columns, data)
 

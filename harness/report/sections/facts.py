@@ -10,17 +10,7 @@ import pandas as pd
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.report import charts, palette
 from harness.report.cases import machine_picks
-from harness.report.content import (
-    BYTES,
-    COUNT,
-    NUMBER,
-    Column,
-    Content,
-    Figure,
-    Section,
-    Table,
-    plain,
-)
+from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
 from harness.stages.scenarios.registry import SCENARIOS
 
 if TYPE_CHECKING:
@@ -87,7 +77,7 @@ def _long(wide: pd.DataFrame) -> Table:
         *plain("workload", "case"),
         *plain("target", "machine", hidden=True),
         *plain("fact"),
-        Column("count", "count", NUMBER),
+        Column("count", "count", Kind.NUMBER),
     )
     return Table("fact_bars", "One fact of each case", columns, _long_rows(wide))
 
@@ -98,7 +88,11 @@ def _wide(wide: pd.DataFrame) -> Table:
         *plain("workload", "case"),
         *plain("target", "machine", hidden=True),
         *(
-            Column(name, name.replace("_", " "), BYTES if FACTS[name].unit == "bytes" else COUNT)
+            Column(
+                name,
+                name.replace("_", " "),
+                Kind.BYTES if FACTS[name].unit == "bytes" else Kind.COUNT,
+            )
             for name in facts
         ),
     )

@@ -10,18 +10,7 @@ import pandas as pd
 from harness.frame.frame import ORIGIN
 from harness.report import charts
 from harness.report.cases import full_case_texts, origin_labels
-from harness.report.content import (
-    COUNT,
-    LIST,
-    RATIO,
-    SECONDS,
-    Column,
-    Content,
-    Figure,
-    Section,
-    Table,
-    plain,
-)
+from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
 from harness.report.palette import BLUE, VERMILLION
 from harness.verdicts.history.change_points import COLUMNS
 from harness.verdicts.history.points import SERIES
@@ -138,17 +127,17 @@ def _series_table(lines: pd.DataFrame) -> Table:
         Column("name", "case"),
         *plain("stage"),
         *plain("workload", "target", "machine", hidden=True),
-        Column("series", "series", COUNT, hidden=True),
-        Column("at", "number", LIST),
-        Column("judged", "corrected", LIST),
-        Column("value", "as measured", LIST),
+        Column("series", "series", Kind.COUNT, hidden=True),
+        Column("at", "number", Kind.LIST),
+        Column("judged", "corrected", Kind.LIST),
+        Column("value", "as measured", Kind.LIST),
     )
     return Table("history", "Time of one stage over nights and commits", columns, lines)
 
 
 def _moments_table(moments: pd.DataFrame) -> Table:
     columns = (
-        Column("place", "number", COUNT),
+        Column("place", "number", Kind.COUNT),
         *plain("label", "night", "commit", "env", "machine"),
     )
     return Table("moments", "Nights and commits", columns, moments)
@@ -158,9 +147,9 @@ def _changes_table(changes: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "stage"),
         *plain("name", "target", "machine", hidden=True),
-        Column("ratio", "after / before", RATIO),
-        Column("before_s", "before", SECONDS),
-        Column("after_s", "after", SECONDS),
+        Column("ratio", "after / before", Kind.RATIO),
+        Column("before_s", "before", Kind.SECONDS),
+        Column("after_s", "after", Kind.SECONDS),
         Column("before", "last before"),
         Column("label", "first after"),
         *plain("program", "environment", "facts"),
