@@ -10,9 +10,8 @@ from harness.declare.transforms import NotApplicable
 from harness.declare.workload import Case, WorkloadError
 from harness.engine.job import Done, JobCase
 from harness.engine.visit import REFERENCE, Visit
-from harness.records.comparison import Comparison
 from harness.records.failure import failure
-from harness.records.schema import StageSamples
+from harness.records.schema import Comparison, StageSamples
 from harness.sides.side import Unavailable
 
 if TYPE_CHECKING:

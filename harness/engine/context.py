@@ -85,7 +85,7 @@ class Options:
     with_baselines: bool = False
     """Compare with the workloads' baselines as well."""
     keep_programs: bool = False
-    """Keep the texts of what is built beside the records; see :mod:`harness.program.kept`."""
+    """Keep the texts of what is built beside the records; see :mod:`harness.records.kept`."""
     memory_limit_bytes: int | None = None
     seed: int | None = None
     injected: Injected | None = None

@@ -15,8 +15,7 @@ import msgspec
 from harness.declare.location import Source, load
 from harness.declare.source import comparison_version_of, version_of
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, where
-from harness.records.comparison import Comparison
-from harness.records.schema import Record, to_raw
+from harness.records.schema import Comparison, Record, to_raw
 
 
 class JobCase(msgspec.Struct):

@@ -9,7 +9,7 @@ from harness.declare.workload import Workload, name_of
 from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Bye, Job, JobCase, unmeasured
 from harness.engine.plan import Group, Plan
-from harness.program import kept
+from harness.records import kept
 from harness.records.schema import INSTRUMENTS, Problems, Record
 from harness.stages import sampling
 from harness.stages.registry import values_ns

@@ -18,8 +18,7 @@ import numpy as np
 from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order, to_moment
 from harness.frame.record_view import ComparisonView, RecordView, TotalsView
 from harness.program.facts import TOTALS
-from harness.records.comparison import Comparison
-from harness.records.schema import Record, plain_axes
+from harness.records.schema import Comparison, Record, plain_axes
 from harness.sides.registry import REFERENCE
 from harness.stages.registry import CASE_STAGES, STAGES
 from harness.stages.sampling import median_interval_ranks

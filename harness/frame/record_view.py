@@ -34,7 +34,7 @@ class _Stage(msgspec.Struct, gc=False):
 
 
 class ComparisonView(msgspec.Struct, gc=False):
-    """The fields of :class:`harness.records.comparison.Comparison` that a row needs."""
+    """The fields of :class:`harness.records.schema.Comparison` that a row needs."""
 
     backend: str
     threads: str

@@ -16,9 +16,9 @@ from harness.declare.workload import TRANSFORMS, Case, Workload
 from harness.errors import HarnessError, UsageError, find_name, match_names
 from harness.ir import build
 from harness.ir.case import changed
-from harness.program import kept
 from harness.program.difference import facts_difference, summary, text_difference
 from harness.program.facts import Facts
+from harness.records import kept
 from harness.records.git import checked_out, commit_of
 from harness.records.schema import Problems, Record, case_of, read_file
 

@@ -18,6 +18,8 @@ def replaced(
 ) -> Iterator[IO[Any]]:
     """Open a file that takes the place of `path` once the block is done; its folder is made.
 
+    It is on the disk then, and its name is: a machine that stops has the old file or the new one.
+
     If the block raises, `path` stays as it was. What is no file, such as `/dev/stdout`, is
     written directly. `mode` is `w` for text in UTF-8, or `wb`; `remedy` is what an error advises.
 
@@ -26,7 +28,8 @@ def replaced(
     """
     encoding = None if "b" in mode else "utf-8"
     target = path.resolve()
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    # Other machines may write to the same folder, and their processes have the same numbers.
+    part = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
     try:
         special = target.exists() and not target.is_file() and not target.is_dir()
         if special or path.is_relative_to("/dev"):
@@ -39,9 +42,12 @@ def replaced(
         try:
             with part.open(mode, encoding=encoding) as handle:
                 yield handle
+                handle.flush()
+                os.fsync(handle.fileno())
             if target.exists():
                 shutil.copymode(target, part)
             part.replace(target)
+            _sync(target.parent)
         finally:
             with suppress(OSError):
                 part.unlink()
@@ -51,3 +57,12 @@ def replaced(
         raise StoreError(
             f"{path} cannot be written: {error.strerror or error}. {remedy}"
         ) from error
+
+
+def _sync(folder: Path) -> None:
+    with suppress(OSError):  # not every file system can
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

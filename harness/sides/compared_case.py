@@ -17,8 +17,7 @@ from harness.declare import inputs, transforms
 from harness.declare.workload import Case, Workload
 from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
-from harness.records.comparison import Comparison
-from harness.records.schema import StageSamples
+from harness.records.schema import Comparison, StageSamples
 from harness.sides import attribution, caches, counting, equivalence, guards, side_process, timing
 from harness.sides.side import Side, Unavailable
 from harness.sides.side_process import ProcessState

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.declare.workload import Case, Workload
-from harness.program import kept
 from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
+from harness.records import kept
 from harness.records.schema import StageSamples
 from harness.stages import injection, reference, registry
 from harness.stages.passes import Pass, take_pass

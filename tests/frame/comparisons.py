@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.program.facts import Facts
-from harness.records.comparison import Comparison
-from harness.records.schema import Record, StageSamples, digest
+from harness.records.schema import Comparison, Record, StageSamples, digest
 from tests.frame.trees import record
 
 MB = 10**6

@@ -9,8 +9,8 @@ from harness.asv.measure import measure as asv_measure
 from harness.engine.context import Context, Options
 from harness.engine.sweep import sweep as measure
 from harness.errors import StoreError
-from harness.program import kept
 from harness.program.facts import Facts
+from harness.records import kept
 from harness.records.git import Commit
 from harness.records.schema import Record, to_raw
 from harness.stages import sampling
@@ -169,7 +169,7 @@ def test_a_write_that_fails_leaves_no_half_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(StoreError, match=r"cannot be written: No space left on device\. Free"):
         kept.keep(tmp_path, "f", Texts("a"), Texts("b"))
     assert os.listdir(tmp_path) == []
 

@@ -5,9 +5,7 @@ One file per program, whichever cases and commits it came from: the fingerprint 
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-import os
 import tempfile
 import zlib
 from pathlib import Path
@@ -17,6 +15,7 @@ import msgspec
 
 from harness.errors import StoreError
 from harness.program.text import normalise
+from harness.records.files import replaced
 
 SCHEMA = 1
 
@@ -59,22 +58,17 @@ def keep(folder: Path, fingerprint: str, lowered: Any, compiled: Any) -> None:
 
     `lowered` and `compiled` are the objects of `jax.stages`. A reader sees the whole file or none,
     and equal texts are equal bytes.
+
+    Raises:
+        StoreError: it cannot be written.
     """
     path = path_of(folder, fingerprint)
     if not fingerprint or path.exists():
         return
     texts = KeptProgram(SCHEMA, normalise(compiled.as_text()), lowered.as_text())
     data = gzip.compress(msgspec.json.encode(texts), mtime=0)
-    handle, scratch = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
-    except BaseException:  # Ctrl-C as well: no part of a file stays behind
-        with contextlib.suppress(OSError):
-            os.unlink(scratch)
-        raise
+    with replaced(path, "wb", "Free space there, or run without --keep-programs.") as file:
+        file.write(data)
 
 
 def read(folder: Path, fingerprint: str) -> KeptProgram | None:
