@@ -22,7 +22,7 @@ from harness.engine.state import Outcome, Progress, SweepState
 from harness.errors import FleetError
 from harness.fleet import place, refusals, sources, spool
 from harness.fleet.place import Place
-from harness.fleet.pool import Pool, Seat
+from harness.fleet.pool import Pool, Seat, said
 from harness.fleet.tasks import Team
 
 LOOK_S = 0.5
@@ -161,30 +161,40 @@ class Workers:
         addresses = [worker.address for worker in workers]
         asked = self.owner, self.sources, _exclude(self.context.results, self.sources)
         try:
-            found = self.pool.everywhere(addresses, eval, VERSION)
-            same = [address for address, answer in found.items() if answer == __version__]
-            found |= self.pool.everywhere(same, place.describe, *asked)
+            versions = self.pool.everywhere(addresses, eval, VERSION)
+            same = [address for address, version in versions.items() if version == __version__]
+            found = versions | self.pool.everywhere(same, place.describe, *asked)
             count = self.fetch(same)
         except Exception as error:  # raised again where the sweep is driven
             self.events.put(functools.partial(_raise, error))
         else:
-            self.events.put(functools.partial(self._on_answers, workers, found, count))
+            self.events.put(functools.partial(self._on_answers, workers, found, same, count))
 
-    def _on_answers(self, workers: Sequence[Worker], found: dict[str, Any], count: int) -> None:
+    def _on_answers(
+        self, workers: Sequence[Worker], found: dict[str, Any], same: Sequence[str], count: int
+    ) -> None:
         self.asking -= 1
         if count:
-            self.on_note(f"{count} record(s) of an earlier sweep were waiting on its workers.")
+            self.on_note(f"{count} finished record(s) were waiting on workers, and are stored now.")
+        seats = self.pool.workers()
         for worker in workers:
-            if self.there.get(worker.address) is not worker:
+            address = worker.address
+            if self.there.get(address) is not worker or seats.get(address) != worker.seat:
                 continue  # it is gone
-            answer = found.get(worker.address, TimeoutError("nobody there took the question"))
+            answer = found.get(address, TimeoutError("nobody there took the question"))
             if isinstance(answer, Place):
                 worker.place = answer
                 self._admit(worker, answer)
             elif isinstance(answer, TimeoutError):
                 self.refuse(worker, f"does not answer: {answer}")
+            elif address in same:
+                self.refuse(worker, f"cannot say what it is: {said(answer)}")
             else:
-                has = f"harness {answer}" if isinstance(answer, str) else f"no harness: {answer!r}"
+                has = (
+                    f"harness {answer}"
+                    if isinstance(answer, str)
+                    else f"no harness ({said(answer)})"
+                )
                 self.refuse(worker, f"has {has}, and this is harness {__version__}")
 
     def _admit(self, worker: Worker, found: Place) -> None:

@@ -45,7 +45,7 @@ def test_a_client_that_is_killed_loses_nothing_and_nothing_is_measured_twice(fle
     assert not fleet.records()
     wait_until(lambda: not measuring(fleet.spool), what="the end of the order")
     outcome, notes, _ = fleet.sweep(slow)
-    assert notes[0].endswith("record(s) of an earlier sweep were waiting on its workers.")
+    assert notes[0].endswith("finished record(s) were waiting on workers, and are stored now.")
     assert (outcome.measured, outcome.reused) == (0, 3)
     assert list(lines(fleet).values()) == [1, 1, 1]
     assert list(fleet.spool.rglob("*.jsonl")) == []

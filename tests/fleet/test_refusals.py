@@ -39,8 +39,7 @@ def test_each_is_refused_with_both_versions_and_the_others_measure(odd):
     assert [note for note in notes if note.startswith("The worker dirty (tcp://127.0.0.1:")]
     said = "\n".join(sorted(note.partition("is not used: it ")[2] for note in notes))
     assert f"has harness 9.9, and this is harness {harness.__version__}" in said
-    assert "has no harness: " in said
-    assert "No module named 'harness'" in said
+    assert "has no harness (ModuleNotFoundError" in said
     assert f"has {odd.package}.small.Scale in version " in said
     assert "has uncommitted changes (" in said
     assert "and here there are no uncommitted changes" in said
