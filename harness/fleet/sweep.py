@@ -25,7 +25,7 @@ from harness.fleet import remote
 from harness.fleet.place import Place
 from harness.fleet.pool import Pool, gone, said
 from harness.fleet.remote import Order
-from harness.fleet.tasks import Task, Team
+from harness.fleet.tasks import Key, Task, Team, keys
 from harness.fleet.workers import Worker, Workers
 from harness.records.schema import Record, decode
 
@@ -173,12 +173,10 @@ class _Sweep:
         for worker in self.workers.look():
             if worker.order:
                 self._on_lost(self._end(worker.order), "the worker was lost")
-        there = {
-            (team, worker.place.host)
-            for worker in self.workers.there.values()
-            for team in worker.teams.values()
-            if worker.place
-        }
+        there = set[Key]()
+        for worker in self.workers.there.values():
+            if worker.place:
+                there |= keys(worker.teams.values(), worker.place.host)
         for task in self.waiting:
             task.release_if_left(there)
 
@@ -216,8 +214,9 @@ class _Sweep:
     def _begin(self, worker: Worker, place: Place, busy: set[str]) -> Attempt | None:
         """Return the next job that a worker may have: the earliest process of all tasks."""
         teams = [t for t in worker.teams.values() if busy.isdisjoint(place.devices(t.target))]
+        allowed = keys(teams, place.host)
         while True:
-            tasks = [t for t in self.waiting if any(t.may(team, place.host) for team in teams)]
+            tasks = [task for task in self.waiting if task.key in allowed]
             if not tasks:
                 return None
             task = min(tasks, key=lambda task: (task.process, task.number))

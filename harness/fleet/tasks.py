@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from harness.engine.job import Job
@@ -34,6 +34,23 @@ class Team:
         return sum(self._known[ref.key] for ref in self.groups[group].refs)
 
 
+Key = tuple[Team | None, str, str]
+"""Team, host and target of the workers that may take a task; None and "" stand for any."""
+
+
+def keys(teams: Iterable[Team], host: str) -> set[Key]:
+    """Return the keys of the tasks that a worker on a host, of some teams, may take."""
+    return {
+        key
+        for team in teams
+        for key in (
+            (team, host, team.target),
+            (team, "", team.target),
+            (None, "", team.target),
+        )
+    }
+
+
 @dataclass(eq=False)
 class Task:
     """The processes of one group, one after the other, on one machine."""
@@ -56,10 +73,10 @@ class Task:
     gone_s: float = 0.0
     """When who may take it was first seen to be gone; 0 where they are there."""
 
-    def may(self, team: Team, host: str) -> bool:
-        """Tell whether a worker of a team, on a host, may take it."""
-        own = self.team is team or (self.team is None and self.target == team.target)
-        return own and self.host in ("", host)
+    @property
+    def key(self) -> Key:
+        """Who may take it; see :func:`keys`."""
+        return self.team, self.host, self.target
 
     def begin(self, team: Team, host: str, limit: int) -> Job | None:
         """Return the next job for a team, skipping what is there; None if nothing is left."""
@@ -84,12 +101,12 @@ class Task:
         if self.process == 0:
             self.release()
 
-    def release_if_left(self, there: Collection[tuple[Team, str]]) -> None:
+    def release_if_left(self, there: Collection[Key]) -> None:
         """Release it where those who may take it have been gone for too long.
 
-        `there` holds the teams and hosts of all workers.
+        `there` holds the keys of all workers.
         """
-        if self.team is None or any(self.may(team, host) for team, host in there):
+        if self.team is None or self.key in there:
             self.gone_s = 0.0
         elif not self.gone_s:
             self.gone_s = time.monotonic()

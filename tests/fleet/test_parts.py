@@ -13,7 +13,7 @@ from harness.engine.context import Options, local_context
 from harness.engine.state import Outcome, SweepState
 from harness.fleet import machine, place, refusals, sources, spool
 from harness.fleet import tasks as tasks_module
-from harness.fleet.tasks import Task, Team
+from harness.fleet.tasks import Task, Team, keys
 from harness.records import environment
 from harness.records.git import Commit
 from harness.records.schema import encode
@@ -52,13 +52,13 @@ def test_what_was_begun_stays_where_it_was_begun():
     a, b, tpu = team(), team(), team("tpu")
     fresh, resumed = Task("fresh", "cpu", 1), Task("resumed", "cpu", 2, team=b)
     begun = Task("begun", "cpu", 3, team=a, host="one", process=1)
-    assert fresh.may(a, "one")
-    assert fresh.may(b, "two")
-    assert not fresh.may(tpu, "one")
-    assert resumed.may(b, "anywhere")
-    assert not resumed.may(a, "one")
-    assert begun.may(a, "one")
-    assert not begun.may(a, "two")
+    assert fresh.key in keys([a], "one")
+    assert fresh.key in keys([b], "two")
+    assert fresh.key not in keys([tpu], "one")
+    assert resumed.key in keys([b], "anywhere")
+    assert resumed.key not in keys([a], "one")
+    assert begun.key in keys([a], "one")
+    assert begun.key not in keys([a], "two")
     begun.put_back("lost")
     assert (begun.team, begun.host, begun.retries) == (a, "one", ["lost"])
     begun.advance()
@@ -76,7 +76,7 @@ def test_what_a_machine_that_is_gone_began_is_released_after_a_while(monkeypatch
 
     def look(*there):
         for task in (begun, fixed):
-            task.release_if_left(set(there))
+            task.release_if_left({key for team, host in there for key in keys([team], host)})
 
     look((b, "two"))
     time.sleep(0.1)
