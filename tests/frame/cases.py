@@ -5,24 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from harness.frame.load import frame_of
-from harness.records.schema import digest
 from tests.frame.trees import record
-
-_TELLING = ("workload", "axes", "target", "transform", "precision", "scenario", "env", "night")
 
 HOSTILE = "<script>alert(1)</script>.\n\x00شكل"
 
 
 def case(stages: dict[str, Any], n: int = 6, **fields: Any) -> list[Any]:
     """Return the records of one case from `n` processes; seconds by stage, or a list of them."""
-    told = digest(*(repr(fields.get(name)) for name in _TELLING))
     found = []
     for process in range(n):
         ns = {
             stage: [1e9 * (value[process] if isinstance(value, list) else value)]
             for stage, value in stages.items()
         }
-        found.append(record(process, ns, **{"key": told, "fingerprint": told, **fields}))
+        one = record(process, ns, **fields)
+        one.fingerprint = fields.get("fingerprint", one.key)
+        found.append(one)
     return found
 
 

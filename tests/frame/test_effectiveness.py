@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness.frame.load import frame_of
-from harness.records.schema import digest, to_raw
+from harness.records.schema import to_raw
 from tests.frame.trees import record
 
 COLD = {"compile": [80e6], "first_call": [100e6]}
@@ -23,7 +23,6 @@ def case(axes, warm=WARM, **fields):
             scenario=scenario,
             # As in records: each scenario sets flags of its own.
             environment=to_raw({"flags": {"JAX_ENABLE_COMPILATION_CACHE": scenario}}),
-            key=digest(scenario, repr(axes), repr(fields)),
             **{**fields, "entry_bytes": 12_000 if scenario == "cold" else 0},
         )
         for scenario, stages in (("cold", COLD), ("warm", warm))

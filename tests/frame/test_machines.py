@@ -163,7 +163,7 @@ def test_a_name_that_unlike_machines_share_is_warned_of(tmp_path):
     write(
         tmp_path,
         record(0, environment=environment()),
-        record(0, environment=environment(cores=64), key="other", env="other"),
+        record(0, environment=environment(cores=64), env="other"),
     )
     with pytest.warns(HarnessWarning, match=r"share the name 'box' \(cores 2 → 64\)") as caught:
         frame = load(tmp_path)
@@ -177,9 +177,9 @@ def test_a_pool_of_alike_machines_may_share_a_name(tmp_path):
     alike = [environment(), environment(ram_bytes=8.2 * 2**30), environment(system="Linux 9")]
     write(
         tmp_path,
-        *(record(0, environment=e, key=str(n), env=str(n)) for n, e in enumerate(alike)),
-        record(0, target="gpu", environment=environment("NVIDIA H200"), key="gpu"),
-        record(0, machine="rig", environment=environment(cores=64), key="rig"),
+        *(record(0, environment=e, env=str(n)) for n, e in enumerate(alike)),
+        record(0, target="gpu", environment=environment("NVIDIA H200")),
+        record(0, machine="rig", environment=environment(cores=64)),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -205,7 +205,7 @@ def test_the_latest_of_every_machine_is_shown_whatever_their_clocks_say():
     frame = frame_of(
         [
             record(0, machine="box", started_at_ms=started),
-            record(0, machine="box", started_at_ms=started - 5, env="older", key="k"),
+            record(0, machine="box", started_at_ms=started - 5, env="older"),
             record(0, machine="rig", started_at_ms=started - HOUR_MS),
         ]
     )

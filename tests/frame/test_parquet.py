@@ -38,7 +38,7 @@ def results(tmp_path_factory):
             trees.write(
                 folder,
                 record(0, "<script>'\"", at, {"größe": True, "rate": 1.5, "none": None}),
-                trees.failed(0, "ValueError: no", workload="nn.Fails", key=str(at), **at),
+                trees.failed(0, "ValueError: no", workload="nn.Fails", **at),
             )
     return folder
 
@@ -59,8 +59,7 @@ def exports(frame, tmp_path_factory):
 
 def record(process, workload, at, axes, **fields):
     stages = {"trace": [1e6 + process], "compile": [2e6 + process]}
-    key = repr((workload, at, axes))
-    return trees.record(process, stages, workload=workload, axes=axes, key=key, **at, **fields)
+    return trees.record(process, stages, workload=workload, axes=axes, **at, **fields)
 
 
 def assert_same(one, two):
@@ -311,8 +310,8 @@ def test_other_programs_find_a_column_per_axis_of_one_type(tmp_path):
     where = {"commit_date_ms": None}
     trees.write(
         tmp_path,
-        trees.record(axes={"size": 8, "mixed": 1, "axes": "a"}, key="1", **where),
-        trees.record(axes={"size": 2**70, "mixed": "1", "shape": (1, 2)}, key="2", **where),
+        trees.record(axes={"size": 8, "mixed": 1, "axes": "a"}, **where),
+        trees.record(axes={"size": 2**70, "mixed": "1", "shape": (1, 2)}, **where),
     )
     write(load(tmp_path), tmp_path / "rows.parquet")
     table = pq.read_table(tmp_path / "rows.parquet")

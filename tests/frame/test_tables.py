@@ -66,7 +66,7 @@ def test_the_process_and_the_reference_are_not_shown_as_cases():
 
 
 def test_what_tells_equal_cases_apart_is_named_with_their_axes():
-    frame = frame_of([record(), record(key="k", effort="quick", commit="")])
+    frame = frame_of([record(), record(effort="quick", commit="")])
     assert sorted(stage_table(frame)["axes"]) == [
         "size=8, commit=01234567, effort=default",
         "size=8, commit=none, effort=quick",

@@ -11,6 +11,11 @@ from harness.records.store import Store, store_path
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 ENV = "existing-py3.11-jax0.10.2"
+CASE = (
+    *("workload", "version", "axes", "transform", "precision", "target", "scenario"),
+    *("machine", "env", "commit", "dirty", "night", "effort"),
+)
+"""Fields that records of one case share."""
 
 
 def record(process: int = 0, stages: dict[str, Any] | None = None, **fields: Any) -> Record:
@@ -45,8 +50,7 @@ def record(process: int = 0, stages: dict[str, Any] | None = None, **fields: Any
         },
         **fields,
     }
-    identity = ("workload", "axes", "machine", "commit", "env")
-    values.setdefault("key", digest(*(repr(values[name]) for name in identity)))
+    values.setdefault("key", digest(*(repr(values.get(name, "")) for name in CASE)))
     return Record(**values)
 
 

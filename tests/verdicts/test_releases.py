@@ -28,9 +28,9 @@ def test_each_release_stands_beside_the_one_before_it():
 def test_machines_are_compared_with_themselves_only():
     found = harness.releases(
         frame(
-            measured("0.9.2", 0.1, machine="one", key="1"),
-            measured("0.10.2", 0.1, machine="one", key="2", workload=HOSTILE),
-            measured("0.10.2", 0.1, machine="two", key="3"),
+            measured("0.9.2", 0.1, machine="one"),
+            measured("0.10.2", 0.1, machine="one", workload=HOSTILE),
+            measured("0.10.2", 0.1, machine="two"),
         )
     )
     assert set(found["machine"]) == {"one"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.records.schema import Record, digest, to_raw
+from harness.records.schema import Record, to_raw
 from tests.frame.trees import record
 
 DAY_MS = 86_400_000
@@ -33,15 +33,13 @@ def night_of(
         "environment": to_raw({"jax": "0.11.2", "flags": {"XLA_FLAGS": "--a=1"}}),
         **fields,
     }
-    told = ("workload", "version", "axes", "commit", "env", "night", "effort", "machine")
-    given = {"workload": "family.Work", "version": "1.aaaa", "axes": {"size": 8}, **values}
-    key = digest(*(repr(given.get(name)) for name in told))
     started = values.pop("started_at_ms")
     return [
         record(
             process,
             {stage: [float(seconds_of * 1e9)]},
-            **{"key": key, "started_at_ms": started + process, **values},
+            started_at_ms=started + process,
+            **values,
         )
         for process, seconds_of in enumerate(spread)
     ]
