@@ -81,32 +81,18 @@ $(INSTALLED): $(LOCK) pyproject.toml
 
 # --- measuring ------------------------------------------------------------------------------------
 
-# asv asks questions about a machine that it does not know; this answers them beforehand. Entries that
-# are there are left as they are. `asv machine --yes --machine NAME` is no way to add a named one:
-# asv 0.6.6 then stores the name and no other field.
-define KNOW_MACHINE
-import sys
-from asv.machine import Machine, MachineCollection
-from asv.util import UserError
-name = sys.argv[1] or Machine.get_unique_machine_name()
-try:
-    MachineCollection.load(name)
-except UserError:
-    MachineCollection.save(name, {**Machine.get_defaults(), "machine": name})
-    print("asv: added the machine", name, "to", MachineCollection.get_machine_file_path())
-endef
-export KNOW_MACHINE
-
 # asv exits with 2 if a benchmark failed: the others were measured and are shown, and make still fails.
 bench: setup
 	@git rev-parse --quiet --verify HEAD >/dev/null || { \
 	    echo 'make bench: results are filed under a commit, and there is none yet.' >&2; exit 1; }
 	@git diff --quiet HEAD -- harness benchmarks || \
 	    echo 'Note: harness/ or benchmarks/ have uncommitted changes; the results are filed under HEAD all the same.'
-	@$(BIN)/python -c "$$KNOW_MACHINE" "$(MACHINE)"
+	@said=$$($(BIN)/python -c 'from harness.asv import project; print(project.know_machine("$(MACHINE)"))') || exit 1; \
+	[ -z "$$said" ] || echo "$$said"
 	@status=0; \
 	HARNESS_EFFORT=$(EFFORT) $(if $(filter-out 0,$(FRESH)),HARNESS_FRESH=1) $(BIN)/asv run -E existing \
-	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") || status=$$?; \
+	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") \
+	    --bench "$$($(BIN)/python -c 'from harness.asv import project; print(project.of_this_machine())')" || status=$$?; \
 	case $$status in 0|2) $(BIN)/harness show --latest || exit $$? ;; esac; \
 	[ $$status -ne 2 ] || echo 'make bench: some benchmarks failed; asv marks them "failed" above.' >&2; \
 	exit $$status

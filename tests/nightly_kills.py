@@ -15,6 +15,7 @@ import contextlib
 import random
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any
 import psutil
 
 from tests.asv.project import Project
-from tests.nightly.nights import TINY, command, keys, nightly, outcome
+from tests.nightly.nights import TINY, keys, nightly, outcome, words
 
 FIRST, SECOND = "2026-11-20", "2026-11-21"
 TWO = TINY.replace(
@@ -35,7 +36,7 @@ TWO = TWO.replace("self):\n        return spec((8,))", "self, size):\n        re
 def disturb(project: Project, effort: str, rng: random.Random, longest_s: float) -> str:
     """Run the night, kill it, and return how; "finished" if it was too fast."""
     running = subprocess.Popen(
-        command(night=SECOND, effort=effort),
+        [sys.executable, "-m", "harness", *words(night=SECOND, effort=effort)],
         cwd=project.folder,
         env=project.environment,
         stdin=subprocess.DEVNULL,
@@ -77,7 +78,7 @@ def whole(folder: Path, effort: str, rounds: int, rng: random.Random, longest_s:
         before = after
     counts["records before the last run"] = len(before)
     done = subprocess.run(
-        command(night=SECOND, effort=effort),
+        [sys.executable, "-m", "harness", *words(night=SECOND, effort=effort)],
         cwd=project.folder,
         env=project.environment,
         capture_output=True,

@@ -1,5 +1,8 @@
+"""What is asked for often stays quick: it imports nothing heavy."""
+
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -23,38 +26,63 @@ LIGHT = [
     "harness.declare.workload",
 ]
 
+AFTER_EACH = """
+import contextlib, importlib, io, json, sys
+
+def help_of(command):
+    from harness.cli import main
+    sys.argv = ["harness", command, "--help"]
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+        main()
+    return said.getvalue()
+
+for step in sys.argv[1:]:
+    said = help_of(step[1:]) if step[0] == "?" else importlib.import_module(step) and ""
+    print(json.dumps([step, said, sorted({name.split(".")[0] for name in sys.modules})]))
+"""
+"""Import modules and show helps, one after the other; what one loads stays for those after it."""
+
+DECLARED = """
+from harness import Workload, spec
+class Own(Workload):
+    def inputs(self): return spec((4,), 'bfloat16')
+    @staticmethod
+    def function(x): return x
+from harness.declare.check import check
+from harness.declare.source import version_of
+check(Own), version_of(Own)
+"""
+
+
+def python(*arguments):
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done
+
+
+def after_each(*steps):
+    """Return what each step printed, and the top names of all that was loaded after it."""
+    lines = python("-c", AFTER_EACH, *steps).stdout.splitlines()
+    return {step: (said, set(names)) for step, said, names in map(json.loads, lines)}
+
 
 def imported(*arguments):
     """Run Python and return what it printed, and the top names of all that it imported."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = python("-X", "importtime", *arguments)
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     return done.stdout, {line.split("|")[-1].strip().split(".")[0] for line in lines}
 
 
-@pytest.mark.parametrize("module", LIGHT)
-def test_importing_a_light_module_loads_nothing_heavy(module):
-    _, names = imported("-c", f"import {module}")
-    assert "harness" in names
-    assert names & HEAVY == set()
+def test_importing_a_light_module_loads_nothing_heavy():
+    found = after_each(*LIGHT)
+    assert {module: names & HEAVY for module, (_, names) in found.items()} == {
+        module: set() for module in LIGHT
+    }
 
 
 def test_declaring_a_workload_loads_nothing_heavy():
-    script = (
-        "from harness import Workload, spec\n"
-        "class Own(Workload):\n"
-        "    def inputs(self): return spec((4,), 'bfloat16')\n"
-        "    @staticmethod\n"
-        "    def function(x): return x\n"
-        "from harness.declare.check import check\nfrom harness.declare.source import version_of\n"
-        "check(Own), version_of(Own)\n"
-    )
-    _, names = imported("-c", script)
+    _, names = imported("-c", DECLARED)
+    assert "harness" in names
     assert names & HEAVY == set()
 
 
@@ -64,13 +92,17 @@ def test_asking_for_help_loads_nothing_heavy_and_no_command():
     assert names & (HEAVY | {"rich", "msgspec", "asv"}) == set()
 
 
+@pytest.fixture(scope="module")
+def helps():
+    return after_each(*(f"?{command}" for command in COMMANDS))
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_a_command_wakes_no_jax(command):
-    said, names = imported("-m", "harness", command, "--help")
+def test_the_help_of_a_command_wakes_no_jax(helps, command):
+    said, names = helps[f"?{command}"]
     assert f"Usage: harness {command}" in said
     assert names & {"jax", "jaxlib"} == set()
 
 
 def test_this_would_notice_jax():
-    _, names = imported("-c", "import jax")
-    assert {"jax", "jaxlib"} <= names
+    assert {"jax", "jaxlib"} <= after_each("jax")["jax"][1]

@@ -9,15 +9,13 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from asv.config import Config
 
 from harness.asv.answers import Answer, answers
 from harness.asv.call import AsvCall, asv_call
+from harness.asv.project import CONFIGURATIONS, Project
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.sweep import sweep
@@ -39,26 +37,6 @@ def end_with(asv: psutil.Process) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-@dataclass(frozen=True)
-class Project:
-    """The parts of an asv project that its `asv.conf.json` names."""
-
-    results: Path
-    repo: Path
-
-    @classmethod
-    def find(cls, folders: Iterable[Path], names: Sequence[str] = ()) -> Project | None:
-        """Read the first configuration there is in `folders`."""
-        for folder in folders:
-            for name in names or ("asv.conf.json", "asv.conf.jsonc"):
-                if (folder / name).is_file():
-                    conf = Config.load(str(folder / name))
-                    # A remote repository is no folder; the benchmarks' own then tells the commit.
-                    repo = folder / conf.repo
-                    return cls(folder / conf.results_dir, repo if repo.is_dir() else folder)
-        return None
-
-
 def measure(workload: type[Workload]) -> Answer:
     """Measure every case that asv asked for, unless that is done already; return the answers."""
     call, asv = asv_call()
@@ -67,10 +45,11 @@ def measure(workload: type[Workload]) -> Answer:
     home = Path(inspect.getsourcefile(workload) or ".").resolve().parent
     # asv works in the folder of its configuration.
     folders = [home, *home.parents] if asv is None else [Path(asv.cwd())]
-    names = [Path(call.config).name] if call.config else []
-    project = Project.find(folders, names) or Project(home.parent / "results", home)
+    names = [Path(call.config).name] if call.config else CONFIGURATIONS
+    project = Project.find(folders, names)
+    in_tree, repo = (project.results, project.repo) if project else (home.parent / "results", home)
     with tempfile.TemporaryDirectory(prefix="harness-") as nowhere:
-        results = Path(os.environ.get("HARNESS_RESULTS") or project.results)
+        results = Path(os.environ.get("HARNESS_RESULTS") or in_tree)
         if call.dry_run:
             results = Path(nowhere)
         effort = os.environ.get("HARNESS_EFFORT") or ("quick" if call.quick else "default")
@@ -84,7 +63,7 @@ def measure(workload: type[Workload]) -> Answer:
             results,
             call.machine or machine_name(),
             env_name(),
-            _commit(call, project),
+            _commit(call, repo, in_tree),
             environment.night(os.environ.get("HARNESS_NIGHT", "")),
         )
         return answers(workload, sweep([workload], context, options).records)
@@ -94,8 +73,8 @@ def _wanted(variable: str) -> bool:
     return os.environ.get(variable, "0") not in ("", "0")
 
 
-def _commit(call: AsvCall, project: Project) -> Commit:
+def _commit(call: AsvCall, repo: Path, results: Path) -> Commit:
     built = os.environ.get("ASV_COMMIT")  # set in the environments that asv makes
-    head = commit_of(project.repo, exclude=project.results)
-    found = commit_of(project.repo, built or call.commit or "HEAD")
+    head = commit_of(repo, exclude=results)
+    found = commit_of(repo, built or call.commit or "HEAD")
     return head if found.hash == head.hash else found if found.hash else Commit(built or "")

@@ -10,11 +10,11 @@ from typing import Annotated
 import msgspec
 import typer
 
+from harness.asv.project import Project
 from harness.cli import options
 from harness.errors import ExitCode, StoreError
 from harness.nightly.environments import parse
 from harness.nightly.night import Wanted, Work, recipe_for
-from harness.nightly.project import Project
 from harness.records.environment import machine_name
 
 HELP = """A whole night on one machine: build environments, measure, judge, report; restartable.

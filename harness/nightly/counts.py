@@ -7,13 +7,13 @@ import warnings
 from pathlib import Path
 
 from harness.asv.call import AsvCall
+from harness.asv.project import Project
 from harness.declare import discovery
 from harness.declare.workload import name_of
 from harness.engine.context import Options, local_context
 from harness.engine.plan import Plan
 from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of
-from harness.nightly.project import Project
 from harness.nightly.state import Environment, Night, Rows
 from harness.records.schema import case_of
 from harness.records.store import Store

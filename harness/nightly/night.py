@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 
 from harness import __version__
+from harness.asv.project import Project, know_machine
 from harness.declare import discovery
 from harness.declare.workload import name_of
 from harness.errors import HarnessError, StoreError, UsageError
 from harness.nightly import counts, environments, summary, verdicts
 from harness.nightly.commands import Runner, alone, last_line
 from harness.nightly.environments import EnvironmentFailed, Recipe
-from harness.nightly.project import Project, know_machine
 from harness.nightly.state import SCHEMA, Environment, Night, Nights, Outcome
 from harness.stages import sampling
 from harness.verdicts.error_rates import ErrorRates

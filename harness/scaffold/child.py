@@ -20,23 +20,23 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     `question` has `module`, `name` (dotted), `x64`, and `tries`: lists of (shape, dtype), of which
     the first must trace. `backend` tells whether the import alone woke one of JAX's backends.
     """
-    import jax  # once what is printed goes elsewhere
-
-    from harness.watch import jax_names
-
     if question["x64"]:
-        jax.config.update("jax_enable_x64", True)
+        os.environ["JAX_ENABLE_X64"] = "1"
     try:
         found: Any = importlib.import_module(question["module"])
     except BaseException as error:  # a user's module may even exit
         return {"stage": "import", "error": _text(error)}
-    backend = bool(jax_names.bridge().backends_are_initialized())
     try:
         found = functools.reduce(getattr, question["name"].split("."), found)
     except AttributeError as error:
         return {"stage": "attribute", "error": _text(error)}
     if not callable(found):
         return {"stage": "callable", "error": f"it is of type {type(found).__name__}"}
+    import jax  # what is wrong so far is told without waiting for it
+
+    from harness.watch import jax_names
+
+    backend = bool(jax_names.bridge().backends_are_initialized())
     first, *others = question["tries"]
     try:
         specs = [_abstract(jax, *one) for one in first]

@@ -11,11 +11,9 @@ from typing import Any
 from asv.config import Config
 from asv.util import UserError
 
+from harness.asv.project import CONFIGURATIONS
 from harness.errors import UsageError
 from harness.records import git
-
-CONFIGURATIONS = ("asv.conf.json", "asv.conf.jsonc")
-"""The names under which asv 0.6.6 looks for its configuration, in this order."""
 
 _NOT_THE_PACKAGE = frozenset({"benchmarks", "docs", "doc", "examples", "scripts", "test", "tests"})
 

@@ -36,10 +36,8 @@ class Copy(Project):
         copied = folder / "project"
         copied.mkdir()
         for file in REPOSITORY.iterdir():
-            if file.is_file() and file.name not in (
-                "asv.conf.json",
-                ".git",
-            ):  # a file in a worktree
+            # In a worktree .git is a file.
+            if file.is_file() and file.name not in ("asv.conf.json", ".git"):
                 shutil.copy(file, copied)
         for name in ("harness", "benchmarks"):
             shutil.copytree(
@@ -63,11 +61,13 @@ class Copy(Project):
         real = Path.home()
         kept.setdefault("XDG_CONFIG_HOME", str(real / ".config"))
         kept.setdefault("XDG_CACHE_HOME", str(real / ".cache"))
+        kept["PIP_NO_COMPILE"] = "no"  # pip's word for yes: Python compiles what is used
         kept["PATH"] = f"{Path(sys._base_executable).parent}:{kept['PATH']}"
         return kept
 
 
 @pytest.mark.slow
+@pytest.mark.replay
 @pytest.mark.timeout(600)
 def test_a_plain_run_builds_the_environment_and_names_results_and_records_after_it(tmp_path):
     project = Copy(tmp_path)

@@ -1,36 +1,15 @@
 """What asv shows of the program that was built, and of workloads that sweep the precision."""
 
-import math
-
 import pytest
 
 from harness import Workload, spec
 from harness.asv import suite
 from harness.asv.answers import answers as answers_of
 from harness.asv.call import AsvCall
-from harness.asv.metrics import FACT_METRICS
 from harness.declare.workload import Case, enumerate_cases, name_of
 from harness.program.facts import Facts
-from tests.asv.project import Project
 from tests.frame.comparisons import xla
 from tests.frame.trees import failed, record
-
-PRECISE = """
-from harness import Workload, spec
-
-
-class Product(Workload):
-    sweep = {"size": [8]}
-    precisions = ("ieee", "tf32")
-    targets = ("cpu",)
-
-    def inputs(self, size):
-        return spec((size, size)), spec((size, size))
-
-    @staticmethod
-    def function(x, y):
-        return x @ y
-"""
 
 
 class Product(Workload):
@@ -116,28 +95,3 @@ def test_a_comparison_is_no_ordinary_measurement():
 def test_bench_selects_by_a_fact():
     call = AsvCall(bench=(r"track_launches\(16, 'tf32', 'forward', 'cpu'\)",))
     assert [case for case in CASES if call.selects(Product, case)] == [CASES[3]]
-
-
-def test_asv_finds_a_reader_per_fact_with_its_unit_and_shows_what_the_records_hold(tmp_path):
-    project = Project(tmp_path, {"precise": PRECISE})
-    project.run("--quick")
-    about = project.benchmarks()
-    for fact in FACT_METRICS:
-        reader = about[f"precise.Product.track_{fact}"]
-        assert reader["type"] == "track"
-        assert reader["param_names"] == ["size", "precision", "transform", "target"]
-    assert about["precise.Product.track_flops"]["unit"] == "flops"
-    assert about["precise.Product.track_peak_bytes"]["unit"] == "bytes"
-    assert about["precise.Product.track_launches"]["unit"] == "count"
-    assert "precise.Product.track_aliased_bytes" not in about
-    times = project.result("precise.Product.track_compile")["by_case"]
-    records = {r.precision: r for r in project.records("precise.Product")}
-    assert set(records) == {"ieee", "tf32"}
-    assert records["tf32"].status == "skipped"  # a CPU has one precision
-    key = ("8", "'ieee'", "'forward'", "'cpu'")
-    assert times[key] == records["ieee"].stages["compile"].samples_ns[0] / 1e9
-    for fact in FACT_METRICS:
-        shown = project.result(f"precise.Product.track_{fact}")["by_case"]
-        known = getattr(records["ieee"].facts, fact)
-        assert math.isnan(shown[key]) if known is None else shown[key] == known
-        assert math.isnan(shown["8", "'tf32'", "'forward'", "'cpu'"])

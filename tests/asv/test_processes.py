@@ -1,5 +1,6 @@
-"""One workload measured in several processes, and everything that a later run may do with that."""
+"""Workloads measured in several processes, and everything that a later run may do with that."""
 
+import shutil
 import statistics
 import sys
 from pathlib import Path
@@ -7,7 +8,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.asv.project import SCALE, Project, kill, row, wait_for
+from harness.frame.load import load
+from harness.records.schema import Problems, read_file
+from harness.stages.registry import values_ns
+from tests.asv.project import MACHINE, SCALE, Project, kill, row, wait_for
 
 SCRIPT = [str(Path(sys.executable).with_name("asv"))]
 """The other way to start asv: by the command that its installation made."""
@@ -15,18 +19,82 @@ SCRIPT = [str(Path(sys.executable).with_name("asv"))]
 PROCESSES = 3
 
 
+CACHED = SCALE.replace(
+    'targets = ("cpu",)', 'targets = ("cpu",)\n    scenarios = ("off", "cold", "warm")'
+)
+CACHE_METRICS = {
+    "load": "seconds",
+    "first_call_cold": "seconds",
+    "first_call_warm": "seconds",
+    "start_cold": "seconds",
+    "start_warm": "seconds",
+    "entry_bytes": "bytes",
+    "relative_warm": "ratio",
+}
+
+ONLY_SCALE = ("-b", r"^scale\.")
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    return Project(tmp_path_factory.mktemp("processes"), {"scale": SCALE})
+    """A project, on a detached HEAD."""
+    project = Project(tmp_path_factory.mktemp("processes"), {"scale": SCALE, "cached": CACHED})
+    project.git("checkout", "--quiet", "--detach")
+    return project
 
 
 @pytest.fixture(scope="module")
 def measured(project):
-    """The results of a run in several processes, on a detached HEAD."""
-    project.git("checkout", "--quiet", "--detach")
-    project.run("--record-samples", HARNESS_EFFORT=f"{PROCESSES}x2")
+    """The results of a run in several processes."""
+    project.run("--record-samples", *ONLY_SCALE, HARNESS_EFFORT=f"{PROCESSES}x2")
     stages = ("trace", "lower", "compile", "dispatch", "execute")
     return {stage: project.result(f"scale.Scale.track_{stage}") for stage in stages}
+
+
+@pytest.fixture(scope="module")
+def cached(project, measured):
+    """What asv shows of a workload that is measured with a cold and a warm persistent cache."""
+    project.run("--record-samples", "-b", r"^cached\.", HARNESS_EFFORT="2x1")
+    return {name: project.result(f"cached.Scale.track_{name}") for name in CACHE_METRICS}
+
+
+@pytest.mark.parametrize(("metric", "unit"), CACHE_METRICS.items())
+def test_every_metric_of_the_cache_has_one_value_per_process_and_its_unit(
+    project, cached, metric, unit
+):
+    (samples,) = cached[metric]["samples"]
+    assert len(samples) == 2
+    assert min(samples) > 0
+    assert project.benchmarks()[f"cached.Scale.track_{metric}"]["unit"] == unit
+
+
+def test_relative_warm_is_warm_over_cold_of_the_same_process(cached):
+    names = ("first_call_warm", "first_call_cold", "relative_warm")
+    warm, cold, ratio = (cached[name]["samples"][0] for name in names)
+    assert ratio == pytest.approx([w / c for w, c in zip(warm, cold, strict=True)])
+
+
+def test_the_other_stages_are_those_without_a_cache(project, cached):
+    shown = project.result("cached.Scale.track_compile")
+    records = [r for r in project.records("cached.Scale") if r.scenario == "off"]
+    assert shown["samples"][0] == [r.stages["compile"].samples_ns[0] / 1e9 for r in records]
+
+
+def test_a_tree_whose_records_are_lost_still_tells_cold_from_warm(project, cached, tmp_path):
+    shutil.copytree(project.results, tmp_path / "results")
+    shutil.rmtree(tmp_path / "results" / MACHINE / "records")
+    frame = load(tmp_path / "results")
+    frame = frame[frame["workload"] == "cached.Scale"]
+    assert set(zip(frame["scenario"], frame["stage"], strict=True)) >= {
+        ("off", "compile"),
+        ("cold", "first_call"),
+        ("warm", "first_call"),
+        ("warm", "load"),
+    }
+
+
+def test_a_workload_without_these_scenarios_has_no_such_metrics(project, cached):
+    assert not {f"scale.Scale.track_{name}" for name in CACHE_METRICS} & set(project.benchmarks())
 
 
 def test_asv_gets_one_sample_per_process(measured):
@@ -57,7 +125,8 @@ def test_results_on_a_detached_head_are_filed_under_its_commit(project, measured
 
 def test_another_run_reuses_the_records_and_measures_what_is_missing(project, measured):
     before = project.records()
-    project.run("--record-samples", HARNESS_EFFORT=f"{PROCESSES + 1}x2")
+    # The command asv is understood as well as `python -m asv`.
+    project.run("--record-samples", *ONLY_SCALE, asv=SCRIPT, HARNESS_EFFORT=f"{PROCESSES + 1}x2")
     found = project.result("scale.Scale.track_trace")
     assert found["stats_repeat"] == [PROCESSES + 1]
     assert found["samples"][0][:PROCESSES] == measured["trace"]["samples"][0]
@@ -65,53 +134,40 @@ def test_another_run_reuses_the_records_and_measures_what_is_missing(project, me
     assert project.records()[: len(before)] == before
 
 
-def test_the_command_asv_is_understood_as_well(project, measured):
-    project.run("--quick", asv=SCRIPT)
-    assert project.records("scale.Scale")[-1].effort == "quick"
-    assert project.result("scale.Scale.track_trace")["stats_repeat"] == [1]
-
-
 def test_fresh_measures_again_and_keeps_what_was(project, measured):
-    project.run("--quick")
     before = project.records()
-    project.run("--quick", HARNESS_FRESH="1")
+    project.run("--record-samples", *ONLY_SCALE, HARNESS_FRESH="1", HARNESS_EFFORT="1x2")
     after = project.records()
     assert after[: len(before)] == before
     added = [record for record in after[len(before) :] if record.workload == "scale.Scale"]
-    assert [record.effort for record in added] == ["quick"]
-    newest = added[0].stages["trace"].samples_ns[0] / 1e9
+    assert [record.effort for record in added] == ["1x2"]
+    newest = values_ns(added[0].stages)["trace"] / 1e9
     assert project.result("scale.Scale.track_trace")["result"] == [newest]
 
 
 def test_a_dry_run_measures_and_saves_nothing(project, measured):
     files = {file: file.read_bytes() for file in project.results.rglob("*.json*")}
-    said = project.run("--quick", "--dry-run", HARNESS_FRESH="1")
+    said = project.run("--quick", "--dry-run", *ONLY_SCALE, HARNESS_FRESH="1")
     assert "n/a" not in row(said, "scale.Scale.track_compile")
     assert {file: file.read_bytes() for file in project.results.rglob("*.json*")} == files
 
 
-def test_machine_files_results_and_records_under_that_name(project, measured):
-    project.know_machine("tested", "another")
-    try:
-        project.run("--quick", "--machine", "another")
-    finally:
-        project.know_machine("tested")
-    assert project.result_file(machine="another").is_file()
-    (file,) = (project.results / "another" / "records").iterdir()
-    assert file.stem == project.result_file().stem
-    assert {record.machine for record in project.records()} == {"tested", "another"}
-
-
-def test_config_names_the_project_whose_results_folder_the_records_go_to(project, measured):
+def test_config_and_machine_name_where_results_and_records_go_and_under_which_name(
+    project, measured
+):
     project.configure("other.conf.json", results_dir="elsewhere")
+    project.know_machine(MACHINE, "another")
     before = project.records()
     project.asv(
         *("--config", "other.conf.json", "run", "--quick", "-E", "existing"),
-        *("--set-commit-hash", "HEAD"),
+        *("--set-commit-hash", "HEAD", "--machine", "another", *ONLY_SCALE),
     )
+    project.know_machine(MACHINE)
     assert project.records() == before
     (file,) = (project.folder / "elsewhere").glob("*/records/*.jsonl")
+    assert (file.parents[1].name, file.stem) == ("another", project.result_file().stem)
     assert (file.parents[1] / f"{file.stem}.json").is_file()
+    assert {record.machine for record in read_file(file, Problems())} == {"another"}
 
 
 def is_recorded(project, workload):

@@ -1,12 +1,23 @@
-"""One quick run of a suite that holds what users write and what they get wrong."""
+"""One quick run of a suite that holds what users write and what they get wrong.
 
+A copy of the project goes on from there, to a second commit.
+"""
+
+import json
+import math
+import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from harness import targets
 from harness.asv.metrics import FACT_METRICS
 from tests.asv.project import ENV, JAX, MACHINE, PYTHON, Project, is_na, row
+
+SHOWN = ("trace", "compile", "execute")
+"""The stages of `Shapes` that asv reads: all of them of its many cases would take its time."""
 
 STAGES = {f"track_{stage}" for stage in ("trace", "lower", "compile", "dispatch", "execute")}
 FACTS = {f"track_{fact}" for fact in FACT_METRICS}
@@ -93,12 +104,29 @@ class Shapes(Workload):
         return jnp.cos(x)
 """
 
+PRECISE = """
+from harness import Workload, spec
+
+
+class Product(Workload):
+    sweep = {"size": [8]}
+    precisions = ("ieee", "tf32")
+    targets = ("cpu",)
+
+    def inputs(self, size):
+        return spec((size, size)), spec((size, size))
+
+    @staticmethod
+    def function(x, y):
+        return x @ y
+"""
+
 TROUBLE = """
 from harness import Workload, spec
 
 
 class Half(Workload):
-    sweep = {"good": [True, False]}
+    sweep = {"good": ["yes", "no", "later"]}
     static = ("good",)
     targets = ("cpu",)
 
@@ -107,17 +135,11 @@ class Half(Workload):
 
     @staticmethod
     def function(x, good):
-        if not good:
+        if good == "later":
+            raise NotImplementedError("left for later")
+        if good == "no":
             raise ValueError("only good ones work")
         return x + 1
-
-
-class Undecided(Half):
-    sweep = {"good": [True]}
-
-    @staticmethod
-    def function(x, good):
-        raise NotImplementedError("left for later")
 
 
 class Wrong(Workload):
@@ -135,32 +157,42 @@ class Wrong(Workload):
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("quick")
-    return Project(folder, {"family": FAMILY, "shapes": SHAPES, "trouble": TROUBLE})
+    modules = {"family": FAMILY, "shapes": SHAPES, "precise": PRECISE, "trouble": TROUBLE}
+    return Project(folder, modules)
 
 
 @pytest.fixture(scope="module")
-def fine(project):
-    """What asv says of the workloads that work, and the names of those that it ran."""
-    said = project.run("--quick", "-b", r"^family\.", "-b", r"^shapes\.")
-    return said, project.names()
+def everything(project):
+    """What asv says of all workloads."""
+    shapes = rf"^shapes\..*track_({'|'.join(SHOWN)})"
+    others = ("-b", r"^family\.", "-b", r"^precise\.", "-b", r"^trouble\.")
+    return project.run("--quick", "--show-stderr", "-b", shapes, *others, code=2)
 
 
 @pytest.fixture(scope="module")
-def everything(project, fine):
-    """What asv says of the workloads that do not work, once the others are measured."""
-    return project.run("--quick", "--show-stderr", "-b", "^trouble", code=2)
+def later(project, everything, tmp_path_factory):
+    """A copy of the project with a second commit, which changes one workload; `HEAD^`, `HEAD`."""
+    copy = Project(tmp_path_factory.mktemp("later"), {})
+    shutil.rmtree(copy.folder)
+    shutil.copytree(project.folder, copy.folder)
+    copy.before = copy.benchmarks()
+    copy.write("benchmarks/family.py", f"# A comment moves every line.\n{FAMILY}")
+    copy.write("benchmarks/precise.py", PRECISE.replace("x @ y", "x @ y + 1"))
+    copy.commit()
+    copy.said = copy.run("--quick", "-b", r"^family\.Concrete\.", "-b", r"^precise\.")
+    return copy
 
 
 def family(project, name, stage="compile"):
     return project.result(f"family.{name}.track_{stage}")
 
 
-def test_a_run_leaves_a_results_file_named_by_versions(project, fine):
+def test_a_run_leaves_a_results_file_named_by_versions(project, everything):
     assert project.result_file().name == f"{project.head[:8]}-existing-py{PYTHON}-jax{JAX}.json"
     assert project.result_file().is_file()
 
 
-def test_no_path_of_this_machine_is_in_the_results(project, fine, everything):
+def test_no_path_of_this_machine_is_in_the_results(project, everything):
     paths = [str(project.folder), str(project.home), sys.prefix, sys.executable]
     paths.append(str(Path(sys.executable).resolve()))
     for file in project.results.rglob("*"):
@@ -169,7 +201,7 @@ def test_no_path_of_this_machine_is_in_the_results(project, fine, everything):
             assert not [path for path in paths if path in file.read_text()], file
 
 
-def test_records_of_what_works_hold_no_path_either(project, fine, everything):
+def test_records_of_what_works_hold_no_path_either(project, everything):
     home = str(project.home)
     for record in project.records():
         text = str(record)
@@ -179,19 +211,25 @@ def test_records_of_what_works_hold_no_path_either(project, fine, everything):
             assert sys.prefix not in text
 
 
-def test_b_measures_only_what_it_names(project, fine):
-    _, names = fine
-    assert {name.split(".")[0] for name in names} == {"family", "shapes"}
+def test_b_measures_only_what_it_names(later):
+    assert {name.split(".track_")[0] for name in later.names()} == {
+        *("family.Concrete", "precise.Product")
+    }
 
 
-def test_every_stage_of_every_concrete_workload_is_a_benchmark(project, fine):
-    _, names = fine
+def test_every_stage_of_every_concrete_workload_is_a_benchmark(project, everything):
     workloads = {f"family.{name}" for name in ("Concrete", "Deep", "Heir", "Made", "AlsoMade")}
-    workloads.add("shapes.Shapes")
-    assert names == {f"{workload}.{stage}" for workload in workloads for stage in STAGES | FACTS}
+    workloads |= {"shapes.Shapes", "precise.Product", "trouble.Half"}
+    every = {f"{workload}.{stage}" for workload in workloads for stage in STAGES | FACTS}
+    assert set(project.benchmarks()) == every | {"trouble.Wrong.track_declaration"}
+    assert project.names() == {
+        name
+        for name in project.benchmarks()
+        if not name.startswith("shapes.") or name.rpartition("_")[2] in SHOWN
+    }
 
 
-def test_an_imported_workload_is_listed_and_measured_once(project, fine):
+def test_an_imported_workload_is_listed_and_measured_once(project, everything):
     assert not any(name.startswith("shapes.Concrete") for name in project.benchmarks())
     assert len(project.records("family.Concrete")) == 1
 
@@ -209,19 +247,19 @@ def test_each_workload_has_a_setup_cache_of_its_own(project, everything):
     assert len(set.union(*keys.values())) == len(keys) == 8
 
 
-def test_each_workload_gets_the_numbers_of_its_own_records(project, fine):
+def test_each_workload_gets_the_numbers_of_its_own_records(project, everything):
     for name in ("Concrete", "Heir", "Made", "AlsoMade"):
         for stage in ("trace", "compile", "execute"):
             (found,) = family(project, name, stage)["result"]
             assert [found] == project.values_s(f"family.{name}", stage), (name, stage)
 
 
-def test_each_case_gets_its_own_number_whatever_order_they_were_measured_in(project, fine):
+def test_each_case_gets_its_own_number_whatever_order_they_were_measured_in(project, everything):
     by_case = family(project, "Deep", "trace")["by_case"]
     assert by_case["300", "'forward'", "'cpu'"] > 2 * by_case["2", "'forward'", "'cpu'"]
 
 
-def test_params_are_the_axes_and_then_transform_and_target(project, fine):
+def test_params_are_the_axes_and_then_transform_and_target(project, everything):
     about = project.benchmarks()["shapes.Shapes.track_execute"]
     assert about["param_names"] == ["shape", "größe", "transform", "target"]
     assert about["params"] == [
@@ -232,7 +270,7 @@ def test_params_are_the_axes_and_then_transform_and_target(project, fine):
     ]
 
 
-def test_values_are_seconds_for_every_kind_of_axis_value(project, fine):
+def test_values_are_seconds_for_every_kind_of_axis_value(project, everything):
     about = project.benchmarks()["shapes.Shapes.track_compile"]
     assert (about["unit"], about["type"]) == ("seconds", "time")
     by_case = project.result("shapes.Shapes.track_compile")["by_case"]
@@ -241,7 +279,7 @@ def test_values_are_seconds_for_every_kind_of_axis_value(project, fine):
     assert all(1e-4 < value < 30 for value in measured)
 
 
-def test_a_case_that_the_workload_skips_is_not_available(project, fine):
+def test_a_case_that_the_workload_skips_is_not_available(project, everything):
     by_case = project.result("shapes.Shapes.track_compile")["by_case"]
     assert is_na(by_case["(2, 3)", "'naïve'", "'forward'", "'cpu'"])
     reasons = {r.reason for r in project.records("shapes.Shapes") if r.status == "skipped"}
@@ -249,22 +287,19 @@ def test_a_case_that_the_workload_skips_is_not_available(project, fine):
 
 
 @pytest.mark.parametrize("target", ["gpu", "tpu"])
-def test_a_target_that_the_machine_lacks_is_not_available(project, fine, target):
-    from harness import targets
-
+def test_a_target_that_the_machine_lacks_is_not_available(project, everything, target):
     if not targets.find(target).lacking():
         pytest.skip(f"this machine has a {target}")
     by_case = project.result("shapes.Shapes.track_trace")["by_case"]
     assert all(is_na(value) for case, value in by_case.items() if case[-1] == repr(target))
 
 
-def test_what_is_not_available_is_shown_so_and_does_not_fail_the_run(project, fine):
-    said, _ = fine
-    assert "n/a" in row(said, "shapes.Shapes.track_compile")
-    assert "failed" not in said
+def test_what_is_not_available_is_shown_so_and_does_not_fail_the_run(later):
+    assert "n/a" in row(later.said, "precise.Product.track_compile")
+    assert "failed" not in later.said
 
 
-def test_records_stand_beside_the_results_under_the_same_names(project, fine):
+def test_records_stand_beside_the_results_under_the_same_names(project, everything):
     (file,) = (project.results / MACHINE / "records").iterdir()
     assert file.stem == project.result_file().stem
     for record in project.records():
@@ -272,13 +307,13 @@ def test_records_stand_beside_the_results_under_the_same_names(project, fine):
         assert record.dirty == ""
 
 
-def test_quick_is_one_process_and_one_pass(project, fine):
+def test_quick_is_one_process_and_one_pass(project, everything):
     found = project.records("family.Concrete")
     assert [(r.effort, r.protocol.split()[0]) for r in found] == [("quick", "1")]
     assert len(found[0].stages["compile"].samples_ns) == 1
 
 
-def test_asv_shows_the_source_of_the_workload_as_code(project, fine):
+def test_asv_shows_the_source_of_the_workload_as_code(project, everything):
     benchmarks = project.benchmarks()
     code = benchmarks["family.Concrete.track_trace"]["code"]
     assert "class Concrete(Base):" in code
@@ -288,8 +323,8 @@ def test_asv_shows_the_source_of_the_workload_as_code(project, fine):
 
 def test_a_case_that_fails_is_failed_and_its_siblings_are_not(project, everything):
     by_case = project.result("trouble.Half.track_trace")["by_case"]
-    assert by_case["False", "'forward'", "'cpu'"] is None
-    assert by_case["True", "'forward'", "'cpu'"] > 0
+    assert by_case["'no'", "'forward'", "'cpu'"] is None
+    assert by_case["'yes'", "'forward'", "'cpu'"] > 0
     assert "failed" in row(everything, "trouble.Half.track_trace")
 
 
@@ -299,7 +334,8 @@ def test_show_stderr_gives_the_reason_and_where_it_came_from(project, everything
 
 
 def test_not_implemented_in_a_workload_is_a_failure_like_any_other(project, everything):
-    assert project.result("trouble.Undecided.track_trace")["result"] == [None]
+    by_case = project.result("trouble.Half.track_trace")["by_case"]
+    assert by_case["'later'", "'forward'", "'cpu'"] is None
     assert "NotImplementedError: left for later" in everything
 
 
@@ -309,13 +345,86 @@ def test_a_wrong_declaration_fails_alone_and_says_what_is_wrong(project, everyth
     assert {n for n in project.names() if ".Wrong." in n} == {"trouble.Wrong.track_declaration"}
 
 
+def test_asv_finds_a_reader_per_fact_with_its_unit_and_shows_what_the_records_hold(
+    project, everything
+):
+    about = project.benchmarks()
+    for fact in FACT_METRICS:
+        reader = about[f"precise.Product.track_{fact}"]
+        assert reader["type"] == "track"
+        assert reader["param_names"] == ["size", "precision", "transform", "target"]
+    assert about["precise.Product.track_flops"]["unit"] == "flops"
+    assert about["precise.Product.track_peak_bytes"]["unit"] == "bytes"
+    assert about["precise.Product.track_launches"]["unit"] == "count"
+    assert "precise.Product.track_aliased_bytes" not in about
+    times = project.result("precise.Product.track_compile")["by_case"]
+    records = {r.precision: r for r in project.records("precise.Product")}
+    assert set(records) == {"ieee", "tf32"}
+    assert records["tf32"].status == "skipped"  # a CPU has one precision
+    key = ("8", "'ieee'", "'forward'", "'cpu'")
+    assert times[key] == records["ieee"].stages["compile"].samples_ns[0] / 1e9
+    for fact in FACT_METRICS:
+        shown = project.result(f"precise.Product.track_{fact}")["by_case"]
+        known = getattr(records["ieee"].facts, fact)
+        assert math.isnan(shown[key]) if known is None else shown[key] == known
+        assert math.isnan(shown["8", "'tf32'", "'forward'", "'cpu'"])
+
+
 def test_asv_check_finds_nothing_wrong(project):
     assert "No problems found" in project.asv("check", "-E", "existing")
 
 
-def test_readers_give_the_same_answers_when_asv_spawns_them(project, fine):
+def test_readers_give_the_same_answers_when_asv_spawns_them(project, everything):
     before = project.result("family.Deep.track_execute")["by_case"]
     lines = len(project.records())
     project.run("--quick", "--launch-method", "spawn", "-b", "Deep.track_execute")
     assert project.result("family.Deep.track_execute")["by_case"] == before
     assert len(project.records()) == lines
+
+
+def test_a_version_changes_with_its_own_workload_only(later):
+    before, after = later.before, later.benchmarks()
+    kept, changed = "family.Concrete.track_trace", "precise.Product.track_trace"
+    assert before[kept]["version"] == after[kept]["version"]
+    assert before[kept]["setup_cache_key"] != after[kept]["setup_cache_key"]
+    assert before[changed]["version"] != after[changed]["version"]
+
+
+def test_every_commit_has_results_and_records_of_its_own(later):
+    previous = later.git("rev-parse", "HEAD^")
+    assert later.result_file(commit=previous).is_file()
+    assert later.result_file().is_file()
+    assert {r.commit for r in later.records("family.Concrete")} == {previous, later.head}
+    assert len(later.records("family.Concrete")) == 2
+
+
+def test_compare_shows_the_workload_that_stayed_and_sets_the_changed_one_apart(later):
+    said = later.asv("compare", "HEAD^", "HEAD", "--split", "--factor", "1000")
+    same, _, apart = said.partition("Benchmarks that are not comparable:")
+    readers = len(STAGES | FACTS)
+    assert len(re.findall(r"family\.Concrete\.track_", same)) == readers
+    assert "precise.Product" not in same
+    assert len(re.findall(r"\| x +\|.*precise\.Product\.track_", apart)) == 2 * readers
+    assert "family.Concrete" not in apart
+
+
+def test_show_prints_the_stages_as_times(later):
+    said = later.asv("show", "HEAD")
+    assert MACHINE in said
+    for stage in ("trace", "lower", "compile", "dispatch", "execute"):
+        assert f"family.Concrete.track_{stage}" in said
+    assert len(re.findall(r"\d(?:ns|μs|us|ms|s)\b", said)) >= 10
+
+
+def test_publish_draws_both_commits_and_shows_the_source(later):
+    said = later.asv("publish")
+    assert "KeyError" not in said
+    html = later.folder / ".asv" / "html"
+    about = json.loads((html / "index.json").read_text())["benchmarks"]
+    concrete = about["family.Concrete.track_compile"]
+    assert concrete["unit"] == "seconds"
+    assert "def function(x):\n        return jnp.sin(x)" in concrete["code"]
+    (graph,) = (html / "graphs" / "summary").glob("family.Concrete.track_compile.json")
+    points = json.loads(graph.read_text())
+    assert len(points) == 2
+    assert all(value > 0 for _, value in points)

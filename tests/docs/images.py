@@ -7,18 +7,20 @@ three minutes.
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
-import subprocess
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from tests import command_line
 from tests.docs import asv_scripts, session
 from tests.docs.pages import ROOT, blocks
 from tests.docs.transcript import PAGE
@@ -36,23 +38,28 @@ def harness(*arguments: object, cwd: Path = ROOT) -> None:
     # `python` in a command of a page is this one.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     variables = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-m", "harness", *map(str, arguments)]
-    subprocess.run(command, cwd=cwd, env=variables, check=True, stdout=subprocess.DEVNULL)
+    done = command_line.harness(*arguments, cwd=cwd, environment=variables)
+    if done.returncode:
+        raise RuntimeError(f"harness {arguments[0]} ended with {done.returncode}: {done.stderr}")
+
+
+@functools.cache
+def _reported() -> Path:
+    """Write the report of the committed results, once for all pictures; return its folder."""
+    folder = Path(tempfile.mkdtemp(prefix="harness-images-"))
+    atexit.register(shutil.rmtree, folder)
+    harness("report", "-o", folder / "report.html", "--figures", folder)
+    return folder
 
 
 def stages(file: Path, scratch: Path) -> None:
     """Draw where the time goes, from the committed results."""
-    _figure("stages", file, scratch)
+    shutil.copy(_reported() / "stages.svg", file)
 
 
 def releases(file: Path, scratch: Path) -> None:
     """Draw what the newest release of JAX changed, from the committed results."""
-    _figure("verdicts", file, scratch)
-
-
-def _figure(name: str, file: Path, scratch: Path) -> None:
-    harness("report", "-o", scratch / "report.html", "--figures", scratch)
-    (scratch / f"{name}.svg").replace(file)
+    shutil.copy(_reported() / "verdicts.svg", file)
 
 
 def baselines(file: Path, scratch: Path) -> None:
@@ -105,8 +112,7 @@ def _photographed(page: Path, file: Path, scratch: Path, top: str) -> None:
 
 def report(file: Path, scratch: Path) -> None:
     """Show the top of the report of the committed results."""
-    harness("report", "-o", scratch / "report.html")
-    _photographed(scratch / "report.html", file, scratch, "Benchmarks of")
+    _photographed(_reported() / "report.html", file, scratch, "Benchmarks of")
 
 
 def profile(file: Path, scratch: Path) -> None:
@@ -124,7 +130,9 @@ class _Quiet(SimpleHTTPRequestHandler):
 @contextmanager
 def _served(folder: Path) -> Iterator[str]:
     """Serve a folder on this machine, as asv's pages need it, and give its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder)) as server:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(_Quiet, directory=folder)
+    ) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -222,9 +222,13 @@ def test_figures_stand_on_white_in_the_dark(browser, site):
     ],
 )
 def test_what_is_wrong_in_a_page_fails_the_build(tmp_path, spoilt, said):
+    """In a copy of the pages that has their headings only: what stands below them takes long."""
     for name in ("mkdocs.yml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    for page in tmp_path.rglob("*.md"):
+        text = re.sub(r"^(```+).*?^\1$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        page.write_text("\n\n".join([*re.findall(r"^#+ .*$", text, re.MULTILINE), ""]))
     for name in ("harness", "benchmarks"):
         (tmp_path / name).symlink_to(ROOT / name)
     for file, text in spoilt.items():

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from harness.nightly.state import Night, Nights
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
 from tests.asv.project import MACHINE, Project
+from tests.command_line import Command
 
 TINY = """
 from harness import Workload, spec
@@ -34,26 +34,25 @@ BARE = ("--without", "probe", "--without", "history", "--without", "report")
 """Only what a night cannot do without, and verdicts."""
 
 
-def command(
+def words(
     *arguments: str, night: str, effort: str = "1x1", bare: Sequence[str] = BARE
 ) -> list[str]:
-    """Return the command line of a night in the interpreter that runs the tests."""
+    """Return the words after `harness` for a night in the interpreter that runs the tests."""
     return [
-        *(sys.executable, "-m", "harness", "nightly", "--jax", "installed", "--machine", MACHINE),
+        *("nightly", "--jax", "installed", "--machine", MACHINE),
         *("--night", night, "--effort", effort, *bare, *arguments),
     ]
 
 
+def begin(project: Project, *arguments: str, **options: Any) -> Command:
+    """Begin a night."""
+    typed = words(*arguments, **options)
+    return Command(*typed, cwd=project.folder, environment=project.environment)
+
+
 def nightly(project: Project, *arguments: str, code: int = 0, **options: Any) -> tuple[str, str]:
     """Do a night; return what it printed and said. Its exit code must be `code`."""
-    done = subprocess.run(
-        command(*arguments, **options),
-        cwd=project.folder,
-        env=project.environment,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    done = begin(project, *arguments, **options).wait()
     assert done.returncode == code, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout, done.stderr
 
@@ -71,7 +70,7 @@ def outcome(project: Project, night: str) -> dict[str, Any]:
     return {
         "exit code": found.exit_code,
         "steps": {name: step.status for name, step in found.steps.items()},
-        "rows": [json.loads(json.dumps(e.rows, default=vars_of)) for e in found.environments],
+        "rows": [msgspec.to_builtins(e.rows) for e in found.environments],
         "judged": [(v.environment, v.against, sum(v.counts.values())) for v in found.verdicts],
         "records": keys(project, night),
     }
@@ -80,17 +79,9 @@ def outcome(project: Project, night: str) -> dict[str, Any]:
 def keys(project: Project, night: str) -> set[tuple[str, str]]:
     """Return the key and the number of the replicate of every record of a night."""
     problems = Problems()
-    found = {
+    return {
         (record.key, record.replicate.rpartition("#")[2])
         for file in record_files(project.results)
         for record in read_file(file, problems)
         if record.night == night
     }
-    return found
-
-
-def vars_of(value: Any) -> Any:
-    """Return a struct as a dictionary."""
-    import msgspec
-
-    return msgspec.to_builtins(value)

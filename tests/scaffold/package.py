@@ -7,8 +7,10 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import harness
+from tests import command_line
 
 MODELS = '''\
 import jax
@@ -77,29 +79,33 @@ class Package:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
-    def run(self, command: str, *, code: int = 0, cwd: Path | None = None, **variables: str) -> str:
-        """Run a line of shell and return what it said; its exit code must be `code`."""
+    def environment(self, **variables: str) -> dict[str, str]:
+        """Return what the commands of this user see, with `variables` on top."""
         steering = ("HARNESS_", "GIT_", "ASV_", "JAX_", "XLA_", "PYTHON")
         kept = {k: v for k, v in os.environ.items() if not k.startswith(steering)}
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "PATH": f"{self.bin}{os.pathsep}{kept['PATH']}",
+            # Stands for `pip install -e .`, which would need an index.
+            "PYTHONPATH": self.path,
+            "ASV_PYTHONPATH": self.path,
+            "JAX_PLATFORMS": "cpu",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            **{
+                f"GIT_{who}_{what}": value
+                for who in ("AUTHOR", "COMMITTER")
+                for what, value in (("NAME", "tester"), ("EMAIL", "tester@example.com"))
+            },
+            **variables,
+        }
+
+    def run(self, command: str, *, code: int = 0, cwd: Path | None = None, **variables: str) -> str:
+        """Run a line of shell and return what it said; its exit code must be `code`."""
         done = subprocess.run(
             ["bash", "-ec", command],
             cwd=cwd or self.folder,
-            env={
-                **kept,
-                "HOME": str(self.home),
-                "PATH": f"{self.bin}{os.pathsep}{kept['PATH']}",
-                # Stands for `pip install -e .`, which would need an index.
-                "PYTHONPATH": self.path,
-                "ASV_PYTHONPATH": self.path,
-                "JAX_PLATFORMS": "cpu",
-                "GIT_CONFIG_GLOBAL": os.devnull,
-                **{
-                    f"GIT_{who}_{what}": value
-                    for who in ("AUTHOR", "COMMITTER")
-                    for what, value in (("NAME", "tester"), ("EMAIL", "tester@example.com"))
-                },
-                **variables,
-            },
+            env=self.environment(**variables),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -109,8 +115,22 @@ class Package:
         assert done.returncode == code, f"{command} ended with {done.returncode}:\n{done.stdout}"
         return done.stdout
 
-    def init(self, arguments: str = "", **options: object) -> str:
-        return self.run(f"harness init {arguments}", **options)
+    def harness(
+        self, words: str, *, code: int = 0, cwd: Path | None = None, **variables: str
+    ) -> str:
+        """Run `harness WORDS` and return what it said; its exit code must be `code`."""
+        done = command_line.harness(
+            *shlex.split(words),
+            cwd=cwd or self.folder,
+            environment=self.environment(**variables),
+        )
+        said = done.stdout + done.stderr
+        assert done.returncode == code, f"harness {words}: {done.returncode}:\n{said}"
+        return said
+
+    def init(self, arguments: str = "", **options: Any) -> str:
+        """Run `harness init` and return what it said."""
+        return self.harness(f"init {arguments}", **options)
 
     def text(self, file: str) -> str:
         return (self.folder / file).read_text(encoding="utf-8")

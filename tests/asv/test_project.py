@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.asv.project import Project
 from harness.errors import UsageError
 from harness.nightly.night import recipe_for
-from harness.nightly.project import Project
 
 
 def test_the_environments_of_a_project_in_a_subfolder_hold_that_project(tmp_path):
