@@ -26,6 +26,7 @@ from pathlib import Path
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
 from tests.performance.command import ROOT, options
+from tests.repositories import git
 
 CONFIGURATION = """
 {"version": 1, "project": "cost", "repo": ".", "branches": ["HEAD"], "environment_type": "existing",
@@ -116,9 +117,8 @@ def project(folder: Path, files: dict[str, str], launch: str) -> None:
     (folder / "asv.conf.json").write_text(CONFIGURATION % launch)
     for name, text in files.items():
         (folder / "benchmarks" / name).write_text(textwrap.dedent(text))
-    who = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.invalid"]
-    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "suite"]):
-        subprocess.run(["git", "-C", str(folder), *command], check=True)
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "suite"]):
+        git(folder, *command)
 
 
 def run(folder: Path, home: Path, effort: str) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pandas as pd
 import pytest
 
@@ -11,6 +9,7 @@ import harness
 from harness.errors import UsageError
 from harness.verdicts.arms import differing, resolve
 from tests.frame.trees import COMMIT
+from tests.repositories import git
 from tests.verdicts.arms_of import OTHER, arm, tree
 
 
@@ -81,15 +80,11 @@ def test_columns_and_axes_select_together_and_a_tuple_may_hold_commas():
 
 
 def test_names_of_git_are_those_of_the_repository_of_the_results(tmp_path):
-    def git(*arguments):
-        whole = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e", *arguments]
-        return subprocess.run(whole, check=True, capture_output=True, text=True).stdout.strip()
-
-    git("init", "-q")
-    git("commit", "-q", "--allow-empty", "-m", "one")
-    git("tag", "v1")
-    git("commit", "-q", "--allow-empty", "-m", "two")
-    first = git("rev-parse", "v1")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "one")
+    git(tmp_path, "tag", "v1")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "two")
+    first = git(tmp_path, "rev-parse", "v1")
     frame = two(commit=first)
 
     assert resolve("v1", frame, tmp_path).where == {"commit": first}
