@@ -4,6 +4,7 @@
 """
 
 import ast
+import collections
 import graphlib
 import itertools
 import sys
@@ -15,6 +16,8 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 MOST_FILES_IN_A_CHAIN = 12
 """The longest way down: who changes the file at its end may have to look into so many."""
+
+MOST_CLASS_NAMES_WITH_SEVERAL_MEANINGS = 23
 
 ROOMS = (
     *("errors", "watch", "targets", "declare", "program", "records", "stages", "sides", "engine"),
@@ -117,6 +120,16 @@ def test_there_is_no_circle_of_imports():
 def test_no_chain_of_imports_is_long():
     chain = longest_chain(HARNESS)
     assert len(chain) <= MOST_FILES_IN_A_CHAIN, "\n".join(chain)
+
+
+def test_few_class_names_mean_several_things():
+    places = collections.defaultdict(list)
+    for file in HARNESS.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(file.relative_to(HARNESS)))
+    several = [f"{name}: {', '.join(files)}" for name, files in places.items() if len(files) > 1]
+    assert len(several) <= MOST_CLASS_NAMES_WITH_SEVERAL_MEANINGS, "\n".join(several)
 
 
 def test_every_room_is_in_the_order_and_nothing_else_lies_at_the_top():

@@ -18,7 +18,7 @@ from harness.declare.workload import Case, Workload
 from harness.errors import ExitCode, UsageError, find_name
 from harness.ir import build, comparison
 from harness.ir.case import one_case
-from harness.ir.comparison import Comparison, Side
+from harness.ir.comparison import ProgramComparison, ProgramSide
 from harness.program import difference
 from harness.records.schema import Problems
 
@@ -106,7 +106,7 @@ def ir(
         out.page(_program(chosen, one, stage, source, facts))
         return
     kind, rest = comparison.parse(diff)
-    pairs: Iterator[tuple[Side, Side]]
+    pairs: Iterator[tuple[ProgramSide, ProgramSide]]
     if kind == "records":
         given = [f"{n}={v}" for n, v in (("transform", transform), ("target", target)) if v]
         choices = [*(case or []), *given]
@@ -115,7 +115,7 @@ def ir(
         chosen, one = _choose(workload, case, transform, target, benchmarks)
         with _progress() as on_step:
             pairs = iter([comparison.built(chosen, one, kind, rest, stage, on_step)])
-    compared: list[Comparison] = []
+    compared: list[ProgramComparison] = []
     out.page(_differences(pairs, stage, facts, compared))
     if exit_code and any(each.differ for each in compared):
         raise typer.Exit(ExitCode.WORSE)
@@ -143,7 +143,7 @@ def _program(
 
 def _recorded(
     results: Path, benchmarks: Path, revisions: str, pattern: str, choices: list[str], stage: str
-) -> Iterator[tuple[Side, Side]]:
+) -> Iterator[tuple[ProgramSide, ProgramSide]]:
     problems = Problems()
     # The commits are those of the benchmarks; without that folder, of the results.
     repository = benchmarks if benchmarks.is_dir() else results
@@ -165,7 +165,10 @@ def _table(facts: Any) -> Table:
 
 
 def _differences(
-    pairs: Iterator[tuple[Side, Side]], stage: str, facts_only: bool, compared: list[Comparison]
+    pairs: Iterator[tuple[ProgramSide, ProgramSide]],
+    stage: str,
+    facts_only: bool,
+    compared: list[ProgramComparison],
 ) -> Iterator[Part]:
     """Yield what there is to say of each pair, and keep what was said in `compared`."""
     for a, b in pairs:

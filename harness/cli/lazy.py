@@ -41,7 +41,7 @@ def group(commands: Mapping[str, Lazy], base: type[TyperGroup] = TyperGroup) -> 
         if not one.needs or importlib.util.find_spec(one.needs)
     }
 
-    class Group(base):  # type: ignore[misc, valid-type]
+    class LazyGroup(base):  # type: ignore[misc, valid-type]
         def __init__(self, **given: Any) -> None:
             super().__init__(**given)
             for name, one in here.items():
@@ -56,7 +56,7 @@ def group(commands: Mapping[str, Lazy], base: type[TyperGroup] = TyperGroup) -> 
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
 
-    return Group
+    return LazyGroup
 
 
 def load(command: Lazy) -> Any:

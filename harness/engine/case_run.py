@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.engine.session import Session
 
 
-class Measured(Protocol):
+class MeasuredCase(Protocol):
     """What is done with a case: its stages are taken, or a side of a comparison is."""
 
     who: str
@@ -45,7 +45,7 @@ class Measured(Protocol):
 class CaseRun:
     """The passes over one case in this process, and the record they become."""
 
-    def __init__(self, session: Session, ref: JobCase | None, measured: Measured) -> None:
+    def __init__(self, session: Session, ref: JobCase | None, measured: MeasuredCase) -> None:
         """`ref` is None for the reference program."""
         self.session = session
         self.ref = ref

@@ -31,7 +31,7 @@ SUSPICIOUSLY_SLOW = 0.02
 """A smaller fraction is no matter of tuning: a back end has such a case wrong now and then."""
 
 
-class Place(NamedTuple):
+class MeasuredAt(NamedTuple):
     """What ceilings hold for; they are measured anew in every sweep."""
 
     machine: str
@@ -47,10 +47,10 @@ def is_ceiling(record: Record) -> bool:
     return record.workload.endswith("Ceilings")
 
 
-def place_of(record: Record, resident: bool) -> Place:
+def place_of(record: Record, resident: bool) -> MeasuredAt:
     """Return where a record of a comparison was taken."""
     threads = record.comparison.threads if record.comparison else ""
-    return Place(record.machine, record.env, record.target, threads, resident)
+    return MeasuredAt(record.machine, record.env, record.target, threads, resident)
 
 
 class Ceilings:
@@ -61,8 +61,8 @@ class Ceilings:
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._bandwidth: dict[tuple[Place, str], float] = {}
-        self._flop_rate: dict[tuple[Place, str, str, str], float] = {}
+        self._bandwidth: dict[tuple[MeasuredAt, str], float] = {}
+        self._flop_rate: dict[tuple[MeasuredAt, str, str, str], float] = {}
         """By place, sweep, dtype and precision."""
         processes: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for record in filter(is_ceiling, records):
@@ -88,7 +88,7 @@ class Ceilings:
             where = (place, record.sweep, dtype, record.precision)
             self._flop_rate[where] = max(rate, self._flop_rate.get(where, 0.0))
 
-    def bandwidth(self, place: Place, sweeps: Set[str]) -> float:
+    def bandwidth(self, place: MeasuredAt, sweeps: Set[str]) -> float:
         """Return bytes per second: the best of copy and triad in these sweeps, or NaN."""
         memory = place._replace(resident=False)
         if place.resident and any((memory, sweep) in self._bandwidth for sweep in sweeps):
@@ -96,7 +96,7 @@ class Ceilings:
         rates = [self._bandwidth.get((place, sweep), 0.0) for sweep in sweeps]
         return max(rates, default=0.0) or math.nan
 
-    def flop_rate(self, place: Place, sweeps: Set[str], dtype: str, precision: str) -> float:
+    def flop_rate(self, place: MeasuredAt, sweeps: Set[str], dtype: str, precision: str) -> float:
         """Return operations per second of `gemm` at a dtype and precision, or NaN.
 
         A case that leaves the precision to JAX is held against the fastest. Arithmetic does not ask

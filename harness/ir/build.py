@@ -58,7 +58,7 @@ class BuildJob(msgspec.Struct):
     timeout_s: float
 
 
-class Built(msgspec.Struct, tag="built"):
+class BuiltTexts(msgspec.Struct, tag="built"):
     """What a building process made."""
 
     text: str
@@ -81,7 +81,7 @@ class Failed(msgspec.Struct, tag="failed"):
     no_device: bool = False
 
 
-Message = Built | Step | Failed
+Message = BuiltTexts | Step | Failed
 
 _decode = msgspec.json.Decoder(Message).decode
 
@@ -129,7 +129,7 @@ def job(
     )
 
 
-def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) -> Built:
+def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) -> BuiltTexts:
     """Run `wanted` in a process of its own and return what it made.
 
     `on_step` is called with the name of each step as it begins. A step that takes longer than the
@@ -153,7 +153,7 @@ def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) 
         child.send(msgspec.json.encode(wanted))
         for line in child.lines(watch):
             message = _decode(line)
-            if isinstance(message, Built):
+            if isinstance(message, BuiltTexts):
                 return message
             if isinstance(message, Failed):
                 kind = TargetLacking if message.no_device else BuildError

@@ -14,7 +14,7 @@ import msgspec
 from harness.declare import location, transforms
 from harness.declare.workload import Case, Workload, WorkloadError
 from harness.engine import channel
-from harness.ir.build import BuildJob, Built, Failed, Message, Step
+from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
 from harness.program import text
 from harness.program.facts import facts_of
 from harness.records.failure import describe
@@ -83,7 +83,7 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
         elif step == "lower" and wanted.stage == "jaxpr" and made.traced is None:
             shown = _jaxpr(jax.make_jaxpr(made.jitted)(*made.arguments).jaxpr, wanted)
         if shown and not wanted.with_facts:
-            return Built(shown)
+            return BuiltTexts(shown)
     misplaced = topology.misplaced(made.compiled) if topology else ""
     if misplaced:
         return Failed(misplaced)
@@ -97,7 +97,7 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
             )
         shown = whole if wanted.located else text.normalise(whole)
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
-    return Built(shown, text.fingerprint(made.compiled), facts)
+    return BuiltTexts(shown, text.fingerprint(made.compiled), facts)
 
 
 def _jaxpr(jaxpr: Any, wanted: BuildJob) -> str:

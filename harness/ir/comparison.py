@@ -33,7 +33,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Side:
+class ProgramSide:
     """A program in a comparison."""
 
     label: str
@@ -44,11 +44,11 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ProgramComparison:
     """What is to be said of two programs."""
 
-    a: Side
-    b: Side
+    a: ProgramSide
+    b: ProgramSide
     verdict: str
     facts: str = ""
     """What differs in the facts, in one line."""
@@ -73,7 +73,7 @@ def built(
     rest: str,
     stage: str,
     on_step: Callable[[str, str], None],
-) -> tuple[Side, Side]:
+) -> tuple[ProgramSide, ProgramSide]:
     """Build a case and what it is compared with, and return both.
 
     `kind` is one of :data:`KINDS` but `records`; `rest` is what follows its colon. `on_step` is
@@ -84,9 +84,9 @@ def built(
         build.BuildError: one of the two cannot be built.
     """
 
-    def side(wanted: build.BuildJob) -> Side:
+    def side(wanted: build.BuildJob) -> ProgramSide:
         made = build.build(wanted, lambda step: on_step(wanted.label, step))
-        return Side(wanted.label, made.fingerprint, made.facts or Facts(), made.text)
+        return ProgramSide(wanted.label, made.fingerprint, made.facts or Facts(), made.text)
 
     now = build.job(workload, case, stage, with_facts=True)
     if kind == "commit":
@@ -107,7 +107,7 @@ def built(
     return side(now), side(wanted)
 
 
-def compare(a: Side, b: Side, stage: str) -> Comparison:
+def compare(a: ProgramSide, b: ProgramSide, stage: str) -> ProgramComparison:
     """Compare two programs: their fingerprints, their facts, and their texts of one stage."""
     same = bool(a.fingerprint) and a.fingerprint == b.fingerprint
     changes = facts_difference(a.facts, b.facts)
@@ -131,7 +131,7 @@ def compare(a: Side, b: Side, stage: str) -> Comparison:
             verdict += f", of the same {stage}"
     else:
         verdict = f"the same {stage} but for the names in it: {a.fingerprint} → {b.fingerprint}"
-    return Comparison(a, b, verdict, summary(changes), text, differ)
+    return ProgramComparison(a, b, verdict, summary(changes), text, differ)
 
 
 # As records have them
@@ -151,7 +151,7 @@ def from_records(
     choices: Sequence[str],
     stage: str,
     problems: Problems,
-) -> Iterator[tuple[Side, Side]]:
+) -> Iterator[tuple[ProgramSide, ProgramSide]]:
     """Yield the cases that records of both commits have facts of, of one environment.
 
     Args:
@@ -188,11 +188,11 @@ def from_records(
         yield _recorded(label, *first[key], stage), _recorded(label, *second[key], stage)
 
 
-def _recorded(label: str, record: Record, programs: Path, stage: str) -> Side:
+def _recorded(label: str, record: Record, programs: Path, stage: str) -> ProgramSide:
     texts = kept.read(programs, record.fingerprint)
     text = None if texts is None else texts.hlo if stage == "hlo" else texts.stablehlo
     label = f"{label} at {record.commit[:8]}"
-    return Side(label, record.fingerprint, record.facts or Facts(), text)
+    return ProgramSide(label, record.fingerprint, record.facts or Facts(), text)
 
 
 def _side(

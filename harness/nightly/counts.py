@@ -14,7 +14,7 @@ from harness.engine.context import Options, local_context
 from harness.engine.plan import Plan
 from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of
-from harness.nightly.state import Environment, Night, Rows
+from harness.nightly.state import Environment, Night, RowCounts
 from harness.records.schema import case_of
 from harness.records.store import Store
 from harness.stages import sampling
@@ -43,9 +43,9 @@ def declared(project: Project, night: Night) -> Cases:
     return cases
 
 
-def count(environment: Environment, wanted: Cases, night: Night, results: Path) -> Rows:
+def count(environment: Environment, wanted: Cases, night: Night, results: Path) -> RowCounts:
     """Count the rows of one environment."""
-    rows = Rows(len(wanted), [], 0, 0, 0, 0, {}, {})
+    rows = RowCounts(len(wanted), [], 0, 0, 0, 0, {}, {})
     read = Store(night.records(results, environment.env)).read()
     records = [record for record in read if record.workload not in INSTRUMENTS]
     known = {(record.workload, case_of(record).id, record.scenario) for record in records}

@@ -46,7 +46,7 @@ class Outcome(msgspec.Struct):
     seconds: float = 0.0
 
 
-class Rows(msgspec.Struct):
+class RowCounts(msgspec.Struct):
     """What one environment measured: rows of the frame, a row per case and stage."""
 
     declared_cases: int
@@ -69,7 +69,7 @@ class Environment(msgspec.Struct):
     env: str = ""
     """Its name in the results; "" as long as it could not be made."""
     versions: dict[str, str] = msgspec.field(default_factory=dict)
-    rows: Rows | None = None
+    rows: RowCounts | None = None
 
 
 class Verdicts(msgspec.Struct):

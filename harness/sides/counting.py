@@ -17,7 +17,7 @@ from jax.tree_util import tree_leaves, tree_map
 from harness.declare.workload import Case, Workload, static_arguments
 
 
-class Tally:
+class OperationTally:
     """The operations so far."""
 
     def __init__(self) -> None:
@@ -64,10 +64,10 @@ def _touched_bytes(array: Any) -> int:
     return int(math.prod(size for size, stride in sizes if stride) * array.itemsize)
 
 
-class Counted(np.ndarray[Any, Any]):
+class CountedArray(np.ndarray[Any, Any]):
     """An array whose operations are counted by its `tally`, which results inherit."""
 
-    tally: Tally | None = None
+    tally: OperationTally | None = None
 
     def __array_finalize__(self, source: Any) -> None:
         self.tally = getattr(source, "tally", None)
@@ -112,21 +112,21 @@ def _method(name: str) -> Callable[..., Any]:
     """Return a method that does what NumPy's function of that name does, and so is counted."""
     function = getattr(np, name)
 
-    def method(self: Counted, *args: Any, **keywords: Any) -> Any:
+    def method(self: CountedArray, *args: Any, **keywords: Any) -> Any:
         return function(self, *args, **keywords)
 
     return method
 
 
 for _name in ("mean", "var", "std", "argmax", "argmin", "cumsum", "cumprod", "take", "dot"):
-    setattr(Counted, _name, _method(_name))
+    setattr(CountedArray, _name, _method(_name))
 
 
 def _plain(value: Any) -> Any:
-    return value.view(np.ndarray) if isinstance(value, Counted) else value
+    return value.view(np.ndarray) if isinstance(value, CountedArray) else value
 
 
-def _note(owner: Counted, name: str, operands: Any, result: Any, out: Any, inputs: Any) -> Any:
+def _note(owner: CountedArray, name: str, operands: Any, result: Any, out: Any, inputs: Any) -> Any:
     """Count an operation, and return its result as an array that counts."""
     tally = owner.tally or next(
         (leaf.tally for leaf in tree_leaves(inputs) if getattr(leaf, "tally", None)), None
@@ -140,12 +140,12 @@ def _note(owner: Counted, name: str, operands: Any, result: Any, out: Any, input
     return tree_map(lambda leaf: _counted(leaf, tally), result)
 
 
-def _counted(leaf: Any, tally: Tally) -> Any:
+def _counted(leaf: Any, tally: OperationTally) -> Any:
     if isinstance(leaf, np.generic):  # a full reduction: in CuPy an array of no axes
         leaf = np.asarray(leaf)
     if not isinstance(leaf, np.ndarray):
         return leaf
-    counted = leaf.view(Counted)
+    counted = leaf.view(CountedArray)
     counted.tally = tally
     return counted
 
@@ -205,13 +205,13 @@ class CountingNamespace:
         return total + (greatest if keepdims else np.squeeze(greatest, axis=axis))
 
 
-def tally(function: Callable[..., Any], arguments: Any) -> Tally:
+def tally(function: Callable[..., Any], arguments: Any) -> OperationTally:
     """Run `function(xp, *arguments)` on arrays that count, and return what it did.
 
     `arguments` is a sequence of pytrees of NumPy arrays. Inputs are not changed unless `function`
     writes into them.
     """
-    found = Tally()
+    found = OperationTally()
     counted = tree_map(lambda leaf: _counted(np.asarray(leaf), found), tuple(arguments))
     with np.errstate(all="ignore"):
         function(CountingNamespace(), *counted)

@@ -26,7 +26,7 @@ _REAL_OF = {"complex64": "float32", "complex128": "float64"}
 
 
 @dataclass
-class Finding:
+class Agreement:
     """What a result was found to be."""
 
     error: float | None = None
@@ -75,7 +75,7 @@ def gate_of(dtypes: Sequence[Any], precision: str) -> float:
 
 def judge(
     result: Any, reference: Any, declared: Any, inputs: Any, precision: str, has_products: bool
-) -> Finding:
+) -> Agreement:
     """Hold a result against the reference, and against what the JAX function declares.
 
     Args:
@@ -87,7 +87,7 @@ def judge(
         has_products: whether the function has matrix products or convolutions.
     """
     flatten = jax.tree_util.tree_flatten
-    found = Finding()
+    found = Agreement()
     wanted, structure = flatten(declared)
     for what, tree in (("the result", result), ("the reference", reference)):
         if str(flatten(tree)[1]) != str(structure):
@@ -108,7 +108,7 @@ def judge(
     return found
 
 
-def _looks_like_tf32(found: Finding) -> bool:
+def _looks_like_tf32(found: Agreement) -> bool:
     return (
         found.error is not None
         and found.gate == GATES["float32"]
@@ -116,7 +116,7 @@ def _looks_like_tf32(found: Finding) -> bool:
     )
 
 
-def _judge_leaf(found: Finding, name: str, y: Any, r: Any, spec: Any, gate: float) -> None:
+def _judge_leaf(found: Agreement, name: str, y: Any, r: Any, spec: Any, gate: float) -> None:
     dtype = np.dtype(spec.dtype)
     if y.shape != spec.shape or r.shape != spec.shape:
         found.reasons.append(

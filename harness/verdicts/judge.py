@@ -144,7 +144,7 @@ def judge(
     p_adjusted = statistics.adjust(numbers.p, counts)
     family = int(np.count_nonzero(~np.isnan(numbers.p)))
     for number, one in comparable.items():
-        evidence = rules.Evidence(
+        evidence = rules.RowEvidence(
             len(one.values.a),
             len(one.values.b),
             float(numbers.ratio[number]),

@@ -73,7 +73,7 @@ def _protocol(effort: str) -> str:
         return ""
 
 
-class Evidence(NamedTuple):
+class RowEvidence(NamedTuple):
     """The numbers of a pair of rows that can be compared."""
 
     n_a: int
@@ -100,7 +100,7 @@ class Decision(NamedTuple):
     """`program`, `environment`, `machine` (across machines), or "" where none is known to be."""
 
 
-def decide(evidence: Evidence, a: Row, b: Row, across: bool = False) -> Decision:
+def decide(evidence: RowEvidence, a: Row, b: Row, across: bool = False) -> Decision:
     """Return the verdict on a pair of rows; `across` says that unlike machines were asked for."""
     decision = _by_numbers(evidence)
     verdict, reason, _ = decision
@@ -141,7 +141,7 @@ def program_of(a: Row, b: Row) -> str:
 _environment_difference = lru_cache(maxsize=1024)(environment_difference)
 
 
-def _by_numbers(found: Evidence) -> Decision:
+def _by_numbers(found: RowEvidence) -> Decision:
     lacking = {
         arm: LEAST_PROCESSES - n
         for arm, n in (("A", found.n_a), ("B", found.n_b))

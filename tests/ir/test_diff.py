@@ -163,7 +163,7 @@ def test_outside_of_a_repository_there_is_no_other_commit(monkeypatch, capsys, t
 
 
 def side(fingerprint, text, **facts):
-    return comparison.Side("one", fingerprint, Facts(**facts), text)
+    return comparison.ProgramSide("one", fingerprint, Facts(**facts), text)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class LiveArm:
 
 
 @dataclass(frozen=True)
-class Place:
+class PreparedArm:
     """Where an arm's processes run."""
 
     arm: LiveArm
@@ -107,7 +107,7 @@ def differing_columns(a: LiveArm, b: LiveArm) -> list[str]:
 
 
 @contextlib.contextmanager
-def prepared(arm: LiveArm, benchmarks: Path) -> Iterator[Place]:
+def prepared(arm: LiveArm, benchmarks: Path) -> Iterator[PreparedArm]:
     """Yield where an arm's processes run; a commit is in a temporary worktree for so long.
 
     `benchmarks` is the folder of workloads in the working tree.
@@ -140,13 +140,13 @@ def prepared(arm: LiveArm, benchmarks: Path) -> Iterator[Place]:
         paths = [instrument, tree / "src", tree, *filter(None, [environment.get("PYTHONPATH")])]
         environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
         environment["PYTHONSAFEPATH"] = "1"  # the folder a process runs in holds no harness for it
-        place = Place(arm, folder, own, environment)
+        place = PreparedArm(arm, folder, own, environment)
         if arm.python != sys.executable:
             _check(place)
         yield place
 
 
-def _check(place: Place) -> None:
+def _check(place: PreparedArm) -> None:
     """Raise unless the arm's interpreter can run the harness."""
     python = place.arm.python
     try:

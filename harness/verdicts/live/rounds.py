@@ -21,7 +21,7 @@ from harness.records import environment
 from harness.records.schema import Record
 from harness.records.store import Store, record_files
 from harness.stages.sampling import Effort
-from harness.verdicts.live.arm import LiveArm, Place, prepared
+from harness.verdicts.live.arm import LiveArm, PreparedArm, prepared
 
 _GOOD = (0, 3)
 """Exit codes of `harness run` after which there are records: fine, and some cases failed."""
@@ -96,7 +96,7 @@ def run_live(
 
 
 def _rounds(
-    places: Sequence[Place],
+    places: Sequence[PreparedArm],
     options: LiveOptions,
     folder: Path,
     on_progress: Callable[[Progress], None],
@@ -127,7 +127,7 @@ def _rounds(
         yield number, records
 
 
-def _measure(place: Place, options: LiveOptions, results: Path, seed: int) -> str:
+def _measure(place: PreparedArm, options: LiveOptions, results: Path, seed: int) -> str:
     """Measure an arm once, and return why it could not be: `harness run`, a process a workload."""
     arm = place.arm
     command = [arm.python, "-m", "harness", "run", "--fresh"]

@@ -21,7 +21,7 @@ OPEN_SHARE = 0.1
 """A line is open from the start if it holds this share of all seconds."""
 
 
-class Step(NamedTuple):
+class CallSite(NamedTuple):
     """A line of a stack, or the function at its end."""
 
     text: str
@@ -34,22 +34,22 @@ class Step(NamedTuple):
 class Branch:
     """A step, and what came of it."""
 
-    step: Step
+    step: CallSite
     ns: int = 0
     builds: int = 0
-    below: dict[Step, Branch] = field(default_factory=dict)
+    below: dict[CallSite, Branch] = field(default_factory=dict)
 
 
 def grown(profile: Recorded) -> Branch:
     """Return all builds as a tree: frames, the outermost first, and the function at the end."""
-    root = Branch(Step("", "", False))
-    steps_of: dict[tuple[str, int], tuple[Step, ...]] = {}
+    root = Branch(CallSite("", "", False))
+    steps_of: dict[tuple[str, int], tuple[CallSite, ...]] = {}
     for built in profile.builds:
         key = (built.process.file, built.line.stack)
         if key not in steps_of:
             cwd = built.process.started.cwd
             steps_of[key] = tuple(
-                Step(
+                CallSite(
                     f"{frame.function}  {frame_text(frame, cwd)}",
                     f"{frame.file}:{frame.line}",
                     frame.origin != "program",
@@ -58,7 +58,7 @@ def grown(profile: Recorded) -> Branch:
             )
         function = built.function
         where = f"{function.file}:{function.line}" if function.file else ""
-        last = Step(f"builds {function.name}", where, function.origin != "program")
+        last = CallSite(f"builds {function.name}", where, function.origin != "program")
         here = root
         _add(here, built.build_ns)
         for step in (*steps_of[key], last):
