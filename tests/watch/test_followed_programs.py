@@ -10,7 +10,9 @@ import sys
 import time
 
 import pytest
+from typer.testing import CliRunner
 
+from harness.cli.profile import app
 from harness.cli.profile import run as running
 from harness.errors import UsageError
 from harness.profiles.recorded import read
@@ -161,14 +163,8 @@ def test_processes_that_it_starts_forks_and_becomes_are_followed(tmp_path):
 
 
 def test_where_nothing_could_be_followed_it_is_said(tmp_path):
-    done = subprocess.run(
-        [*COMMAND, "-o", str(tmp_path / "p"), "--", "-I", "-c", "print(1)"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, "1\n")
+    done = CliRunner().invoke(app, ["-o", str(tmp_path / "p"), "--", "-I", "-c", "print(1)"])
+    assert done.exit_code == 0
     assert "ignores PYTHONPATH (-I, -E, -S)" in done.stderr
 
 
@@ -230,11 +226,11 @@ def _state(pid):
 
 
 def test_an_exit_by_a_signal_is_128_and_its_number(tmp_path):
-    done, profile = profiled(
-        "-c", "import os; os.kill(os.getpid(), 15)", folder=tmp_path / "p", text=True
-    )
-    assert done.returncode == 128 + 15
+    killed = ["-c", "import os; os.kill(os.getpid(), 15)"]
+    done = CliRunner().invoke(app, ["-o", str(tmp_path / "p"), "--", *killed])
+    assert done.exit_code == 128 + 15
     assert "The program was ended by SIGTERM." in done.stderr
+    profile = read(tmp_path / "p")
     assert profile.run.exit_code == -15
     assert profile.processes[0].ended is None
 
@@ -261,16 +257,12 @@ def test_a_folder_that_cannot_be_used_is_refused_before_the_program_runs(tmp_pat
     ):
         with pytest.raises(UsageError, match=text):
             programs.new_folder(tmp_path / place)
-    done = subprocess.run(
-        [*COMMAND, "-o", str(tmp_path / "full"), "--", "-c", "print('ran')"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "is not empty" in done.stderr
-    assert "Traceback" not in done.stderr
+    ran = tmp_path / "ran"
+    words = ["-o", str(tmp_path / "full"), "--", "-c", f"open({str(ran)!r}, 'w')"]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, UsageError)
+    assert "is not empty" in str(done.exception)
+    assert not ran.exists()
     monkeypatch.chdir("/proc")
     with pytest.raises(UsageError, match="Give another folder with -o"):
         programs.new_folder(None)

@@ -359,18 +359,13 @@ def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path):
     [flags] = [part.values for part in parent.components if part.name == "XLA flags"]
     assert flags == ("--xla_cpu_enable_fast_math=true",)
 
-    told = subprocess.run(
-        [sys.executable, "-m", "harness", "cache", "ledger", "--frame", "rows.csv", "book.jsonl"],
-        cwd=tmp_path,
-        env={**os.environ, **cache},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert told.returncode == 0, told.stderr
+    rows = tmp_path / "rows.csv"
+    words = ["cache", "ledger", "--frame", str(rows), str(tmp_path / "book.jsonl")]
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == 0, told.stderr
     assert "hit rate by count: 50.0% (1 of 2)" in told.stdout
     assert "JAX's own compile_time_saved_sec: -0." in told.stdout
-    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 3
+    assert len(rows.read_text().splitlines()) == 3
 
 
 def test_a_program_that_a_signal_ends_is_128_and_its_number(tmp_path):
