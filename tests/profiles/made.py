@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from harness.profiles.model import Process
 from harness.report.profile.face import Profile
@@ -98,7 +97,7 @@ class Made:
             profile.causes.update(self.causes)
         return profile
 
-    def write(self, folder: Path):
+    def write(self, folder):
         """Write it as the folder of a profile."""
         folder.mkdir(parents=True)
         (folder / "box-1-0.jsonl").write_bytes(b"".join(map(encoded, self._all())))

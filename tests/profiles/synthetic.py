@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from harness.profiles.model import Process
 from harness.report.profile.face import Profile
@@ -19,14 +18,14 @@ CWD = "/home/user/project"
 FILE = f"{CWD}/train.py"
 
 
-def started(pid: int, at_ns: int, argv: str = "train.py") -> events.Started:
+def started(pid, at_ns, argv="train.py"):
     return events.Started(
         *(events.SCHEMA, pid, 1, "host", "command", (argv, "--steps"), CWD, "3.12.1"),
         *(1_000.0 + at_ns / 1e9, at_ns, at_ns - 20 * MS, 2, MAIN),
     )
 
 
-def build(number: int, begin_ns: int, thread: int, function: int, outcome: str) -> events.Build:
+def build(number, begin_ns, thread, function, outcome):
     """Return a build of 10 ms: 1 trace, 2 lower, 6 compile or load."""
     at = begin_ns
     return events.Build(
@@ -50,7 +49,7 @@ def build(number: int, begin_ns: int, thread: int, function: int, outcome: str) 
     )
 
 
-def lines(builds: int, at_ns: int, hostile: bool = True) -> list[events.AnyLine]:
+def lines(builds, at_ns, hostile=True):
     """Return what a process writes down: builds on two threads, 12 ms after each other."""
     names = HOSTILE if hostile else ("loss", "predict", "step", "update")
     found: list[events.AnyLine] = [
@@ -87,7 +86,7 @@ def lines(builds: int, at_ns: int, hostile: bool = True) -> list[events.AnyLine]
     return found
 
 
-def profile(builds: int = 12, processes: int = 2, hostile: bool = True) -> Profile:
+def profile(builds=12, processes=2, hostile=True):
     """Return a profile of several processes, of which the last was cut off."""
     made = []
     for number in range(processes):
@@ -104,7 +103,7 @@ def profile(builds: int = 12, processes: int = 2, hostile: bool = True) -> Profi
     return Profile(tuple(made), None, run)
 
 
-def write(profile: Profile, folder: Path) -> Path:
+def write(profile, folder):
     """Write a profile as its processes would have."""
     folder.mkdir(parents=True, exist_ok=True)
     for process in profile.processes:

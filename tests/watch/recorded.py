@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import harness
-from harness.profiles.model import Built
-from harness.report.profile.face import Profile
-from harness.watch.events import Line
 
 
-def profiled(run: Callable[[], Any]) -> Profile:
+def profiled(run):
     """Return the profile of a call, which must not have failed anywhere in itself."""
     with harness.profile() as found:
         run()
@@ -21,21 +15,21 @@ def profiled(run: Callable[[], Any]) -> Profile:
     return found
 
 
-def builds(run: Callable[[], Any]) -> list[Built]:
+def builds(run):
     """Return the builds of a call."""
     return list(profiled(run).builds)
 
 
-def lines(found: Profile, kind: type[Line]) -> list[Any]:
+def lines(found, kind):
     """Return the lines of a kind."""
     return list(found.processes[0].of(kind))
 
 
-def times(built: Built) -> dict[str, int]:
+def times(built):
     """Return how often each stage was really done."""
     return {span.stage: built.times(span.stage) for span in built.line.spans}
 
 
-def named(found: list[Built], name: str) -> list[Built]:
+def named(found, name):
     """Return the builds of the functions of a name."""
     return [built for built in found if built.function.name == name]

@@ -7,7 +7,6 @@ import gc
 import inspect
 import sys
 import weakref
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,17 +21,17 @@ from tests.watch.recorded import builds, lines, named, profiled, times
 X = np.ones(3, np.float32)
 
 
-def line_of(function: Any) -> int:
+def line_of(function):
     return int(inspect.unwrap(function).__code__.co_firstlineno)
 
 
-def test_a_call_is_traced_lowered_and_compiled_once_and_then_never_again() -> None:
-    def f(x: Any) -> Any:
+def test_a_call_is_traced_lowered_and_compiled_once_and_then_never_again():
+    def f(x):
         return x * 2
 
     jitted = jax.jit(f)
 
-    def run() -> None:
+    def run():
         for _ in range(3):
             jitted(X)
 
@@ -43,7 +42,7 @@ def test_a_call_is_traced_lowered_and_compiled_once_and_then_never_again() -> No
     assert len(built.line.requests) == 1
 
 
-def test_spans_follow_each_other_and_lie_in_the_build() -> None:
+def test_spans_follow_each_other_and_lie_in_the_build():
     (built,) = builds(lambda: jax.jit(lambda x: x - 1)(X))
     ends = [built.line.begin_ns]
     for span in built.line.spans:
@@ -52,13 +51,13 @@ def test_spans_follow_each_other_and_lie_in_the_build() -> None:
     assert ends[-1] <= built.line.end_ns
 
 
-def test_a_traced_function_of_the_users_is_inner_and_no_build() -> None:
+def test_a_traced_function_of_the_users_is_inner_and_no_build():
     @jax.jit
-    def helper(x: Any) -> Any:
+    def helper(x):
         return jnp.sin(x)
 
     @jax.jit
-    def outer(x: Any) -> Any:
+    def outer(x):
         return helper(x) + helper(x)
 
     (built,) = builds(lambda: outer(X))
@@ -69,8 +68,8 @@ def test_a_traced_function_of_the_users_is_inner_and_no_build() -> None:
     assert built.line.begin_ns < inner.begin_ns < inner.end_ns < built.line.end_ns
 
 
-def test_loops_count_as_nested_traces() -> None:
-    def f(x: Any) -> Any:
+def test_loops_count_as_nested_traces():
+    def f(x):
         return jax.lax.fori_loop(0, 3, lambda _, y: y * 2, x)
 
     (built,) = builds(lambda: jax.jit(f)(X))
@@ -78,13 +77,13 @@ def test_loops_count_as_nested_traces() -> None:
     assert built.line.nested >= 1
 
 
-def test_what_is_compiled_while_another_is_traced_is_a_build_in_it() -> None:
+def test_what_is_compiled_while_another_is_traced_is_a_build_in_it():
     @jax.jit
-    def inside(x: Any) -> Any:
+    def inside(x):
         return x * 3
 
     @jax.jit
-    def outer(x: Any) -> Any:
+    def outer(x):
         with jax.ensure_compile_time_eval():
             constant = inside(np.float32(2))
         return x * constant
@@ -99,15 +98,15 @@ def test_what_is_compiled_while_another_is_traced_is_a_build_in_it() -> None:
     assert trace.begin_ns < below.line.begin_ns < below.line.end_ns < trace.end_ns
 
 
-def test_a_build_in_a_traced_function_belongs_to_the_build_that_is_shown() -> None:
+def test_a_build_in_a_traced_function_belongs_to_the_build_that_is_shown():
     @jax.jit
-    def deep(x: Any) -> Any:
+    def deep(x):
         with jax.ensure_compile_time_eval():
             constant = jax.jit(lambda y: y + 5)(np.float32(1))
         return x + constant
 
     @jax.jit
-    def outer(x: Any) -> Any:
+    def outer(x):
         return deep(x)
 
     found = builds(lambda: outer(X))
@@ -116,12 +115,12 @@ def test_a_build_in_a_traced_function_belongs_to_the_build_that_is_shown() -> No
     assert below.line.parent == above.line.id
 
 
-def test_a_callback_that_compiles_is_a_build_and_lies_in_no_span() -> None:
+def test_a_callback_that_compiles_is_a_build_and_lies_in_no_span():
     @jax.jit
-    def inside(x: Any) -> Any:
+    def inside(x):
         return x + 4
 
-    def f(x: Any) -> Any:
+    def f(x):
         return jax.pure_callback(
             lambda y: np.asarray(inside(np.asarray(y))), jax.ShapeDtypeStruct((3,), np.float32), x
         )
@@ -131,9 +130,9 @@ def test_a_callback_that_compiles_is_a_build_and_lies_in_no_span() -> None:
     assert len(named(found, "f")) == 1
 
 
-def test_the_backward_pass_carries_the_function_it_comes_from() -> None:
+def test_the_backward_pass_carries_the_function_it_comes_from():
     @jax.jit
-    def loss(w: Any) -> Any:
+    def loss(w):
         return (w**2).sum()
 
     found = named(builds(lambda: jax.grad(loss)(X)), "loss")
@@ -147,9 +146,9 @@ def test_the_backward_pass_carries_the_function_it_comes_from() -> None:
     assert all(built.frames[-1].file == __file__ for built in found)
 
 
-def test_the_time_of_differentiating_a_traced_function_is_tracing() -> None:
+def test_the_time_of_differentiating_a_traced_function_is_tracing():
     @jax.jit
-    def loss(w: Any) -> Any:
+    def loss(w):
         for _ in range(30):
             w = jnp.sin(w)
         return w.sum()
@@ -173,9 +172,9 @@ def test_the_time_of_differentiating_a_traced_function_is_tracing() -> None:
     ],
     ids=["vmap", "jvp", "checkpoint", "pmap"],
 )
-def test_a_transformed_function_is_found_at_the_call(transform: Any) -> None:
+def test_a_transformed_function_is_found_at_the_call(transform):
     @jax.jit
-    def f(x: Any) -> Any:
+    def f(x):
         return jnp.tanh(x)
 
     x = jnp.ones((1, 2))
@@ -187,11 +186,11 @@ def test_a_transformed_function_is_found_at_the_call(transform: Any) -> None:
     assert all(built.frames[-1].file == __file__ for built in found)
 
 
-def test_shard_map_is_one_build() -> None:
+def test_shard_map_is_one_build():
     mesh = Mesh(np.array(jax.devices()[:1]), ("i",))
     spec = PartitionSpec("i")
 
-    def f(x: Any) -> Any:
+    def f(x):
         return x * 2
 
     mapped = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec))
@@ -200,20 +199,20 @@ def test_shard_map_is_one_build() -> None:
 
 
 @pytest.mark.parametrize("how", [jax.make_jaxpr, lambda f: lambda x: jax.eval_shape(f, x)])
-def test_only_traced_is_a_trace(how: Any) -> None:
-    def f(x: Any) -> Any:
+def test_only_traced_is_a_trace(how):
+    def f(x):
         return x @ x
 
     (built,) = builds(lambda: how(f)(X))
     assert (built.line.kind, built.function.name, times(built)) == ("trace", "f", {"trace": 1})
 
 
-def test_ahead_of_time_each_stage_knows_the_function_and_the_arguments() -> None:
+def test_ahead_of_time_each_stage_knows_the_function_and_the_arguments():
     @functools.partial(jax.jit, static_argnames="n")
-    def f(x: Any, n: int) -> Any:
+    def f(x, n):
         return x * n
 
-    def run() -> None:
+    def run():
         lowered = f.trace(X, n=3).lower()
         lowered.compile()
         lowered.compile({"xla_dump_max_hlo_modules": 7})
@@ -229,26 +228,23 @@ def test_ahead_of_time_each_stage_knows_the_function_and_the_arguments() -> None
         ("f", found[0].line.object, found[0].line.wrapper)
     }
     for built in found:
-        assert built.arguments is not None
         assert built.arguments.leaves[0].path == "x"
         assert built.arguments.statics[0].value == "3"
-    assert found[3].settings is not None
     assert found[3].settings.jit["compiler_options"] == "xla_dump_max_hlo_modules=7"
 
 
-def test_an_exported_function_with_a_symbolic_shape() -> None:
-    def f(x: Any) -> Any:
+def test_an_exported_function_with_a_symbolic_shape():
+    def f(x):
         return x + 1
 
     (shape,) = jax.export.symbolic_shape("n")
     argument = jax.ShapeDtypeStruct((shape,), np.float32)
     found = builds(lambda: jax.export.export(jax.jit(f))(argument))
     assert [built.line.kind for built in found] == ["trace", "lower"]
-    assert found[1].arguments is not None
     assert found[1].arguments.leaves[0].aval == "float32[n]"
 
 
-def test_an_eager_operation_is_a_build_of_jaxs() -> None:
+def test_an_eager_operation_is_a_build_of_jaxs():
     x = jnp.ones(5)
     found = builds(lambda: jax.lax.cosh(x))
     assert [(built.function.name, built.function.origin) for built in found] == [("cosh", "jax")]
@@ -256,11 +252,11 @@ def test_an_eager_operation_is_a_build_of_jaxs() -> None:
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_a_trace_that_raises_is_a_build_with_an_error(error: type[BaseException]) -> None:
-    def f(x: Any) -> Any:
+def test_a_trace_that_raises_is_a_build_with_an_error(error):
+    def f(x):
         raise error
 
-    def run() -> None:
+    def run():
         with pytest.raises(error):
             jax.jit(f)(X)
         jax.jit(lambda x: x + 9)(X)
@@ -268,11 +264,10 @@ def test_a_trace_that_raises_is_a_build_with_an_error(error: type[BaseException]
     first, second = builds(run)
     assert (first.line.error, times(first)) == (error.__name__, {"trace": 1})
     assert (second.line.error, second.line.parent) == ("", 0)
-    assert first.arguments is not None
     assert first.arguments.leaves[0].path == "x"
 
 
-def test_program_facts_are_noted() -> None:
+def test_program_facts_are_noted():
     (built,) = builds(lambda: jax.jit(lambda x: x @ x)(np.ones((8, 8), np.float32)))
     program = built.line.program
     assert program is not None
@@ -281,12 +276,12 @@ def test_program_facts_are_noted() -> None:
     assert program.fingerprint
 
 
-def test_visits_that_build_nothing_are_counted() -> None:
+def test_visits_that_build_nothing_are_counted():
     f = jax.jit(lambda x: x * 7)
     x = jnp.ones(3)
     jax.vmap(f)(x)
 
-    def run() -> None:
+    def run():
         for _ in range(50):
             jax.vmap(f)(x)
 
@@ -297,10 +292,10 @@ def test_visits_that_build_nothing_are_counted() -> None:
     assert 0 < visits.seconds < 60
 
 
-def test_cleared_caches_are_noted_with_their_place() -> None:
+def test_cleared_caches_are_noted_with_their_place():
     f = jax.jit(lambda x: x * 11)
 
-    def run() -> None:
+    def run():
         f(X)
         f.clear_cache()
         jax.clear_caches()
@@ -315,17 +310,17 @@ def test_cleared_caches_are_noted_with_their_place() -> None:
     assert [times(built)["trace"] for built in found.builds] == [1, 1]
 
 
-def test_nothing_of_the_programs_is_kept_alive() -> None:
+def test_nothing_of_the_programs_is_kept_alive():
     f = jax.jit(lambda x: x * 21)
     references = []
 
-    def run() -> None:
+    def run():
         for how in (f, jax.vmap(f), jax.vmap(f), f.trace, lambda x: f.trace(x).lower().compile()):
             x = jnp.arange(4.0) + 1
             how(x)
             references.append(weakref.ref(x))
 
-        def closure(x: Any) -> Any:
+        def closure(x):
             return x * 22
 
         jax.jit(closure)(X)
@@ -338,8 +333,8 @@ def test_nothing_of_the_programs_is_kept_alive() -> None:
     assert found.builds
 
 
-def test_jaxs_own_functions_in_a_trace_count_as_nested_and_those_that_compile_as_builds() -> None:
-    def f(x: Any) -> Any:
+def test_jaxs_own_functions_in_a_trace_count_as_nested_and_those_that_compile_as_builds():
+    def f(x):
         y = jnp.where(x > 0, jnp.sinh(x), x)
         with jax.ensure_compile_time_eval():
             z = jnp.sinh(np.float32(2))
@@ -354,8 +349,8 @@ def test_jaxs_own_functions_in_a_trace_count_as_nested_and_those_that_compile_as
     assert times(above)["trace"] == 1
 
 
-def test_lines_noted_by_instruction_are_those_of_the_frame() -> None:
-    def here() -> Any:
+def test_lines_noted_by_instruction_are_those_of_the_frame():
+    def here():
         frame = sys._getframe()
         return call_sites.places(frame).lines(), call_sites.frames(frame)
 

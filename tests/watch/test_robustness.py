@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,11 +22,11 @@ from tests.watch.recorded import builds, lines, named, profiled
 X = np.ones(3, np.float32)
 
 
-def fresh(number: float = 1.0) -> Any:
+def fresh(number=1.0):
     return jax.jit(lambda x: x * number)
 
 
-def test_the_method_that_clears_one_function_is_put_back() -> None:
+def test_the_method_that_clears_one_function_is_put_back():
     from jax._src import pjit
 
     jitted = fresh(2.0)
@@ -55,10 +54,8 @@ def test_the_method_that_clears_one_function_is_put_back() -> None:
         (call_sites, "places"),
     ],
 )
-def test_a_failure_of_our_own_is_counted_and_the_program_goes_on(
-    holder: Any, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: Any, **__: Any) -> Any:
+def test_a_failure_of_our_own_is_counted_and_the_program_goes_on(holder, name, monkeypatch):
+    def broken(*_, **__):
         raise LookupError("broken on purpose")
 
     monkeypatch.setattr(holder, name, broken)
@@ -73,11 +70,11 @@ def test_a_failure_of_our_own_is_counted_and_the_program_goes_on(
     assert any("broken on purpose" in text for text in ended.failures)
 
 
-def test_it_ends_while_another_thread_compiles() -> None:
+def test_it_ends_while_another_thread_compiles():
     inside, go_on = threading.Event(), threading.Event()
     results = []
 
-    def f(x: Any) -> Any:
+    def f(x):
         inside.set()
         assert go_on.wait(30)
         return x * 12
@@ -94,10 +91,10 @@ def test_it_ends_while_another_thread_compiles() -> None:
     assert found.processes[0].functions[running.function].name == "f"
 
 
-def test_a_profile_that_begins_while_another_thread_compiles_leaves_that_out() -> None:
+def test_a_profile_that_begins_while_another_thread_compiles_leaves_that_out():
     inside, go_on = threading.Event(), threading.Event()
 
-    def f(x: Any) -> Any:
+    def f(x):
         inside.set()
         assert go_on.wait(30)
         return x * 13
@@ -114,19 +111,19 @@ def test_a_profile_that_begins_while_another_thread_compiles_leaves_that_out() -
     assert [built.function.name for built in second.builds] == ["<lambda>"]
 
 
-def test_generators_and_coroutines() -> None:
-    def steps() -> Any:
+def test_generators_and_coroutines():
+    def steps():
         for number in range(2):
             yield jax.jit(lambda x, number=number: x + number)(X)
 
-    async def step(number: int) -> Any:
+    async def step(number):
         await asyncio.sleep(0)
         return jax.jit(lambda x: x - number)(X)
 
-    async def together() -> None:
+    async def together():
         await asyncio.gather(step(1), step(2))
 
-    def run() -> None:
+    def run():
         list(steps())
         asyncio.run(together())
 
@@ -135,8 +132,8 @@ def test_generators_and_coroutines() -> None:
     assert all(built.line.parent == 0 for built in found)
 
 
-def test_what_is_lowered_is_the_same_as_without_a_profile() -> None:
-    def text() -> str:
+def test_what_is_lowered_is_the_same_as_without_a_profile():
+    def text():
         jax.clear_caches()
         x = jax.ShapeDtypeStruct((3,), np.float32)
         lowered = jax.jit(lambda x: jnp.sin(x).sum() + jnp.ones(2).sum()).lower(x)
@@ -150,7 +147,7 @@ def test_what_is_lowered_is_the_same_as_without_a_profile() -> None:
     assert "loc(" in texts[0]
 
 
-def test_a_visit_whose_end_was_missed_is_left_out() -> None:
+def test_a_visit_whose_end_was_missed_is_left_out():
     with harness.profile() as found:
         assert source.source is not None
         source.source.open[threading.get_ident()] = JaxVisit("call", 0, threading.get_ident())
@@ -159,15 +156,15 @@ def test_a_visit_whose_end_was_missed_is_left_out() -> None:
     assert built.line.parent == 0
 
 
-def test_deleted_arrays_tracers_and_errors_of_arguments() -> None:
+def test_deleted_arrays_tracers_and_errors_of_arguments():
     gone = jnp.ones(3)
     gone.delete()
 
     class NoArray:
-        def __repr__(self) -> str:
+        def __repr__(self):
             raise RuntimeError
 
-    def run() -> None:
+    def run():
         for value in (gone, NoArray(), "text"):
             with pytest.raises((RuntimeError, TypeError)):
                 jax.jit(lambda x: x)(value)
@@ -176,14 +173,13 @@ def test_deleted_arrays_tracers_and_errors_of_arguments() -> None:
     assert [built.line.error for built in found.builds].count("TypeError") == 2
 
 
-def test_a_value_that_calls_jax_when_it_is_looked_at_makes_no_builds() -> None:
+def test_a_value_that_calls_jax_when_it_is_looked_at_makes_no_builds():
     class Value:
-        def __repr__(self) -> str:
+        def __repr__(self):
             return str(jax.jit(lambda x: x * 18)(X)[0])
 
-    def run() -> None:
+    def run():
         jax.jit(lambda x, _: x * 19, static_argnums=1)(X, Value())
 
     (built,) = builds(run)
-    assert built.arguments is not None
     assert built.arguments.statics[0].value == "18.0"

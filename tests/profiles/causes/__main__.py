@@ -7,13 +7,12 @@ import itertools
 import json
 import os
 import sys
-from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["JAX_NUM_CPU_DEVICES"] = "2"
 
 
-def main() -> None:
+def main():
     """Print a table, or with `--json` a list; exit with 1 where a program was misjudged."""
     rows = results()
     right = sum(row["right"] for row in rows)
@@ -36,7 +35,7 @@ def main() -> None:
     sys.exit(right < len(rows))
 
 
-def results() -> list[dict[str, Any]]:
+def results():
     """Return a row for each program."""
     import jax
 
@@ -48,7 +47,7 @@ def results() -> list[dict[str, Any]]:
     return [result(small) for small in programs.ALL]
 
 
-def result(small: Any) -> dict[str, Any]:
+def result(small):
     """Run one program under a profile of its own, and compare what it found with what is true."""
     import jax
 

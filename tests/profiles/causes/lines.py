@@ -11,7 +11,7 @@ from harness.watch import events
 STEP_NS = 1_000_000
 
 
-def started() -> events.Started:
+def started():
     """Return a first line."""
     return events.Started(1, 1, 0, "host", "context", (), "", "3.12", 0.0, 0, 0, 2, 1)
 
@@ -19,21 +19,19 @@ def started() -> events.Started:
 class Program:
     """Builds one after the other, a millisecond each, of functions that are called by number."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.lines: list[Any] = [started()]
         self.now_ns = 0
         self._known: dict[Any, int] = {}
 
-    def _number(self, kind: str, thing: Any, make: Any) -> int:
+    def _number(self, kind, thing, make):
         number = self._known.get((kind, thing))
         if number is None:
             number = self._known[kind, thing] = len(self._known) + 1
             self.lines.append(make(number))
         return number
 
-    def build(
-        self, function: int, shape: str = "4", stages: str = "TLC", object_: int = 1, **line: Any
-    ) -> int:
+    def build(self, function, shape="4", stages="TLC", object_=1, **line):
         """Add a build, and return its number."""
         name = f"f{function}"
         number = self._number(
@@ -69,15 +67,15 @@ class Program:
         )
         return self.lines[-1].id  # type: ignore[no-any-return]
 
-    def clear(self, what: str = "jax.clear_caches") -> None:
+    def clear(self, what="jax.clear_caches"):
         """Empty a cache."""
         self.now_ns += STEP_NS
         self.lines.append(events.Cleared(what, 0, 0, self.now_ns + STEP_NS // 2))
 
-    def process(self, name: str = "memory") -> Process:
+    def process(self, name="memory"):
         """Return it as a process."""
         return Process(name, started(), tuple(self.lines))
 
-    def profile(self) -> Profile:
+    def profile(self):
         """Return it as a profile."""
         return Profile((self.process(),))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 
-from harness.profiles.causes.cause import Cause
 from harness.profiles.decision.decide import decide
 from harness.report.profile.face import Profile
 from tests.profiles.causes.lines import STEP_NS, Program
 
 
-def cause(program: Program, build: int) -> Cause:
+def cause(program: Program, build):
     return decide(program.profile().builds)["memory", build]
 
 
-def test_the_same_build_again_is_unexplained() -> None:
+def test_the_same_build_again_is_unexplained():
     program = Program()
     program.build(1)
     found = cause(program, program.build(1))
@@ -22,14 +21,14 @@ def test_the_same_build_again_is_unexplained() -> None:
     assert "nothing that is recorded accounts for it" in found.sentence
 
 
-def test_the_same_build_after_clearing_is_explained() -> None:
+def test_the_same_build_after_clearing_is_explained():
     program = Program()
     program.build(1)
     program.clear()
     assert cause(program, program.build(1)).kind == "cache cleared"
 
 
-def test_clearing_before_the_latest_of_equal_builds_explains_nothing() -> None:
+def test_clearing_before_the_latest_of_equal_builds_explains_nothing():
     program = Program()
     program.build(1)
     program.clear()
@@ -37,7 +36,7 @@ def test_clearing_before_the_latest_of_equal_builds_explains_nothing() -> None:
     assert cause(program, program.build(1)).kind == "unexplained"
 
 
-def test_what_could_not_have_caused_the_stages_is_not_named() -> None:
+def test_what_could_not_have_caused_the_stages_is_not_named():
     program = Program()
     program.build(1)
     program.build(1, shape="5")
@@ -45,7 +44,7 @@ def test_what_could_not_have_caused_the_stages_is_not_named() -> None:
     assert cause(program, program.build(1, shape="6", stages="C")).kind == "unexplained"
 
 
-def test_only_a_cache_that_was_full_is_said_to_have_evicted() -> None:
+def test_only_a_cache_that_was_full_is_said_to_have_evicted():
     program = Program()
     program.build(1)
     for function in range(2, 2049):
@@ -60,7 +59,7 @@ def test_only_a_cache_that_was_full_is_said_to_have_evicted() -> None:
     assert "JAX keeps 2,048" in found.sentence
 
 
-def test_two_threads_at_once() -> None:
+def test_two_threads_at_once():
     program = Program()
     program.build(1)
     begin = program.now_ns + STEP_NS // 2
@@ -68,7 +67,7 @@ def test_two_threads_at_once() -> None:
     assert cause(program, again).kind == "concurrent"
 
 
-def test_the_nearest_build_is_found_behind_many() -> None:
+def test_the_nearest_build_is_found_behind_many():
     program = Program()
     program.build(1, shape="2,3")
     for n in range(100):
@@ -83,7 +82,7 @@ def test_the_nearest_build_is_found_behind_many() -> None:
     assert "(axis 1)" in found.sentence
 
 
-def test_processes_know_nothing_of_each_other() -> None:
+def test_processes_know_nothing_of_each_other():
     one, other = Program(), Program()
     one.build(1)
     number = other.build(1)
@@ -91,7 +90,7 @@ def test_processes_know_nothing_of_each_other() -> None:
     assert found["b", number].kind == "first"
 
 
-def test_lines_that_were_lost_do_not_stop_it() -> None:
+def test_lines_that_were_lost_do_not_stop_it():
     program = Program()
     program.build(1)
     number = program.build(1, shape="5")
@@ -99,7 +98,7 @@ def test_lines_that_were_lost_do_not_stop_it() -> None:
     assert cause(program, number).kind in ("first", "unexplained")
 
 
-def test_many_builds_take_seconds() -> None:
+def test_many_builds_take_seconds():
     program = Program()
     for n in range(5_000):
         program.build(n % 7, shape=str(n), object_=n % 3)

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_named_cause_is_right_in_all_programs() -> None:
+def test_the_named_cause_is_right_in_all_programs():
     command = [sys.executable, "-W", "ignore", "-m", "tests.profiles.causes", "--json"]
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(

@@ -76,7 +76,7 @@ def test_a_cause_that_lacks_something_fails_at_import_with_what_it_lacks(house, 
     assert lacks in done.stderr
 
 
-def kind(**given) -> ChangeKind:
+def kind(**given):
     return ChangeKind(name="x", sentence="", remedy="", **given)
 
 

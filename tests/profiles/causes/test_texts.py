@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import harness
-from harness.profiles.causes.cause import Cause
 from harness.profiles.causes.pytree import tree_differences
 from harness.profiles.causes.values import (
     ANOTHER_OBJECT,
@@ -29,7 +28,7 @@ STAGES: tuple[Stage, ...] = ("trace", "lower", "compile")
 PACKAGES = "/venv/lib/python3.12/site-packages/"
 
 
-def test_long_texts_are_shown_from_before_their_first_difference() -> None:
+def test_long_texts_are_shown_from_before_their_first_difference():
     same = "GraphDef(nodes=[\n  NodeDef(type='M')], " + "x" * 300
     one, other = around(f"{same} rate=0.5 {same}", f"{same} rate=0.25 {same}")
     assert one != other
@@ -39,11 +38,11 @@ def test_long_texts_are_shown_from_before_their_first_difference() -> None:
     assert max(len(one), len(other)) < 125
 
 
-def test_short_texts_are_shown_whole() -> None:
+def test_short_texts_are_shown_whole():
     assert around("{'a': *}", "{'b': *}") == ("{'a': *}", "{'b': *}")
 
 
-def test_what_differs_by_its_address_only_is_another_object() -> None:
+def test_what_differs_by_its_address_only_is_another_object():
     text = "[(<bound method L.apply of L()>, <function chain.<locals>.init at 0x7f{}>, *)]"
     assert another_object(text.format(1), text.format(2)) == "chain.<locals>.init"
     assert another_object(text.format(1), text.format(1)) == ""
@@ -52,7 +51,7 @@ def test_what_differs_by_its_address_only_is_another_object() -> None:
     assert found == [("state", "chain.<locals>.init", ANOTHER_OBJECT)]
 
 
-def test_texts_of_functions_articles_and_libraries() -> None:
+def test_texts_of_functions_articles_and_libraries():
     assert short_functions("<f.<locals>.<lambda> at /a b/c.py:7>") == "<lambda> (c.py:7)"
     assert short_functions("(<f at /a/c.py:7>, <g at /a/d.py:8>)") == "(f (c.py:7), g (d.py:8))"
     assert short_functions("<Thing at home>") == "<Thing at home>"
@@ -65,9 +64,7 @@ def test_texts_of_functions_articles_and_libraries() -> None:
     assert package_of("/home/user/train.py") == ""
 
 
-def causes(
-    function: events.Function, calls: list[tuple[int, events.Arguments, int]], *stages: Stage
-) -> list[Cause]:
+def causes(function, calls, *stages):
     """Return the causes of builds, each of (line of the program, arguments, function object)."""
     lines: list[events.AnyLine] = [started(), function, events.Settings(1, {}, {})]
     for number, (line, arguments, object_) in enumerate(calls, 1):
@@ -90,27 +87,27 @@ def causes(
     return [found["memory", number] for number in range(1, len(calls) + 1)]
 
 
-def library(through: str = "") -> events.Function:
+def library(through=""):
     file = PACKAGES + "solve/core.py"
     return events.Function(1, "step", "make.<locals>.step", file, 3, "library", through)
 
 
-def program() -> events.Function:
+def program():
     return events.Function(1, "step", "step", "/home/user/fit.py", 3, "program")
 
 
-def given(number: int, *statics: events.Static, tree: str = "x") -> events.Arguments:
+def given(number, *statics, tree="x"):
     return events.Arguments(number, tree, (events.Leaf("x", "float32[4]"),), statics)
 
 
-def test_what_a_library_makes_anew_is_told_by_the_line_of_the_program() -> None:
+def test_what_a_library_makes_anew_is_told_by_the_line_of_the_program():
     _, found = causes(library(), [(5, given(1), 1), (5, given(1), 2)])
     assert found.kind == "new function object"
     assert "core.py:3 (solve)" in found.sentence
     assert found.remedy.startswith("solve makes it, used at fit.py:5: make the object")
 
 
-def test_a_static_function_that_a_library_makes_anew() -> None:
+def test_a_static_function_that_a_library_makes_anew():
     text = f"<run.<locals>.body at {PACKAGES}solve/core.py:88>"
     calls = [(5, given(n, events.Static("body", "function", text, object=n)), 1) for n in (1, 2)]
     _, found = causes(library(), calls)
@@ -120,7 +117,7 @@ def test_a_static_function_that_a_library_makes_anew() -> None:
     assert "solve makes it, used at fit.py:5" in found.remedy
 
 
-def test_a_static_function_that_the_program_makes_anew() -> None:
+def test_a_static_function_that_the_program_makes_anew():
     text = "<main.<locals>.<lambda> at /home/user/fit.py:4>"
     calls = [(5, given(n, events.Static("term", "function", text, object=n)), 1) for n in (1, 2)]
     _, found = causes(library("equinox.filter_jit"), calls)
@@ -128,7 +125,7 @@ def test_a_static_function_that_the_program_makes_anew() -> None:
     assert found.remedy.startswith("Define the function once, outside the loop")
 
 
-def test_another_use_of_a_library_is_told_without_a_remedy() -> None:
+def test_another_use_of_a_library_is_told_without_a_remedy():
     rates = [events.Static("rate", "float", value) for value in ("1.0", "2.0")]
     calls = [(5, given(1, rates[0]), 1), (8, given(2, rates[1], tree="x: (*, *)"), 1)]
     _, found = causes(library(), calls)
@@ -139,14 +136,14 @@ def test_another_use_of_a_library_is_told_without_a_remedy() -> None:
     assert same_line.sentence.startswith("The structure of the arguments changed at `x`")
 
 
-def test_numbers_that_equinox_takes_as_static() -> None:
+def test_numbers_that_equinox_takes_as_static():
     rates = [events.Static("rate", "float", value) for value in ("1.0", "2.0")]
     calls = [(5, given(n, rate), 1) for n, rate in enumerate(rates, 1)]
     _, found = causes(library("equinox.filter_jit"), calls)
     assert found.remedy.startswith("Make `rate` an array, e.g. `jnp.asarray(2.0)`")
 
 
-def test_a_static_argument_that_becomes_an_array() -> None:
+def test_a_static_argument_that_becomes_an_array():
     array = events.Arguments(
         2, "x", (events.Leaf("x", "float32[4]"), events.Leaf("n", "int32[]")), ()
     )
@@ -157,13 +154,13 @@ def test_a_static_argument_that_becomes_an_array() -> None:
     assert back.sentence == "`n` was an array, now it is the static 2."
 
 
-def of_static(before: events.Static, after: events.Static) -> Cause:
+def of_static(before, after):
     calls = [(5, given(n, static), 1) for n, static in enumerate((before, after), 1)]
     return causes(program(), calls)[1]
 
 
-def test_a_static_value_is_called_dynamic_only_where_an_array_can_stand_for_it() -> None:
-    def remedy(kind: str, before: str, after: str) -> str:
+def test_a_static_value_is_called_dynamic_only_where_an_array_can_stand_for_it():
+    def remedy(kind, before, after):
         return of_static(*(events.Static("n", kind, text) for text in (before, after))).remedy
 
     assert remedy("int", "2", "3").startswith("Make `n` a dynamic argument (with jax.lax.fori")
@@ -173,7 +170,7 @@ def test_a_static_value_is_called_dynamic_only_where_an_array_can_stand_for_it()
     assert remedy("type", "<class 'a'>", "<class 'b'>") == "Let `n` take few values."
 
 
-def test_a_value_whose_end_is_not_recorded_is_not_taken_for_another_object() -> None:
+def test_a_value_whose_end_is_not_recorded_is_not_taken_for_another_object():
     for kind, text in (("tuple", "(0, 1, ...)"), ("main.Config", "Config(" + "x" * 193)):
         found = of_static(*(events.Static("n", kind, text, number) for number in (1, 2)))
         assert found.after.endswith(" (the rest differs)")
@@ -181,13 +178,13 @@ def test_a_value_whose_end_is_not_recorded_is_not_taken_for_another_object() -> 
         assert found.remedy == "Let `n` take few values."
 
 
-def test_another_object_of_the_same_text_is_one() -> None:
+def test_another_object_of_the_same_text_is_one():
     found = of_static(*(events.Static("n", "main.Config", "<Config>", n) for n in (1, 2)))
     assert found.after == "<Config> (object 2)"
     assert found.remedy.startswith("Pass the same object as `n`")
 
 
-def test_what_is_traced_of_jaxs_in_a_function_needs_no_remedy() -> None:
+def test_what_is_traced_of_jaxs_in_a_function_needs_no_remedy():
     text = "/venv/lib/python3.12/site-packages/jax/_src/numpy/ufuncs.py"
     add = events.Function(1, "add", "add", text, 1208, "jax")
     leaves = [(events.Leaf("x", f"float32[{n}]"),) for n in (1, 2)]
@@ -196,13 +193,13 @@ def test_what_is_traced_of_jaxs_in_a_function_needs_no_remedy() -> None:
     assert (found.kind, found.remedy) == ("shape", "")
 
 
-def test_what_jax_runs_while_another_is_traced_is_not_called_transformed() -> None:
-    def outer(x: Any) -> Any:
+def test_what_jax_runs_while_another_is_traced_is_not_called_transformed():
+    def outer(x):
         with jax.ensure_compile_time_eval():
             scale = jnp.arange(3).sum() + 1
         return x * scale
 
-    def found(run: Any) -> list[str]:
+    def found(run):
         with harness.profile() as profile:
             run()
         return [
@@ -219,7 +216,7 @@ def test_what_jax_runs_while_another_is_traced_is_not_called_transformed() -> No
     )
 
 
-def test_a_mesh_is_told_of_once() -> None:
+def test_a_mesh_is_told_of_once():
     old, new = ({"abstract_mesh_context_manager": n, "mesh": n} for n in ("i=2", "i=4"))
     function, lines = program(), []
     for number, context in enumerate((old, new), 1):
@@ -235,8 +232,8 @@ def test_a_mesh_is_told_of_once() -> None:
     assert cause.sentence == "`mesh` of JAX's configuration or context was i=2, now i=4."
 
 
-def test_loops_are_advised_for_whole_numbers_only() -> None:
-    def steps(x: Any, n: int, rate: float) -> Any:
+def test_loops_are_advised_for_whole_numbers_only():
+    def steps(x, n, rate):
         return x * n * rate
 
     jitted = jax.jit(steps, static_argnames=("n", "rate"))

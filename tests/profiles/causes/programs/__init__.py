@@ -20,10 +20,10 @@ class Small(NamedTuple):
 ALL: list[Small] = []
 
 
-def builds(*expected: str, operations: bool = False) -> Callable[[Callable[[], None]], None]:
+def builds(*expected, operations=False):
     """Declare a program by what it builds; nothing else may be found."""
 
-    def declare(run: Callable[[], None]) -> None:
+    def declare(run):
         ALL.append(Small(run.__name__, run, expected, operations))
 
     return declare

@@ -15,7 +15,7 @@ from tests.profiles.causes.programs import builds
 ONES = np.ones((4, 3), np.float32)
 
 
-def doubled(*values) -> None:
+def doubled(*values):
     """Call one function with each."""
 
     @jax.jit
@@ -27,42 +27,42 @@ def doubled(*values) -> None:
 
 
 @builds("double: first", "double: shape x")
-def shape() -> None:
+def shape():
     doubled(ONES, ONES[:2], ONES)
 
 
 @builds("double: first", "double: shape x")
-def rank() -> None:
+def rank():
     doubled(ONES, ONES[0])
 
 
 @builds("double: first", "double: shape x", "double: shape x", "double: shape x")
-def many_shapes() -> None:
+def many_shapes():
     doubled(*[np.ones(n) for n in range(1, 5)] * 2)
 
 
 @builds("double: first", "double: dtype x")
-def dtype() -> None:
+def dtype():
     doubled(ONES, ONES.astype(np.int32))
 
 
 @builds("double: first", "double: dtype x")
-def int_for_float() -> None:
+def int_for_float():
     doubled(1.5, 2)
 
 
 @builds("double: first", "double: weak type x")
-def weak_type() -> None:
+def weak_type():
     doubled(1.5, np.float32(1.5))
 
 
 @builds("double: first", "double: shape x", "double: weak type x")
-def weak_type_among_shapes() -> None:
+def weak_type_among_shapes():
     doubled(1.5, ONES, np.float32(1.5))
 
 
 @builds("step: first", "step: shape batch['x']")
-def shape_in_a_dict() -> None:
+def shape_in_a_dict():
     @jax.jit
     def step(params, batch):
         return params["w"] * batch["x"].sum()
@@ -72,7 +72,7 @@ def shape_in_a_dict() -> None:
 
 
 @builds("scaled: first", "scaled: dtype x")
-def two_differences_at_once() -> None:
+def two_differences_at_once():
     @jax.jit
     def scaled(x, by):
         return x * by
@@ -82,7 +82,7 @@ def two_differences_at_once() -> None:
 
 
 @builds("total: first", "total: pytree params")
-def keys_of_a_dict() -> None:
+def keys_of_a_dict():
     @jax.jit
     def total(params):
         return sum(params.values())
@@ -92,7 +92,7 @@ def keys_of_a_dict() -> None:
 
 
 @builds("total: first", "total: pytree xs")
-def list_for_tuple() -> None:
+def list_for_tuple():
     @jax.jit
     def total(xs):
         return xs[0] + xs[1]
@@ -102,7 +102,7 @@ def list_for_tuple() -> None:
 
 
 @builds("masked: first", "masked: pytree mask")
-def none_for_an_array() -> None:
+def none_for_an_array():
     @jax.jit
     def masked(x, mask):
         return x if mask is None else x * mask
@@ -112,7 +112,7 @@ def none_for_an_array() -> None:
 
 
 @builds("scaled: first", "scaled: pytree by")
-def keyword_for_position() -> None:
+def keyword_for_position():
     @jax.jit
     def scaled(x, by):
         return x * by
@@ -122,7 +122,7 @@ def keyword_for_position() -> None:
 
 
 @builds("total: first", "total: pytree xs[1]")
-def number_of_arguments() -> None:
+def number_of_arguments():
     @jax.jit
     def total(*xs):
         return sum(xs)
@@ -132,7 +132,7 @@ def number_of_arguments() -> None:
 
 
 @builds("scaled: first", "scaled: pytree by")
-def default_left_out() -> None:
+def default_left_out():
     @jax.jit
     def scaled(x, by=2.0):
         return x * by
@@ -142,7 +142,7 @@ def default_left_out() -> None:
 
 
 @builds("power: first", "power: static value n", "power: static value n")
-def static_number() -> None:
+def static_number():
     @functools.partial(jax.jit, static_argnames="n")
     def power(x, n):
         return x**n
@@ -152,7 +152,7 @@ def static_number() -> None:
 
 
 @builds("power: first", "power: static value n", "power: static value n", "power: static value n")
-def static_types() -> None:
+def static_types():
     @functools.partial(jax.jit, static_argnums=1)
     def power(x, n):
         return x * int(n)
@@ -162,7 +162,7 @@ def static_types() -> None:
 
 
 @builds("apply: first", "apply: static value mode")
-def static_string() -> None:
+def static_string():
     @functools.partial(jax.jit, static_argnames="mode")
     def apply(x, *, mode):
         return x if mode == "train" else -x
@@ -172,7 +172,7 @@ def static_string() -> None:
 
 
 @builds("reshaped: first", "reshaped: static value shape")
-def static_tuple() -> None:
+def static_tuple():
     @functools.partial(jax.jit, static_argnums=1)
     def reshaped(x, shape):
         return x.reshape(shape)
@@ -182,7 +182,7 @@ def static_tuple() -> None:
 
 
 @builds("apply: first", "apply: static value options")
-def static_object_without_equality() -> None:
+def static_object_without_equality():
     class Options:
         scale = 2.0
 
@@ -195,7 +195,7 @@ def static_object_without_equality() -> None:
 
 
 @builds("apply: first")
-def static_objects_that_are_equal() -> None:
+def static_objects_that_are_equal():
     @dataclasses.dataclass(frozen=True)
     class Options:
         scale: float = 2.0
@@ -209,7 +209,7 @@ def static_objects_that_are_equal() -> None:
 
 
 @builds("apply: first", "apply: static value function")
-def static_lambda() -> None:
+def static_lambda():
     @functools.partial(jax.jit, static_argnums=0)
     def apply(function, x):
         return function(x)
@@ -219,7 +219,7 @@ def static_lambda() -> None:
 
 
 @builds("apply: first", "apply: shape x")
-def equal_static_objects_and_another_shape() -> None:
+def equal_static_objects_and_another_shape():
     @dataclasses.dataclass(frozen=True)
     class Options:
         scale: float = 2.0
@@ -233,7 +233,7 @@ def equal_static_objects_and_another_shape() -> None:
 
 
 @builds("power: first", "power: pytree n")
-def static_by_keyword() -> None:
+def static_by_keyword():
     @functools.partial(jax.jit, static_argnames="n")
     def power(x, n):
         return x**n
@@ -243,7 +243,7 @@ def static_by_keyword() -> None:
 
 
 @builds()
-def unhashable_static() -> None:
+def unhashable_static():
     @functools.partial(jax.jit, static_argnums=1)
     def power(x, n):
         return x * n[0]
@@ -256,7 +256,7 @@ def unhashable_static() -> None:
 
 
 @builds("draw: first", "draw: dtype key")
-def key_types() -> None:
+def key_types():
     @jax.jit
     def draw(key):
         return jax.random.normal(key, (3,))
@@ -266,17 +266,17 @@ def key_types() -> None:
 
 
 @builds("double: first")
-def what_does_not_matter() -> None:
+def what_does_not_matter():
     doubled(ONES, ONES + 1, jnp.asarray(ONES), ONES[::-1])
 
 
 @builds("double: first")
-def other_numbers() -> None:
+def other_numbers():
     doubled(1.0, 2.5, float("inf"))
 
 
 @builds("apply: first", "apply: static value model")
-def static_models_of_a_class() -> None:
+def static_models_of_a_class():
     @dataclasses.dataclass(frozen=True)
     class Model:
         width: int
@@ -293,7 +293,7 @@ def static_models_of_a_class() -> None:
 
 
 @builds("fussy: first", "fussy: shape x", "fussy: failed before", "fussy: shape x")
-def raised_for_another_shape() -> None:
+def raised_for_another_shape():
     @jax.jit
     def fussy(x, *, mask=None, scale=None):
         if x.ndim == 1:
@@ -306,7 +306,7 @@ def raised_for_another_shape() -> None:
 
 
 @builds("double: raised", "double: first", "double: raised")
-def arguments_that_are_none() -> None:
+def arguments_that_are_none():
     @jax.jit
     def double(x):
         return x * 2

@@ -20,13 +20,13 @@ def cube(x):
 
 
 @builds("<lambda>: first", "<lambda>: new function object <lambda>")
-def lambda_in_a_loop() -> None:
+def lambda_in_a_loop():
     for _ in range(2):
         jax.jit(lambda x: x * 2)(ONES)
 
 
 @builds("step: first", "step: new function object step", "step: new function object step")
-def def_in_a_loop() -> None:
+def def_in_a_loop():
     for _ in range(3):
 
         @jax.jit
@@ -38,13 +38,13 @@ def def_in_a_loop() -> None:
 
 
 @builds("cube: first")
-def jit_in_a_loop() -> None:
+def jit_in_a_loop():
     for _ in range(3):
         jax.jit(cube)(ONES)
 
 
 @builds("power: first", "power: new function object power")
-def partial_in_a_loop() -> None:
+def partial_in_a_loop():
     def power(x, n):
         return x**n
 
@@ -53,7 +53,7 @@ def partial_in_a_loop() -> None:
 
 
 @builds("predict: first", "predict: new function object predict")
-def bound_method() -> None:
+def bound_method():
     class Model:
         def predict(self, x):
             return x * 2
@@ -64,7 +64,7 @@ def bound_method() -> None:
 
 
 @builds("<unnamed function>: first")
-def callable_object() -> None:
+def callable_object():
     class Model:
         def __call__(self, x):
             return x * 2
@@ -75,7 +75,7 @@ def callable_object() -> None:
 
 
 @builds("cube: first", "cube: new function object cube")
-def wraps_in_a_loop() -> None:
+def wraps_in_a_loop():
     def logged(function):
         @functools.wraps(function)
         def wrapper(x):
@@ -88,7 +88,7 @@ def wraps_in_a_loop() -> None:
 
 
 @builds("total: first", "total: first", "total: new function object total")
-def gradient_in_a_loop() -> None:
+def gradient_in_a_loop():
     def total(x):
         return (x**2).sum()
 
@@ -98,28 +98,28 @@ def gradient_in_a_loop() -> None:
 
 
 @builds("cube: first", "cube: first", "cube: new function object cube")
-def vmap_in_a_loop() -> None:
+def vmap_in_a_loop():
     jax.jit(cube)(ONES)
     for _ in range(2):
         jax.jit(jax.vmap(cube))(ONES)
 
 
 @builds("<lambda>: first", "<lambda>: first")
-def two_lambdas_on_a_line() -> None:
+def two_lambdas_on_a_line():
     one, other = jax.jit(lambda x: x * 2), jax.jit(lambda x: x * 3)
     one(ONES)
     other(ONES)
 
 
 @builds("<lambda>: first", "<lambda>: shape x")
-def one_lambda_kept() -> None:
+def one_lambda_kept():
     double = jax.jit(lambda x: x * 2)
     for x in (ONES, ONES[0], ONES, ONES[0]):
         double(x)
 
 
 @builds("loss: first", "loss: first", "loss: shape x", "loss: shape x")
-def gradient_of_a_jitted_function() -> None:
+def gradient_of_a_jitted_function():
     @jax.jit
     def loss(x):
         return (x**2).sum()
@@ -134,13 +134,13 @@ def gradient_of_a_jitted_function() -> None:
     "<lambda>: new function object <lambda>",
     "<lambda>: new function object <lambda>",
 )
-def gradient_of_a_new_jitted_lambda() -> None:
+def gradient_of_a_new_jitted_lambda():
     for _ in range(2):
         jax.grad(jax.jit(lambda x: (x**2).sum()))(ONES)
 
 
 @builds("double: first", "double: first", "double: shape x")
-def vmap_of_a_jitted_function() -> None:
+def vmap_of_a_jitted_function():
     @jax.jit
     def double(x):
         return x * 2
@@ -151,7 +151,7 @@ def vmap_of_a_jitted_function() -> None:
 
 
 @builds("outer: first", "outer: shape x")
-def jit_inside_jit() -> None:
+def jit_inside_jit():
     @jax.jit
     def inner(x):
         return x * 2
@@ -166,7 +166,7 @@ def jit_inside_jit() -> None:
 
 
 @builds("outer: first", "inner: first", "inner: shape x")
-def traced_inside_another_first() -> None:
+def traced_inside_another_first():
     @jax.jit
     def inner(x):
         return x * 2
@@ -186,13 +186,13 @@ def traced_inside_another_first() -> None:
     "scan: new function object jaxpr",
     operations=True,
 )
-def scan_with_a_new_body() -> None:
+def scan_with_a_new_body():
     for _ in range(2):
         jax.lax.scan(lambda carry, x: (carry + x, x), np.float32(0), np.ones(3, np.float32))
 
 
 @builds("rollout: first", "rollout: shape xs")
-def scan_inside_jit() -> None:
+def scan_inside_jit():
     @jax.jit
     def rollout(xs):
         return jax.lax.scan(lambda carry, x: (carry + x, x), jnp.float32(0), xs)
@@ -207,20 +207,20 @@ def scan_inside_jit() -> None:
     "broadcast_in_dim: shape shape",
     operations=True,
 )
-def ones_in_a_loop() -> None:
+def ones_in_a_loop():
     for n in (2, 3, 4, 2):
         jax.lax.broadcast(np.float32(1), (n,))
 
 
 @builds("add: first", "add: shape x", operations=True)
-def eager_sum() -> None:
+def eager_sum():
     x = jax.device_put(ONES)
     for value in (x, x, jax.device_put(ONES[0])):
         jnp.add(value, value)
 
 
 @builds("outer: first", "outer: static value inner")
-def static_function_made_anew() -> None:
+def static_function_made_anew():
     outer = jax.jit(lambda inner, x: inner(x), static_argnames="inner")
     outer.__wrapped__.__name__ = "outer"
     for _ in range(2):
@@ -228,7 +228,7 @@ def static_function_made_anew() -> None:
 
 
 @builds("exp: first", "exp: first", "exp: first", operations=True)
-def operation_under_a_transformation_first() -> None:
+def operation_under_a_transformation_first():
     x = jax.device_put(np.float32(1))
     jax.vjp(jnp.exp, x)
     jax.vmap(jnp.exp)(np.ones(1, np.float32))
@@ -236,7 +236,7 @@ def operation_under_a_transformation_first() -> None:
 
 
 @builds("add: first", "add: committed x", operations=True)
-def operation_on_a_committed_array() -> None:
+def operation_on_a_committed_array():
     x = jax.device_put(ONES)
     jnp.add(x, x)
     x = jax.device_put(x, jax.devices()[0])
@@ -244,7 +244,7 @@ def operation_on_a_committed_array() -> None:
 
 
 @builds("predict: first", "predict: shape x")
-def equal_bound_methods() -> None:
+def equal_bound_methods():
     class Model:
         def predict(self, x):
             return x * 2
@@ -257,7 +257,7 @@ def equal_bound_methods() -> None:
 
 
 @builds("step: first", "step: shape flat_args[0]")
-def pmap() -> None:
+def pmap():
     @jax.pmap
     def step(x):
         return x * 2
@@ -267,7 +267,7 @@ def pmap() -> None:
 
 
 @builds("step: first", "step: new function object step")
-def pmap_in_a_loop() -> None:
+def pmap_in_a_loop():
     for _ in range(2):
 
         @jax.pmap
@@ -278,7 +278,7 @@ def pmap_in_a_loop() -> None:
 
 
 @builds()
-def shard_map_outside_jit() -> None:
+def shard_map_outside_jit():
     """JAX builds all of it anew in each call; its functions, and none of them unexplained."""
     mesh = jax.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
     sharded = jax.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
@@ -287,7 +287,7 @@ def shard_map_outside_jit() -> None:
 
 
 @builds("cube: first", "cube: first")
-def exported() -> None:
+def exported():
     program = jax.export.export(jax.jit(cube))(jax.ShapeDtypeStruct((4, 3), np.float32))
     for _ in range(2):
         jax.jit(program.call)(ONES)

@@ -28,28 +28,28 @@ def mesh():
 
 
 @builds("double: first", "double: committed x")
-def committed() -> None:
+def committed():
     f = jax.jit(double)
     f(ONES)
     f(jax.device_put(ONES, jax.devices()[0]))
 
 
 @builds("double: first", "double: committed x")
-def committed_no_more() -> None:
+def committed_no_more():
     f = jax.jit(double)
     f(jax.device_put(ONES, jax.devices()[0]))
     f(ONES)
 
 
 @builds("double: first", "double: device x")
-def another_device() -> None:
+def another_device():
     f = jax.jit(double)
     for device in (*jax.devices()[:2], jax.devices()[0]):
         f(jax.device_put(ONES, device))
 
 
 @builds("double: first", "double: committed x", "double: device x")
-def committed_and_moved() -> None:
+def committed_and_moved():
     f = jax.jit(double)
     f(ONES)
     for device in jax.devices()[:2]:
@@ -57,7 +57,7 @@ def committed_and_moved() -> None:
 
 
 @builds("double: first", "double: sharding x", "double: sharding x")
-def sharding() -> None:
+def sharding():
     f = jax.jit(double)
     f(jax.device_put(ONES, jax.devices()[0]))
     f(jax.device_put(ONES, NamedSharding(mesh(), P("i"))))
@@ -65,7 +65,7 @@ def sharding() -> None:
 
 
 @builds("double: first", "double: sharding x", "double: sharding x")
-def explicit_sharding() -> None:
+def explicit_sharding():
     f = jax.jit(double)
     explicit = jax.make_mesh((2,), ("i",), axis_types=(AxisType.Explicit,))
     f(ONES)
@@ -74,7 +74,7 @@ def explicit_sharding() -> None:
 
 
 @builds("double: first", "double: sharding x")
-def memory_kind() -> None:
+def memory_kind():
     f = jax.jit(double)
     device = jax.devices()[0]
     f(jax.device_put(ONES, SingleDeviceSharding(device)))
@@ -82,13 +82,13 @@ def memory_kind() -> None:
 
 
 @builds("double: first", "double: jit options in_shardings")
-def in_shardings() -> None:
+def in_shardings():
     for spec in (P("i"), P()):
         jax.jit(double, in_shardings=NamedSharding(mesh(), spec))(ONES)
 
 
 @builds("double: first", "double: layout x")
-def layout() -> None:
+def layout():
     f = jax.jit(double)
     at = SingleDeviceSharding(jax.devices()[0])
     f(jax.device_put(ONES, at))
@@ -96,7 +96,7 @@ def layout() -> None:
 
 
 @builds("double: first", "double: configuration jax_default_matmul_precision")
-def matmul_precision() -> None:
+def matmul_precision():
     f = jax.jit(double)
     f(ONES)
     with jax.default_matmul_precision("highest"):
@@ -105,7 +105,7 @@ def matmul_precision() -> None:
 
 
 @builds("double: first", "double: dtype x")
-def x64() -> None:
+def x64():
     f = jax.jit(double)
     f(np.ones(3))
     with jax.enable_x64(True):
@@ -113,7 +113,7 @@ def x64() -> None:
 
 
 @builds("double: first", "double: configuration jax_enable_x64")
-def x64_of_the_same_types() -> None:
+def x64_of_the_same_types():
     f = jax.jit(double)
     f(ONES)
     with jax.enable_x64(True):
@@ -121,7 +121,7 @@ def x64_of_the_same_types() -> None:
 
 
 @builds("double: first", "double: configuration jax_default_device")
-def default_device() -> None:
+def default_device():
     f = jax.jit(double)
     f(ONES)
     with jax.default_device(jax.devices()[1]):
@@ -129,7 +129,7 @@ def default_device() -> None:
 
 
 @builds("double: first", "double: configuration mesh")
-def mesh_context() -> None:
+def mesh_context():
     f = jax.jit(double)
     f(ONES)
     with jax.set_mesh(mesh()):
@@ -137,7 +137,7 @@ def mesh_context() -> None:
 
 
 @builds("double: first", "double: configuration xla_metadata", "double: configuration xla_metadata")
-def metadata() -> None:
+def metadata():
     f = jax.jit(double)
     f(ONES)
     for number in range(2):
@@ -146,7 +146,7 @@ def metadata() -> None:
 
 
 @builds("double: first", "double: device x", "double: raised")
-def arguments_on_two_devices() -> None:
+def arguments_on_two_devices():
     f = jax.jit(lambda x, y: x + y)
     f.__wrapped__.__name__ = "double"
     one, other = (jax.device_put(ONES, device) for device in jax.devices()[:2])
@@ -157,25 +157,25 @@ def arguments_on_two_devices() -> None:
 
 
 @builds("double: first", "double: donation x")
-def donation() -> None:
+def donation():
     jax.jit(double)(jax.device_put(ONES))
     jax.jit(double, donate_argnums=0)(jax.device_put(ONES))
 
 
 @builds("double: first", "double: jit options compiler_options")
-def compiler_options() -> None:
+def compiler_options():
     jax.jit(double)(ONES)
     jax.jit(double, compiler_options={"xla_dump_max_hlo_modules": 7})(ONES)
 
 
 @builds("double: first", "double: jit options out_shardings")
-def out_shardings() -> None:
+def out_shardings():
     jax.jit(double)(ONES)
     jax.jit(double, out_shardings=SingleDeviceSharding(jax.devices()[0]))(ONES)
 
 
 @builds("power: first", "power: jit options static_argnames")
-def static_names() -> None:
+def static_names():
     def power(x, n):
         return x * n
 
@@ -184,7 +184,7 @@ def static_names() -> None:
 
 
 @builds("double: first", "double: cache cleared jax.clear_caches()")
-def clear_caches() -> None:
+def clear_caches():
     f = jax.jit(double)
     f(ONES)
     jax.clear_caches()
@@ -192,7 +192,7 @@ def clear_caches() -> None:
 
 
 @builds("triple: first", "double: first", "double: cache cleared double.clear_cache()")
-def clear_cache() -> None:
+def clear_cache():
     def triple(x):
         return x * 3
 
@@ -205,7 +205,7 @@ def clear_cache() -> None:
 
 
 @builds("double: first", "double: shape x")
-def cleared_and_another_shape() -> None:
+def cleared_and_another_shape():
     f = jax.jit(double)
     f(ONES)
     jax.clear_caches()
@@ -213,14 +213,14 @@ def cleared_and_another_shape() -> None:
 
 
 @builds("double: first", "double: first", "double: first")
-def ahead_of_time() -> None:
+def ahead_of_time():
     f = jax.jit(double)
     f.trace(ONES).lower().compile()
     f(ONES)
 
 
 @builds("double: first", "double: shape x", "double: shape x", "double: shape x")
-def ahead_of_time_for_another_shape() -> None:
+def ahead_of_time_for_another_shape():
     f = jax.jit(double)
     f(ONES)
     f.lower(jax.ShapeDtypeStruct((7,), np.float32)).compile()
@@ -228,21 +228,21 @@ def ahead_of_time_for_another_shape() -> None:
 
 
 @builds("double: first", "double: ahead of time compiler_options")
-def compiled_with_options() -> None:
+def compiled_with_options():
     f = jax.jit(double)
     f(ONES)
     f.lower(ONES).compile({"xla_dump_max_hlo_modules": 9})
 
 
 @builds("double: first", "double: ahead of time lowering_platforms")
-def lowered_for_another_platform() -> None:
+def lowered_for_another_platform():
     f = jax.jit(double)
     f(ONES)
     f.trace(ONES).lower(lowering_platforms=("tpu",))
 
 
 @builds("double: first", "double: first", "double: committed x", "double: committed x")
-def committed_ahead_of_time() -> None:
+def committed_ahead_of_time():
     f = jax.jit(double)
     jax.eval_shape(f, ONES)
     f(ONES)
@@ -252,7 +252,7 @@ def committed_ahead_of_time() -> None:
 
 
 @builds("fussy: first", "fussy: failed before")
-def tried_again() -> None:
+def tried_again():
     raised = []
 
     @jax.jit
@@ -269,7 +269,7 @@ def tried_again() -> None:
 
 
 @builds("slow: first")
-def threads_at_once() -> None:
+def threads_at_once():
     @jax.jit
     def slow(x):
         for _ in range(20):
@@ -284,7 +284,7 @@ def threads_at_once() -> None:
 
 
 @builds("double: first")
-def threads_one_after_the_other() -> None:
+def threads_one_after_the_other():
     f = jax.jit(double)
     for _ in range(2):
         thread = threading.Thread(target=f, args=(ONES,))
@@ -293,10 +293,10 @@ def threads_one_after_the_other() -> None:
 
 
 @builds("double: first", "double: configuration jax_default_matmul_precision")
-def context_of_a_thread() -> None:
+def context_of_a_thread():
     f = jax.jit(double)
 
-    def other() -> None:
+    def other():
         with jax.default_matmul_precision("high"):
             f(ONES)
 
@@ -307,7 +307,7 @@ def context_of_a_thread() -> None:
 
 
 @builds("double: first", "double: first", "called: first")
-def symbolic_shapes() -> None:
+def symbolic_shapes():
     (n,) = jax.export.symbolic_shape("n")
     exported = jax.export.export(jax.jit(double))(jax.ShapeDtypeStruct((n,), np.float32))
 
@@ -319,7 +319,7 @@ def symbolic_shapes() -> None:
 
 
 @builds("step: first")
-def training() -> None:
+def training():
     @functools.partial(jax.jit, donate_argnums=0)
     def step(params, x):
         gradient = jax.grad(lambda p: jnp.mean((x @ p["w"]) ** 2))(params)
