@@ -31,7 +31,7 @@ help:
 	@echo '                      GPU_SECONDS=280  of measuring; a second run resumes      GPU_EFFORT=3x1'
 	@echo '                      GPU_SELECT=regex only workloads whose name matches       MACHINE=h200'
 	@echo 'make test           run the tests, JOBS=2 files at a time'
-	@echo 'make replay         go through the documentation, and install the wheel, as a user would'
+	@echo 'make replay         go through the documentation, install the wheel, and let asv build an environment, as a user would'
 	@echo 'make test-releases  run the tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
 	@echo 'make lint           ruff and mypy'
 	@echo 'make dist           build the source distribution and the wheel into dist/, and check them'
