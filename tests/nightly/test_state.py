@@ -10,14 +10,14 @@ import pytest
 from harness.errors import StoreError, UsageError
 from harness.nightly import environments
 from harness.nightly.night import without_places
-from harness.nightly.state import SCHEMA, Environment, Night, Nights, Outcome, Rows, Verdicts
+from harness.nightly.state import SCHEMA, Environment, Night, Nights, Outcome, RowCounts, Verdicts
 
 COMMIT = "a" * 40
 HOUR_MS = 3_600_000
 
 
 def rows(ok=5, failed=0, missing=()):
-    return Rows(1, list(missing), ok, failed, 0, 0, {"tiny.Scale": ok}, {})
+    return RowCounts(1, list(missing), ok, failed, 0, 0, {"tiny.Scale": ok}, {})
 
 
 def night(name, hours_ago=0.0, code=0, counted=None, **fields):
