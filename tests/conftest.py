@@ -29,7 +29,7 @@ hypothesis.settings.register_profile("harness", deadline=None, derandomize=True,
 hypothesis.settings.load_profile("harness")
 
 
-FORKED = {"cache", "engine", "ir", "program", "ship", "sides", "stages", "targets"}
+FORKED = {"cache", "cli", "engine", "ir", "program", "ship", "sides", "stages", "targets"}
 """The folders whose processes are forked, see `forks`; the others' are started afresh."""
 
 
@@ -41,7 +41,7 @@ def fork_server():
 
 @pytest.fixture(scope="module", autouse=True)
 def _processes(request):
-    if request.path.parent.name not in FORKED:
+    if request.path.relative_to(forks.ROOT / "tests").parts[0] not in FORKED:
         yield
         return
     with forks.forking(request.getfixturevalue("fork_server")):
