@@ -29,7 +29,19 @@ hypothesis.settings.register_profile("harness", deadline=None, derandomize=True,
 hypothesis.settings.load_profile("harness")
 
 
-FORKED = {"cache", "cli", "engine", "ir", "program", "ship", "sides", "stages", "targets"}
+FORKED = {
+    "cache",
+    "cli",
+    "engine",
+    "frame",
+    "verdicts",
+    "ir",
+    "program",
+    "ship",
+    "sides",
+    "stages",
+    "targets",
+}
 """The folders whose processes are forked, see `forks`; the others' are started afresh."""
 
 
