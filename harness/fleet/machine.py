@@ -38,20 +38,21 @@ def host() -> str:
 def visible_gpus() -> dict[str, str]:
     """Return the NVIDIA GPUs that this process may use: the id that no other GPU has, to its kind.
 
-    Found without waking JAX or CUDA. A number in CUDA_VISIBLE_DEVICES may be another GPU's in
-    another job; what the driver does not know, such as a part of a GPU, goes by its name there.
+    Found without waking JAX or CUDA; the number of a GPU may be another's in another job. All of
+    them where the driver does not know what CUDA_VISIBLE_DEVICES names, such as a part of a GPU.
     """
-    wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
+    wanted = os.environ.get("CUDA_VISIBLE_DEVICES", "all").replace(" ", "")
     if wanted in ("", "-1"):
         return {}
     command = ["nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader"]
-    command += [f"--id={wanted}"] if wanted else []
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError):  # in images, there may be no driver below it
-        return dict.fromkeys(wanted.split(","), "") if wanted else {}
-    lines = [line.partition(",") for line in done.stdout.splitlines()]
-    return {id.strip(): kind.strip() for id, _, kind in lines if kind}
+    for chosen in ([f"--id={wanted}"] if wanted != "all" else [], []):
+        with contextlib.suppress(OSError, subprocess.SubprocessError):  # there may be no driver
+            done = subprocess.run(
+                [*command, *chosen], capture_output=True, text=True, timeout=30, check=True
+            )
+            lines = [line.partition(",") for line in done.stdout.splitlines()]
+            return {id.strip(): kind.strip() for id, _, kind in lines if kind}
+    return {}
 
 
 def versions() -> dict[str, str]:

@@ -132,22 +132,26 @@ def test_gpus_are_told_apart_by_what_no_other_has(here):
     assert both.devices("gpu:h200") == both.devices("cpu") == [f"{here.host}/cpu"]
 
 
+BOTH = {"GPU-aa": "NVIDIA H200", "GPU-bb": "NVIDIA H200"}
+
+
 @pytest.mark.parametrize(
-    ("code", "wanted", "found"),
+    ("last", "wanted", "found"),
     [
-        (0, None, {"GPU-aa": "NVIDIA H200", "GPU-bb": "NVIDIA H200"}),
-        (0, "1,0", {"GPU-aa": "NVIDIA H200", "GPU-bb": "NVIDIA H200", "--id=1": "0, asked"}),
-        (0, "", {}),
-        (0, "-1", {}),
-        (9, None, {}),
-        (9, "MIG-cc", {"MIG-cc": ""}),
+        ("", None, BOTH),
+        ("", "1", {"GPU-bb": "NVIDIA H200"}),
+        ("", "MIG-cc", BOTH),
+        ("", "", {}),
+        ("", "-1", {}),
+        ("exit 9", None, {}),
     ],
 )
-def test_gpus_are_what_the_driver_says(tmp_path, monkeypatch, code, wanted, found):
+def test_gpus_are_what_the_driver_says(tmp_path, monkeypatch, last, wanted, found):
     command = tmp_path / "nvidia-smi"
     command.write_text(
-        "#!/bin/sh\necho 'GPU-aa, NVIDIA H200'\necho 'GPU-bb, NVIDIA H200'\n"
-        f'if [ -n "$3" ]; then printf \'%s, asked\\n\' "$3"; fi\nexit {code}\n'
+        '#!/bin/sh\ncase "$3" in\n--id=MIG*) exit 6;;\n--id=1) ;;\n'
+        '*) echo "GPU-aa, NVIDIA H200";;\nesac\n'
+        f'echo "GPU-bb, NVIDIA H200"\n{last}\n'
     )
     command.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
