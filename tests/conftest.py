@@ -34,13 +34,13 @@ FORKED = {
     "cli",
     "engine",
     "frame",
-    "verdicts",
     "ir",
     "program",
     "ship",
     "sides",
     "stages",
     "targets",
+    "verdicts",
 }
 """The folders whose processes are forked, see `forks`; the others' are started afresh."""
 
