@@ -1,0 +1,234 @@
+"""Which code a process ran: its source files by content, installed distributions by their record.
+
+A name says where the code is found again, its value says which it was:
+
+    ./helpers/solver.py    a file of the project, by its path from the project's folder
+    mylib.solver           a module from elsewhere that no distribution holds (an editable one, say)
+    numpy==2.1.0           an installed distribution, by the hashes that its installer noted
+
+Python's own library and this package are left out: versions of both stand in the record. What a
+program reads besides code, a data file or an environment variable, is not seen here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib import metadata
+from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+EDITED = "edited while it ran"
+"""Stands for the content of a file that a process loaded before it was changed: none can match."""
+
+UNREADABLE = "unreadable"
+"""Stands for the content of code that cannot be found or read: none can match."""
+
+_SITES = ("site-packages", "dist-packages")
+_SITE = "site:"
+"""Marks a top-level name from an installed distribution, before it is known which one."""
+
+_OWN = __name__.partition(".")[0]
+_STDLIB = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
+
+
+def project_folder(file: str) -> Path:
+    """Return the folder that the names of a project's files start from.
+
+    The next one above `file` that is a git repository, else the one that `file` is in; without a
+    file, the working directory.
+    """
+    if not file:
+        return Path.cwd()
+    above = Path(file).resolve().parents
+    return next((folder for folder in above if (folder / ".git").exists()), above[0])
+
+
+class LoadedCode:
+    """What a measuring process has loaded so far. Made before anything of the user's is imported."""
+
+    def __init__(self) -> None:
+        self.began_ns = time.time_ns()
+        self._stamps: dict[str, tuple[int, int]] = {}
+        """Of each file, as it was when its module was executed."""
+        self._known: dict[str, tuple[str, str]] = {}
+        """Name and value by module."""
+        self._listen()
+
+    def _listen(self) -> None:
+        execute, stamps = SourceFileLoader.exec_module, self._stamps
+
+        def exec_module(loader: SourceFileLoader, module: ModuleType) -> None:
+            stamps.setdefault(loader.path, _stamp(loader.path))
+            execute(loader, module)
+
+        SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign]
+
+    def entries(self, project: Path) -> dict[str, str]:
+        """Return names and values, sorted; of an installed distribution only that it is used."""
+        for name, module in list(sys.modules.items()):
+            if name not in self._known and name.partition(".")[0] not in (_OWN, "__main__"):
+                self._known[name] = self._entry(name, module, project)
+        return dict(sorted(set(self._known.values()) - {("", "")}))
+
+    def _entry(self, name: str, module: ModuleType, project: Path) -> tuple[str, str]:
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str):
+            return "", ""
+        parts = Path(file).parts
+        site = next((parts.index(folder) for folder in _SITES if folder in parts), None)
+        if site is not None:
+            top = parts[site + 1].partition(".")[0]
+            return ("", "") if top.startswith("__editable__") else (f"{_SITE}{top}", "")
+        if file.startswith(_STDLIB):
+            return "", ""
+        return _place(name, file, project), self._value(file)
+
+    def _value(self, file: str) -> str:
+        loaded = self._stamps.get(file)
+        now = _stamp(file)
+        same = now == loaded if loaded else now[0] <= self.began_ns
+        return _digest_of(file) if same else EDITED
+
+
+def installed(entries: Mapping[str, str]) -> dict[str, str]:
+    """Return entries in which top-level names have become their distributions, as they are now."""
+    named = {}
+    for name, value in entries.items():
+        if name.startswith(_SITE):
+            named.update(_distribution(name.removeprefix(_SITE)))
+        else:
+            named[name] = value
+    return dict(sorted(named.items()))
+
+
+def differences(entries: Mapping[str, str], project: Path) -> list[str]:
+    """Return the names of what is other code now than a record's entries say."""
+    return [name for name, value in entries.items() if _now(name, project) != value]
+
+
+def conflicts(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """Return the names of what two processes ran in different versions.
+
+    What only one of them loaded is no conflict, except another version of a distribution.
+    """
+    versions = {name.partition("==")[0]: name for name in other if "==" in name}
+    return sorted(
+        name
+        for name, value in one.items()
+        if (name in other and (other[name] != value or value in (EDITED, UNREADABLE)))
+        or ("==" in name and versions.get(name.partition("==")[0], name) != name)
+    )
+
+
+def _place(module: str, file: str, project: Path) -> str:
+    path = Path(file).resolve()
+    if path.is_relative_to(project):
+        return f"./{path.relative_to(project).as_posix()}"
+    return module
+
+
+def _now(name: str, project: Path) -> str:
+    if name.startswith("./"):
+        return _digest_of(str(project / name))
+    if "==" in name:
+        return _by_name(name.partition("==")[0]).get(name, UNREADABLE)
+    return next((_digest_of(file) for file in _files_of(name)), UNREADABLE)
+
+
+def _files_of(module: str) -> Iterator[str]:
+    """Yield the file of a module that need not be imported here."""
+    top, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return
+    if spec is None:
+        return
+    if not rest:
+        if spec.origin:
+            yield spec.origin
+        return
+    for folder in spec.submodule_search_locations or ():
+        stem = os.path.join(folder, *rest)
+        for file in (f"{stem}.py", os.path.join(stem, "__init__.py"), *_extensions(stem)):
+            if os.path.exists(file):
+                yield file
+
+
+def _extensions(stem: str) -> list[str]:
+    return [stem + suffix for suffix in EXTENSION_SUFFIXES]
+
+
+def _stamp(file: str) -> tuple[int, int]:
+    try:
+        state = os.stat(file)
+    except OSError:
+        return 0, -1
+    return state.st_mtime_ns, state.st_size
+
+
+def _digest_of(file: str) -> str:
+    path = Path(file)
+    while not path.exists() and path != path.parent:  # a module in an archive
+        path = path.parent
+    if not path.is_file():
+        return UNREADABLE
+    return _hashed(str(path), *_stamp(str(path)))
+
+
+@lru_cache(maxsize=None)
+def _hashed(file: str, mtime_ns: int, size: int) -> str:
+    try:
+        with open(file, "rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()[:16]
+    except OSError:
+        return UNREADABLE
+
+
+def _distribution(top: str) -> dict[str, str]:
+    """Return name and value of each distribution that has a top-level package or module."""
+    try:
+        names = [metadata.distribution(top).name]
+    except metadata.PackageNotFoundError:
+        names = _distributions_by_package().get(top, [])
+    found: dict[str, str] = {}
+    for name in names:
+        found |= _by_name(name)
+    return found or {top: next((_digest_of(file) for file in _files_of(top)), UNREADABLE)}
+
+
+@lru_cache(maxsize=1)
+def _distributions_by_package() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()
+
+
+def _by_name(name: str) -> dict[str, str]:
+    """Return the one entry of a distribution as it is installed now; none where it is not."""
+    try:
+        distribution = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return {}
+    noted = [distribution.read_text(file) or "" for file in ("RECORD", "direct_url.json")]
+    value = hashlib.sha256("\n".join(noted).encode()).hexdigest()[:16]
+    edited = _edited_ns(distribution)
+    return {f"{distribution.name}=={distribution.version}": value + (edited and f" {edited}")}
+
+
+def _edited_ns(distribution: metadata.Distribution) -> str:
+    """Return when a source file was changed after its distribution was installed, "" if none was."""
+    files = distribution.files or []
+    record = next((file for file in files if file.name == "RECORD"), None)
+    if record is None:
+        return ""
+    sources = (str(file.locate()) for file in files if file.suffix == ".py")
+    newest = max((_stamp(file)[0] for file in sources), default=0)
+    slack_ns = 10**10  # an installer may note what it wrote before it has written all
+    return str(newest) if newest > _stamp(str(record.locate()))[0] + slack_ns else ""
