@@ -174,6 +174,9 @@ def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
         f"{outcome.measured} measured, {outcome.reused} measured before and reused, "
         f"{len(outcome.failed)} failed or refused."
     )
+    if outcome.edited:
+        names = ", ".join(outcome.edited[:5]) + (" ..." if len(outcome.edited) > 5 else "")
+        yield f"Edited during the sweep, so that some was measured again: {names}"
     if outcome.wide:
         some = "; ".join(outcome.wide[:5]) + (" ..." if len(outcome.wide) > 5 else "")
         yield (

@@ -19,11 +19,14 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+from harness.declare.location import Source
 
 EDITED = "edited while it ran"
 """Stands for the content of a file that a process loaded before it was changed: none can match."""
@@ -35,28 +38,33 @@ _SITES = ("site-packages", "dist-packages")
 _SITE = "site:"
 """Marks a top-level name from an installed distribution, before it is known which one."""
 
+Stamp = tuple[int, int, int]
+"""When a file was last written, and last changed at all, in nanoseconds; and its bytes."""
+
 _OWN = __name__.partition(".")[0]
 _STDLIB = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 
 
-def project_folder(file: str) -> Path:
+def project_folder(source: Source) -> Path:
     """Return the folder that the names of a project's files start from.
 
-    The next one above `file` that is a git repository, else the one that `file` is in; without a
-    file, the working directory.
+    The next one above the workload's file that is a git repository, else the one that its module
+    is imported from; without a file, the working directory.
     """
-    if not file:
+    if not source.file:
         return Path.cwd()
-    above = Path(file).resolve().parents
-    return next((folder for folder in above if (folder / ".git").exists()), above[0])
+    file = Path(source.file).resolve()
+    depth = source.module.count(".") + (file.name == "__init__.py")
+    repositories = (folder for folder in file.parents if (folder / ".git").exists())
+    return next(repositories, file.parents[depth])
 
 
 class LoadedCode:
-    """What a measuring process has loaded so far. Made before anything of the user's is imported."""
+    """What a measuring process has loaded. Made before anything of the user's is imported."""
 
     def __init__(self) -> None:
         self.began_ns = time.time_ns()
-        self._stamps: dict[str, tuple[int, int]] = {}
+        self._stamps: dict[str, Stamp] = {}
         """Of each file, as it was when its module was executed."""
         self._known: dict[str, tuple[str, str]] = {}
         """Name and value by module."""
@@ -65,11 +73,11 @@ class LoadedCode:
     def _listen(self) -> None:
         execute, stamps = SourceFileLoader.exec_module, self._stamps
 
-        def exec_module(loader: SourceFileLoader, module: ModuleType) -> None:
+        def exec_module(loader: Any, module: ModuleType) -> None:
             stamps.setdefault(loader.path, _stamp(loader.path))
             execute(loader, module)
 
-        SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign]
+        SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign,assignment]
 
     def entries(self, project: Path) -> dict[str, str]:
         """Return names and values, sorted; of an installed distribution only that it is used."""
@@ -94,7 +102,7 @@ class LoadedCode:
     def _value(self, file: str) -> str:
         loaded = self._stamps.get(file)
         now = _stamp(file)
-        same = now == loaded if loaded else now[0] <= self.began_ns
+        same = now == loaded if loaded else max(now[:2]) <= self.began_ns
         return _digest_of(file) if same else EDITED
 
 
@@ -148,7 +156,7 @@ def _files_of(module: str) -> Iterator[str]:
     top, *rest = module.split(".")
     try:
         spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError):
+    except (ImportError, ValueError, OSError):  # an archive may be gone
         return
     if spec is None:
         return
@@ -167,12 +175,12 @@ def _extensions(stem: str) -> list[str]:
     return [stem + suffix for suffix in EXTENSION_SUFFIXES]
 
 
-def _stamp(file: str) -> tuple[int, int]:
+def _stamp(file: str) -> Stamp:
     try:
         state = os.stat(file)
     except OSError:
-        return 0, -1
-    return state.st_mtime_ns, state.st_size
+        return 0, 0, -1
+    return state.st_mtime_ns, state.st_ctime_ns, state.st_size
 
 
 def _digest_of(file: str) -> str:
@@ -184,8 +192,8 @@ def _digest_of(file: str) -> str:
     return _hashed(str(path), *_stamp(str(path)))
 
 
-@lru_cache(maxsize=None)
-def _hashed(file: str, mtime_ns: int, size: int) -> str:
+@cache
+def _hashed(file: str, *stamp: int) -> str:
     try:
         with open(file, "rb") as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()[:16]
@@ -205,7 +213,7 @@ def _distribution(top: str) -> dict[str, str]:
     return found or {top: next((_digest_of(file) for file in _files_of(top)), UNREADABLE)}
 
 
-@lru_cache(maxsize=1)
+@cache
 def _distributions_by_package() -> Mapping[str, list[str]]:
     return metadata.packages_distributions()
 
@@ -223,7 +231,7 @@ def _by_name(name: str) -> dict[str, str]:
 
 
 def _edited_ns(distribution: metadata.Distribution) -> str:
-    """Return when a source file was changed after its distribution was installed, "" if none was."""
+    """Return when a source file was changed after it had been installed, "" if none was."""
     files = distribution.files or []
     record = next((file for file in files if file.name == "RECORD"), None)
     if record is None:

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 
 from harness import targets
+from harness.declare.code import LoadedCode
 from harness.declare.workload import Workload
 from harness.engine.case_run import CaseRun
 from harness.engine.job import Bye, Done, Hello, Job
@@ -28,12 +29,13 @@ class ComparedSession(Session):
         workload: type[Workload],
         send: Send,
         current: CurrentVisit,
+        code: LoadedCode,
         state: ProcessState,
         side: Side | None = None,
     ) -> None:
         self.state = state
         self.side = side
-        super().__init__(job, workload, send, current)
+        super().__init__(job, workload, send, current, code)
 
     def describe(self) -> dict[str, Any]:
         """Return the flags and, where JAX computes, the device."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from threading import Semaphore
 
+from harness.declare.code import LoadedCode
 from harness.engine import channel
 from harness.engine.answers import sender, workload_of
 from harness.engine.job import Fatal, decode_job
@@ -26,14 +27,15 @@ def measure(line: bytes, current_fd: int, stored: Semaphore) -> None:
     # Only now may NumPy and JAX be imported.
     from harness.engine.compared_session import ComparedSession
 
+    code = LoadedCode()
     workload = workload_of(job, send)
     if workload is None:
         return
     try:
         side = registry.find(job.backend)(job.target)
     except Unavailable as error:
-        ComparedSession(job, workload, send, current, state).skip(str(error))
+        ComparedSession(job, workload, send, current, code, state).skip(str(error))
     except RuntimeError as error:
         send(Fatal(f"JAX found no {job.target} device: {error}"))
     else:
-        ComparedSession(job, workload, send, current, state, side).measure()
+        ComparedSession(job, workload, send, current, code, state, side).measure()

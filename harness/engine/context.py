@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness import targets
+from harness.declare import code
 from harness.declare.workload import Case
 from harness.records import environment
 from harness.records.git import Commit, commit_of
@@ -28,6 +29,8 @@ class Host:
     """Of python, jax and jaxlib."""
     lacking: Callable[[targets.Target], str | None] = lambda target: target.lacking()
     """Why the machine does not have a target, or None if it seems to."""
+    other_code: Callable[[Mapping[str, str], Path], list[str]] = code.differences
+    """What of the code that a record stands for is other code on the machine now."""
 
 
 def this_host() -> Host:

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from harness.declare.code import installed
 from harness.engine.child import Child
 from harness.engine.job import Bye, Done, Fatal, Job, Message, decode_message, encode
 from harness.engine.visit import SIZE, CurrentVisit, Visit
@@ -139,6 +140,8 @@ class _Conversation:
                 raise _Stopped(
                     f"the process wrote {line[:80]!r} where its messages are read"
                 ) from None
+            if isinstance(message, Done):
+                message.record.code = installed(message.record.code)
             self.on_message(message)
             if isinstance(message, Bye):
                 self.bye = message

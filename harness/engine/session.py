@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from harness.declare.code import LoadedCode, project_folder
 from harness.declare.source import METHOD_VERSION
 from harness.declare.workload import Case, Workload
 from harness.engine.case_run import CaseRun
@@ -36,9 +37,16 @@ class Session(ABC):
     """One process that measures one job."""
 
     def __init__(
-        self, job: Job, workload: type[Workload], send: Send, current: CurrentVisit
+        self,
+        job: Job,
+        workload: type[Workload],
+        send: Send,
+        current: CurrentVisit,
+        code: LoadedCode,
     ) -> None:
         self.job = job
+        self.code = code
+        self.project = project_folder(job.source)
         self.workload = workload
         self.send = send
         self.current = current
@@ -112,6 +120,7 @@ class Session(ABC):
             "key": key,
             "comparison": self.job.comparison,
             "environment": self.environment,
+            "code": self.code.entries(self.project),
             "load_average": self.load_average,
             "started_at_ms": self.started_at_ms,
             **fields,
@@ -128,6 +137,7 @@ class StagedSession(Session):
         workload: type[Workload],
         send: Send,
         current: CurrentVisit,
+        code: LoadedCode,
         process_ns: dict[str, float],
         spawned_ns: int,
         topology: Topology | None = None,
@@ -138,7 +148,7 @@ class StagedSession(Session):
         self.ready_ns = float(time.monotonic_ns() - spawned_ns)
         self.process_ns["ready"] = self.ready_ns
         self.work: injection.Work | None = None
-        super().__init__(job, workload, send, current)
+        super().__init__(job, workload, send, current, code)
 
     def describe(self) -> dict[str, Any]:
         """Return the flags and the device, that of the topology where there is one."""

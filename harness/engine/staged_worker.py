@@ -7,6 +7,7 @@ from threading import Semaphore
 
 import jax
 
+from harness.declare.code import LoadedCode
 from harness.engine import channel
 from harness.engine.answers import sender, workload_of
 from harness.engine.job import Fatal, decode_job
@@ -37,12 +38,13 @@ def measure(line: bytes, current_fd: int, stored: Semaphore, import_ns: int) -> 
     # Now, because what it imports of JAX belongs to the time of the back end.
     from harness.engine.session import StagedSession
 
+    code = LoadedCode()
     workload = workload_of(job, send)
     if workload is None:
         return
     process_ns: dict[str, float] = {"import": import_ns, "backend": backend_ns}
     session = StagedSession(
-        job, workload, send, current, process_ns, channel.spawned_ns(), topology
+        job, workload, send, current, code, process_ns, channel.spawned_ns(), topology
     )
     try:
         session.measure()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
+from harness.declare.code import project_folder
 from harness.declare.workload import Workload, name_of
 from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Bye, Job, JobCase, unmeasured
@@ -16,6 +21,12 @@ from harness.stages.registry import values_ns
 
 MAX_FAILURES = 2
 """A case that failed in this many processes is left alone: it is a defect, not an accident."""
+
+
+_MEASURED = ("ok", "refused")
+
+_CODE_IS_KNOWN_S = 2.0
+"""For so long, what was found out about the code of a record is not looked up again."""
 
 
 @dataclass
@@ -45,6 +56,8 @@ class Outcome:
     failed: list[Record] = field(default_factory=list)
     wide: list[str] = field(default_factory=list)
     """Cases whose interval stayed too wide when `thorough` reached its limit."""
+    edited: list[str] = field(default_factory=list)
+    """Code that changed during the sweep, so that what had run it was measured again."""
     problems: Problems = field(default_factory=Problems)
     timed_ns: float = 0.0
     wall_ns: float = 0.0
@@ -81,6 +94,8 @@ class SweepState:
         known = self.store.read(outcome.problems)
         self.before = {(r.key, r.replicate): r for r in known}
         self.now: dict[tuple[str, str], Record] = {}
+        self._code: dict[bytes, tuple[float, list[str]]] = {}
+        """Of the code of records: when it was looked at, and what is other code now."""
         self.failures: dict[str, int] = {}
         """By the key of a case: how many processes failed at it."""
         self.plan = Plan(workloads, context, options, sweep, programs)
@@ -105,10 +120,20 @@ class SweepState:
         todo = []
         for ref in wanted:
             name = ref.key, replicate
-            earlier = self.before.get(name)
-            if name in self.now or name in self.settled:
+            earlier, current = self.before.get(name), self.now.get(name)
+            if current and (edited := self._edited(current, group)):
+                self.outcome.edited = sorted({*self.outcome.edited, *edited})
+                todo.append(ref)
+                continue
+            if current or name in self.settled:
                 continue  # from an attempt at this job that came to nothing after it
-            if earlier and earlier.status in ("ok", "refused") and not self.options.fresh:
+            if (
+                earlier
+                and earlier.status in _MEASURED
+                and not self.options.fresh
+                and earlier.code  # an old record does not say what it ran
+                and not self._edited(earlier, group)
+            ):
                 self.now[name] = earlier
                 self.outcome.reused += 1
                 self._settle(name)
@@ -117,6 +142,16 @@ class SweepState:
             else:
                 todo.append(ref)
         return self.plan.job(group, todo, process) if todo else None
+
+    def _edited(self, record: Record, group: Group) -> list[str]:
+        """Return what has become other code since a record was measured."""
+        now = time.monotonic()
+        known = msgspec.json.encode(record.code)
+        looked, names = self._code.get(known, (-math.inf, []))
+        if now - looked > _CODE_IS_KNOWN_S:
+            names = self.plan.context.host.other_code(record.code, project_folder(group.source))
+            self._code[known] = now, names
+        return names
 
     def _settle(self, name: tuple[str, str]) -> None:
         if name not in self.settled:

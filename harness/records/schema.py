@@ -128,6 +128,8 @@ class Record(msgspec.Struct, omit_defaults=True):
     stages: dict[str, StageSamples] = msgspec.field(default_factory=dict)
     reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
     """The reference program's value in this process, per stage: what calibration divides by."""
+    code: dict[str, str] = msgspec.field(default_factory=dict)
+    """The code that the process ran; see :mod:`harness.declare.code`. Old records know nothing."""
     fingerprint: str = ""
     facts: Facts | None = None
     """What was built, where this process compiled it."""

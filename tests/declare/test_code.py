@@ -1,0 +1,258 @@
+"""Which code a process ran: what it is called, and when it is other code now."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.declare import code
+from harness.declare.location import Source
+
+ROOT = Path(code.__file__).parents[2]
+
+FILES = {
+    "project/.git/HEAD": "",
+    "project/benchmarks/__init__.py": "",
+    "project/benchmarks/workload.py": (
+        "import near, package, archived, outside, generated, installed, spaced.deep\n"
+        "from . import sibling\n"
+        "def function():\n    from package import lazy\n    import late\n"
+    ),
+    "project/benchmarks/sibling.py": "VALUE = 1\n",
+    "project/benchmarks/unused.py": "VALUE = 1\n",
+    "project/near.py": "def f(x):\n    return x + 1\n",
+    "project/late.py": "VALUE = 1\n",
+    "project/generated.py": "VALUE = 1\n",
+    "project/spaced/deep.py": "VALUE = 1\n",
+    "project/package/__init__.py": "from package import parts\nfrom .data import table\n",
+    "project/package/parts.py": "VALUE = 1\n",
+    "project/package/lazy.py": "VALUE = 1\n",
+    "project/package/data/__init__.py": "",
+    "project/package/data/table.py": "VALUE = 1\n",
+    "elsewhere/outside/__init__.py": "from outside import inner\n",
+    "elsewhere/outside/inner.py": "VALUE = 1\n",
+    "env/site-packages/installed/__init__.py": "from installed import module\n",
+    "env/site-packages/installed/module.py": "VALUE = 1\n",
+    "env/site-packages/installed/spare.py": "VALUE = 1\n",
+    "env/site-packages/its_name-1.0.dist-info/METADATA": (
+        "Metadata-Version: 2.1\nName: its-name\nVersion: 1.0\n"
+    ),
+    "env/site-packages/its_name-1.0.dist-info/top_level.txt": "installed\n",
+    "env/site-packages/its_name-1.0.dist-info/RECORD": (
+        "installed/__init__.py,sha256=a,1\ninstalled/module.py,sha256=b,1\n"
+        "installed/spare.py,sha256=c,1\nits_name-1.0.dist-info/RECORD,,\n"
+    ),
+}
+
+CHILD = """\
+import json, sys
+sys.path[:0] = {paths!r}
+from pathlib import Path
+from harness.declare.code import LoadedCode, project_folder
+from harness.declare.location import Source, load
+loaded = LoadedCode()
+source = Source("benchmarks.workload", "function", {file!r})
+function = load(source)
+function()
+{edit}
+print(json.dumps(loaded.entries(project_folder(source))))
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A project, a checkout beside it, an archive and an installed distribution."""
+    top = tmp_path_factory.mktemp("code")
+    for name, text in FILES.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    with zipfile.ZipFile(top / "archive.zip", "w") as archive:
+        archive.writestr("archived.py", "VALUE = 1\n")
+    return top
+
+
+def paths(tree):
+    return [
+        *(str(tree / name) for name in ("project", "elsewhere", "archive.zip")),
+        str(tree / "env/site-packages"),
+    ]
+
+
+def ran(tree, edit=""):
+    """Return what a process that loads the workload says of its code."""
+    file = str(tree / "project/benchmarks/workload.py")
+    script = CHILD.format(paths=paths(tree), file=file, edit=edit)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def entries(tree):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*paths(tree), *sys.path])
+        yield code.installed(ran(tree))
+
+
+@pytest.fixture(autouse=True)
+def importable(tree, monkeypatch):
+    """The process that looks finds what the one that measured found."""
+    monkeypatch.setattr(sys, "path", [*paths(tree), *sys.path])
+
+
+def test_all_that_was_loaded_is_named_and_nothing_of_python_or_of_this_package(entries):
+    ours = {name for name in entries if name.startswith(("./", "outside", "its", "archived"))}
+    assert ours == {
+        *(f"./benchmarks/{name}.py" for name in ("__init__", "workload", "sibling")),
+        *(f"./{name}.py" for name in ("near", "late", "generated", "spaced/deep")),
+        *(f"./package/{name}.py" for name in ("__init__", "parts", "lazy")),
+        *(f"./package/data/{name}.py" for name in ("__init__", "table")),
+        *("outside", "outside.inner", "archived", "its-name==1.0"),
+    }
+    others = set(entries) - ours
+    assert all("==" in name for name in others), others
+    assert not any(name.startswith(("json", "jax-harness", "harness")) for name in others)
+
+
+def write(tree, name, text="VALUE = 2\n"):
+    (tree / name).write_text(text)
+
+
+def keep_times(tree, name):
+    """Write as many bytes, and put the time of the last change back."""
+    path = tree / name
+    before = path.stat()
+    path.write_text("VALUE = 3\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replace(tree, name):
+    """Put another file in its place, as an editor or git does."""
+    path = tree / name
+    path.with_suffix(".new").write_text("VALUE = 4\n")
+    path.with_suffix(".new").replace(path)
+
+
+def link(tree, name):
+    path = tree / name
+    (tree / "other.py").write_text("VALUE = 5\n")
+    path.unlink()
+    path.symlink_to(tree / "other.py")
+
+
+def remove(tree, name):
+    (tree / name).unlink()
+
+
+def rezip(tree, name):
+    with zipfile.ZipFile(tree / name, "w") as archive:
+        archive.writestr("archived.py", "VALUE = 2\n")
+
+
+def later(tree, name):
+    """Edit a file of an installed distribution by hand, long after it was installed."""
+    write(tree, name)
+    then = time.time() + 3600
+    os.utime(tree / name, (then, then))
+
+
+def upgrade(tree, name):
+    old = tree / name
+    old.rename(old.with_name("its_name-2.0.dist-info"))
+    metadata = old.with_name("its_name-2.0.dist-info") / "METADATA"
+    metadata.write_text(metadata.read_text().replace("1.0", "2.0"))
+
+
+LOADED = [name for name in FILES if name.endswith(".py") and "unused" not in name]
+PROJECT = [name for name in LOADED if not name.startswith("env/") and FILES[name]]
+EDITS = [
+    *((write, name) for name in PROJECT),
+    *((keep_times, name) for name in PROJECT if FILES[name] == "VALUE = 1\n"),
+    *((replace, name) for name in PROJECT),
+    *((link, name) for name in ("project/near.py", "elsewhere/outside/inner.py")),
+    *((remove, name) for name in ("project/near.py", "project/package/lazy.py")),
+    (write, "project/package/data/__init__.py"),
+    (rezip, "archive.zip"),
+    (remove, "archive.zip"),
+    (later, "env/site-packages/installed/module.py"),
+    (later, "env/site-packages/installed/spare.py"),
+    (write, "env/site-packages/its_name-1.0.dist-info/RECORD"),
+    (upgrade, "env/site-packages/its_name-1.0.dist-info"),
+]
+
+
+def test_there_are_forty_edits_and_none_is_missed(tree, entries, tmp_path):
+    assert len(EDITS) >= 40
+    project = code.project_folder(
+        Source("benchmarks.workload", "f", str(tree / "project/benchmarks/workload.py"))
+    )
+    missed = []
+    for edit, name in EDITS:
+        assert code.differences(entries, project) == []
+        kept = tmp_path / "kept"
+        shutil.copytree(tree, kept, symlinks=True)
+        edit(tree, name)
+        if not code.differences(entries, project):
+            missed.append((edit.__name__, name))
+        shutil.rmtree(tree)
+        shutil.move(kept, tree)
+    assert missed == []
+
+
+def test_what_does_not_change_code_does_not_matter(tree, entries):
+    project = tree / "project"
+    (project / "benchmarks/unused.py").write_text("VALUE = 9\n")
+    (project / "results").mkdir()
+    (project / "near.py").touch()
+    (project / "near.py").chmod(0o600)
+    assert code.differences(entries, project) == []
+
+
+def test_a_file_that_is_edited_after_it_was_loaded_is_nobodys_code(tree):
+    near = tree / "project/near.py"
+    text = near.read_text()
+    names = ran(tree, f"Path({str(near)!r}).write_text('VALUE = 7')")
+    near.write_text(text)
+    assert names["./near.py"] == code.EDITED
+    assert [name for name, value in names.items() if value == code.EDITED] == ["./near.py"]
+    assert code.differences({"./near.py": code.EDITED}, tree / "project") == ["./near.py"]
+
+
+def test_a_file_that_the_program_writes_before_it_loads_it_is_its_code(tree):
+    made = tree / "project/made.py"
+    names = ran(tree, f"Path({str(made)!r}).write_text('VALUE = 8')\nimport made")
+    assert code.differences({"./made.py": names["./made.py"]}, tree / "project") == []
+
+
+def test_processes_conflict_in_what_both_loaded_and_in_versions():
+    one = {"./a.py": "1", "./b.py": "2", "numpy==2.1": "3"}
+    assert code.conflicts(one, one) == []
+    assert code.conflicts(one, {"./a.py": "1", "numpy==2.1": "3", "./late.py": "4"}) == []
+    assert code.conflicts(one, {**one, "./b.py": "9"}) == ["./b.py"]
+    assert code.conflicts(one, {"numpy==2.2": "3"}) == ["numpy==2.1"]
+    edited = {"./a.py": code.EDITED}
+    assert code.conflicts(edited, edited) == ["./a.py"]
+
+
+def test_without_a_repository_names_start_where_the_module_is_imported_from(tmp_path):
+    file = tmp_path / "top" / "sub" / "module.py"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert code.project_folder(Source("top.sub.module", "W", str(file))) == tmp_path
+    assert code.project_folder(Source("module", "W", str(file))) == file.parent
+    assert code.project_folder(Source("__main__", "W")) == Path.cwd()
+    (file.parent / "__init__.py").touch()
+    package = Source("top.sub", "W", str(file.parent / "__init__.py"))
+    assert code.project_folder(package) == tmp_path
+    (tmp_path / "top" / ".git").touch()  # a worktree's is a file
+    assert code.project_folder(package) == tmp_path / "top"
