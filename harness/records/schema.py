@@ -43,6 +43,10 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     """Samples thrown away because their evidence contradicted their label: reason to count."""
     reason: str = ""
     """Why the stage was not measured at all, where it was not."""
+    programs: list[int] = msgspec.field(default_factory=list)
+    """How many programs were built inside of each sample, where there were any."""
+    programs_ns: list[float] = msgspec.field(default_factory=list)
+    """What JAX reports for lowering and compiling those, in nanoseconds, part of the sample."""
 
 
 class Comparison(msgspec.Struct, omit_defaults=True):

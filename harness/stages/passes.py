@@ -100,6 +100,8 @@ class Pass:
         self.samples_ns: dict[str, list[float]] = {}
         self.number: dict[str, int] = {}
         """Calls in a sample, where several are averaged."""
+        self.programs: dict[str, tuple[int, float]] = {}
+        """Programs that were built inside of a stage, and the nanoseconds that they took."""
         self.refused: dict[str, str] = {}
         self.missing: dict[str, str] = {}
         """Why there is no sample of a stage, where that is no fault."""
@@ -107,6 +109,7 @@ class Pass:
         """Time spent inside timed regions, refused samples included."""
         self.entry_bytes = 0
         """What the persistent cache wrote for the program."""
+        self._programs_ns = 0.0
         self._calls: tuple[Calls, Grouping] | None = None
         self._call_problem = ""
 
@@ -148,12 +151,21 @@ class Pass:
             step()
             end = _clock()
         self.timed_ns += end - begin
+        self._programs_ns = self.proof.programs_ns()
         return end - begin, self._with_entries(self.proof.take(), before)
 
     def timed(self, stage: str, step: Callable[[], object], events: Mapping[str, int]) -> None:
-        """Time a step once, and keep the sample if the events are those of its stage."""
+        """Time a step once, and keep the sample if the events are those of its stage.
+
+        Programs that are built inside of it are part of it, and told.
+        """
         spent_ns, seen = self.clocked(stage, step)
-        self.judge(stage, [spent_ns], seen, events)
+        count = evidence.programs_within(seen, dict(events))
+        if count:
+            self.keep(stage, [spent_ns])
+            self.programs[stage] = count, self._programs_ns
+        else:
+            self.judge(stage, [spent_ns], seen, events)
 
     def request_program(self) -> None:
         """Ask for the program, once; with a cache, the events tell which stage that was."""
@@ -256,7 +268,9 @@ class Pass:
     ) -> None:
         """Keep a sample as the first stage whose events were seen, else refuse it as the first."""
         for stage, events in outcomes:
-            if seen == events:
+            # Only a first call traces and lowers, so only there programs may be built inside.
+            inside = "trace" in events and evidence.programs_within(seen, dict(events))
+            if seen == events or inside:
                 self.keep(stage, [spent_ns])
                 return
         stage, events = outcomes[0]
@@ -270,12 +284,17 @@ class Pass:
     def refuse(self, stage: str, reason: str) -> None:
         """Throw the samples of a stage away, and say why."""
         self.samples_ns.pop(stage, None)
+        self.programs.pop(stage, None)
         self.refused[stage] = reason
 
     def add_to(self, samples: StageSamples, stage: str) -> None:
         """Add what this pass knows of a stage to its samples."""
         samples.samples_ns += [round(ns, 1) for ns in self.samples_ns.get(stage, ())]
         samples.number = self.number.get(stage, samples.number)
+        if stage in self.programs:
+            count, spent_ns = self.programs[stage]
+            samples.programs.append(count)
+            samples.programs_ns.append(round(spent_ns, 1))
         samples.reason = self.missing.get(stage, samples.reason)
         if stage in self.refused:
             reason = self.refused[stage]
