@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.declare import jitted
 from harness.declare.names import RESERVED_AXES, known_names
 from harness.declare.workload import (
     PRECISIONS,
@@ -128,6 +129,12 @@ def _of_signatures(workload: type[Workload]) -> Iterator[str]:
                 f"static names {name!r}, which function does not take; its parameters are "
                 f"{parameters}."
             )
+    if workload.donate and jitted.find(workload.function) is not None:
+        yield (
+            f"donate names {list(workload.donate)}, and function is jitted already: it is measured "
+            "as it is. Donate there (donate_argnames=...), and leave donate out."
+        )
+        return
     for name in workload.donate:
         if name not in parameters:
             yield (

@@ -23,26 +23,36 @@ def _is_leaf(value: object) -> bool:
     return isinstance(value, Spec)
 
 
-def abstract(tree: Any, place: str) -> Any:
+def is_array(value: object) -> bool:
+    """Return whether a leaf is an array of NumPy's or JAX's."""
+    return isinstance(value, np.ndarray | np.generic | jax.Array)
+
+
+def abstract(tree: Any, place: str, any_leaf: bool = False) -> Any:
     """Return `tree` with every leaf as a `jax.ShapeDtypeStruct`.
+
+    Python numbers stay: JAX traces them as scalars of a weak type. With `any_leaf`, so does what
+    is no array, for a function that its user has jitted and that may take it as static.
 
     Raises:
         WorkloadError: a leaf is no spec and no array; `place` says where it was made.
     """
 
-    def one(path: Any, leaf: Any) -> jax.ShapeDtypeStruct:
+    def one(path: Any, leaf: Any) -> Any:
         where = f"{place}: the input at {jax.tree_util.keystr(path) or 'the top'}"
         if isinstance(leaf, Spec):
             return jax.ShapeDtypeStruct(leaf.shape, _dtype(leaf, where))
         if isinstance(leaf, jax.ShapeDtypeStruct):
             _canonical(leaf.dtype, where)
             return leaf
-        if isinstance(leaf, np.ndarray | np.generic | jax.Array):
+        if is_array(leaf):
             return jax.ShapeDtypeStruct(leaf.shape, _canonical(leaf.dtype, where))
+        if any_leaf or isinstance(leaf, bool | int | float | complex):
+            return leaf
         raise WorkloadError(
             f"{where} is {leaf!r} of type {type(leaf).__name__}; expected a pytree of "
-            "harness.spec(shape, dtype), jax.ShapeDtypeStruct or arrays. A Python value that "
-            "steers the function belongs into sweep and static."
+            "harness.spec(shape, dtype), jax.ShapeDtypeStruct, arrays or Python numbers. A Python "
+            "value that steers the function belongs into sweep and static."
         )
 
     return jax.tree_util.tree_map_with_path(one, tree, is_leaf=_is_leaf)
@@ -107,7 +117,7 @@ def data_sets(tree: Any, count: int) -> list[Any]:
 
 
 def _fill_leaf(leaf: Any, index: int) -> Any:
-    if isinstance(leaf, np.ndarray | np.generic | jax.Array):
+    if not isinstance(leaf, Spec | jax.ShapeDtypeStruct):
         return leaf
     shape = tuple(leaf.shape)
     if isinstance(leaf, Spec) and leaf.dtype == "key":

@@ -138,7 +138,7 @@ def shardings(case: Case, abstract: Any, devices: Sequence[Any] | None = None) -
     mesh = Mesh(devices, ("devices",))
 
     def one(path: Any, leaf: Any) -> NamedSharding:
-        if not leaf.shape:
+        if not getattr(leaf, "shape", ()):
             return NamedSharding(mesh, PartitionSpec())
         if leaf.shape[0] % len(devices):
             raise NotApplicable(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
+from harness.declare.jitted import Jitted
 from harness.stages.prepared import Prepared, wrap
 
 
@@ -26,7 +27,8 @@ class Build:
         self.jitted = jitted
         self.arguments = arguments
         self.static = static or {}
-        self.has_trace = hasattr(jitted, "trace")  # jax.pmap has none (jax 0.10 to 0.12)
+        # jax.pmap has none (jax 0.10 to 0.12), nor have jitted objects of other libraries.
+        self.has_trace = jitted.is_jax if isinstance(jitted, Jitted) else hasattr(jitted, "trace")
         self.traced: Any = None
         self.lowered: Any = None
         self.compiled: Any = None

@@ -18,7 +18,7 @@ from harness.records.schema import StageSamples
 from harness.stages import injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
 from harness.stages.build import Build
-from harness.stages.prepared import Prepared, supply, wrap
+from harness.stages.prepared import Prepared, nbytes, supply, wrap
 from harness.stages.registry import STAGES
 from harness.stages.scenarios import cache_state
 from harness.stages.scenarios.registry import SCENARIOS, stages_of
@@ -212,8 +212,8 @@ class Pass:
             self._call_problem = f"the call did not run the program that was compiled: {problem}"
             return
         donated = None
-        if prepared.workload.donate:
-            donated = sum(leaf.nbytes for leaf in jax.tree_util.tree_leaves(next(arguments)))
+        if any(prepared.donated(self.build.compiled)):
+            donated = nbytes(next(arguments))
         calls = Calls(call, arguments, jax.block_until_ready, donated)
         with gc_off():
             executed = dataclasses.replace(calls, call=self._lengthened("execute", call))

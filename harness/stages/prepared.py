@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from harness.declare import inputs, transforms
+from harness.declare import inputs, jitted, transforms
+from harness.declare.jitted import Jitted
 from harness.declare.workload import Case, Workload, make_inputs, static_arguments, where
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Prepared:
     static: dict[str, Any]
     topology: Topology | None = None
     """What the case is compiled for without being run; None where it is run."""
+    own: Jitted | None = None
+    """The user's own jitted object, where that is what is measured."""
     turns: dict[str, int] = field(default_factory=dict)
     """Extra work by stage; see `injection`. A stage that is not named has none."""
     _data: tuple[Any, ...] | None = field(default=None, repr=False)
@@ -72,13 +75,30 @@ class Prepared:
         if self.is_pmap:
             filled = jax.device_put(filled, compiled.input_shardings[0])
         elif self.shardings is not None:
-            filled = jax.device_put(filled, self.shardings)
+            filled = jax.tree_util.tree_map(_put, filled, self.shardings)
         else:
-            filled = jax.device_put(filled)  # uncommitted, as a user's arrays are
+            filled = jax.tree_util.tree_map(_put, filled)
         data: tuple[Any, ...] = jax.block_until_ready(filled)
-        if sum(leaf.nbytes for leaf in jax.tree_util.tree_leaves(data)) <= _KEEP_DATA_BYTES:
+        if nbytes(data) <= _KEEP_DATA_BYTES:
             self._data = data
         return data
+
+    def donated(self, compiled: Any) -> list[bool]:
+        """Return for each leaf of the arguments whether its buffer is donated."""
+        told = [one.donated for one in jax.tree_util.tree_leaves(compiled.args_info)]
+        count = len(jax.tree_util.tree_leaves(self.abstract))
+        # A library that takes arguments apart gives no leaf its place.
+        return told if len(told) == count else [any(told)] * count
+
+
+def _put(leaf: Any, sharding: Any = None) -> Any:
+    """Put an array on its device; without a sharding uncommitted, as a user's arrays are."""
+    return jax.device_put(leaf, sharding) if inputs.is_array(leaf) else leaf
+
+
+def nbytes(tree: Any) -> int:
+    """Return the bytes of a tree's arrays."""
+    return sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree_util.tree_leaves(tree))
 
 
 def prepare(workload: type[Workload], case: Case, topology: Topology | None = None) -> Prepared:
@@ -96,23 +116,48 @@ def prepare(workload: type[Workload], case: Case, topology: Topology | None = No
         raise transforms.NotApplicable(
             f"jax.pmap compiles for devices that are there, and there is no {topology.target} here"
         )
+    own = jitted.find(workload.function)
     arguments = transforms.adapt_inputs(workload, case, make_inputs(workload, case))
-    abstract = inputs.abstract(arguments, f"{where(workload)}, {case.id}")
+    if own is not None and not own.is_jax:
+        abstract = arguments = inputs.fill(arguments)
+    else:
+        abstract = inputs.abstract(arguments, f"{where(workload)}, {case.id}", own is not None)
     shardings = transforms.shardings(case, abstract, topology.several if topology else None)
     if shardings is None and topology is not None:
         shardings = jax.tree_util.tree_map(lambda _: topology.one, abstract)
     if shardings is not None:
-        abstract = jax.tree_util.tree_map(
-            lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding),
-            abstract,
-            shardings,
-        )
+        abstract = jax.tree_util.tree_map(_placed, abstract, shardings)
     static = static_arguments(workload, case)
-    return Prepared(workload, case, arguments, abstract, shardings, static, topology)
+    if own is not None and (case.precision or case.transform not in ("forward", "sharded")):
+        _check_transform(own, case, abstract, static)
+        own = None
+    return Prepared(workload, case, arguments, abstract, shardings, static, topology, own)
+
+
+def _placed(leaf: Any, sharding: Any) -> Any:
+    if not hasattr(leaf, "shape"):
+        return leaf
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
+
+
+def _check_transform(own: Jitted, case: Case, abstract: Any, static: dict[str, Any]) -> None:
+    """Raise NotApplicable where a transform of a jitted function would lose what it was given."""
+    made = own.trace(*abstract, **static) if own.is_jax else own.lower(*abstract, **static)
+    if any(one.donated for one in jax.tree_util.tree_leaves(made.args_info)):
+        how = case.transform if case.transform != "forward" else f"precision={case.precision}"
+        raise transforms.NotApplicable(
+            f"the function is jitted and donates arguments, which {how} of it would lose: measure "
+            "it as it is, or name the function that it was made of"
+        )
 
 
 def wrap(prepared: Prepared) -> Any:
-    """Return a new jitted (or pmapped) function that shares no cache with an earlier one."""
+    """Return a new jitted (or pmapped) function that shares no cache with an earlier one.
+
+    Where the user has jitted it, that object itself.
+    """
+    if prepared.own is not None:
+        return prepared.own  # `jax.clear_caches()` is what makes it new
     function = transforms.transformed(prepared.workload, prepared.case)
     if prepared.is_pmap:
         fixed = functools.wraps(function)(functools.partial(function, **prepared.static))
@@ -131,11 +176,14 @@ def wrap(prepared: Prepared) -> Any:
 def supply(prepared: Prepared, compiled: Any) -> Iterator[tuple[Any, ...]]:
     """Yield arguments for one call after another: the same, with fresh buffers where donated."""
     data = prepared.data(compiled)
-    if not prepared.workload.donate:
+    donated = prepared.donated(compiled)
+    if not any(donated):
         while True:
             yield data
+    leaves, structure = jax.tree_util.tree_flatten(data)
     while True:
-        arguments = list(data)
-        for position in prepared.donated_positions:
-            arguments[position] = jax.tree_util.tree_map(lambda x: x.copy(), data[position])
-        yield tuple(jax.block_until_ready(arguments))
+        fresh = [
+            leaf.copy() if one and inputs.is_array(leaf) else leaf
+            for leaf, one in zip(leaves, donated, strict=True)
+        ]
+        yield jax.block_until_ready(jax.tree_util.tree_unflatten(structure, fresh))

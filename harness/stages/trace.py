@@ -9,7 +9,7 @@ from harness.stages.stage import Stage, median
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
 
-NO_PMAP_TRACE = "jax.pmap has no trace step of its own; its lower stage traces as well"
+NO_TRACE = "{} has no trace step of its own; its lower stage traces as well"
 
 GIVEN_BACK = "JAX gave back the jaxpr of the last pass: nothing was traced"
 
@@ -17,7 +17,9 @@ GIVEN_BACK = "JAX gave back the jaxpr of the last pass: nothing was traced"
 def take(run: Pass) -> None:
     """Trace; a jaxpr that the last pass got as well was not traced (no event tells)."""
     if not run.build.has_trace:
-        run.missing["trace"] = NO_PMAP_TRACE
+        own = run.prepared.own
+        what = "jax.pmap" if own is None else f"the function, a {type(own.function).__name__},"
+        run.missing["trace"] = NO_TRACE.format(what)
         return
     run.timed("trace", run.build.trace, STAGE.events)
     if run.prepared.was_given(run.build.traced.jaxpr):
