@@ -206,7 +206,7 @@ def _distribution(top: str) -> dict[str, str]:
     try:
         names = [metadata.distribution(top).name]
     except metadata.PackageNotFoundError:
-        names = _distributions_by_package().get(top, [])
+        names = _distributions_by_package(*sys.path).get(top, [])
     found: dict[str, str] = {}
     for name in names:
         found |= _by_name(name)
@@ -214,7 +214,7 @@ def _distribution(top: str) -> dict[str, str]:
 
 
 @cache
-def _distributions_by_package() -> Mapping[str, list[str]]:
+def _distributions_by_package(*path: str) -> Mapping[str, list[str]]:
     return metadata.packages_distributions()
 
 

@@ -168,6 +168,11 @@ def with_leading(tree: Any, size: int) -> Any:
             return jax.numpy.broadcast_to(leaf, (size, *leaf.shape))
         if isinstance(leaf, np.ndarray | np.generic):
             return np.broadcast_to(leaf, (size, *leaf.shape))
+        if isinstance(leaf, bool | int | float | complex):
+            raise WorkloadError(
+                f"the input {leaf!r} is a Python number, which has no leading axis to map over: "
+                "make it an array, or leave the transform out."
+            )
         return leaf  # no input at all: `abstract` says so
 
     return jax.tree_util.tree_map(one, tree, is_leaf=_is_leaf)

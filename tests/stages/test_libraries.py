@@ -1,0 +1,55 @@
+"""Functions of other people's libraries are measured as they are: solvers, models, training."""
+
+import pytest
+
+from harness.declare.discovery import discover
+from harness.stages.registry import CASE_STAGES
+from tests.sweeps import SUITES, sweep
+
+WORKLOADS = {
+    *("solvers.Tsit5", "solvers.Kvaerno3", "models.LogDensity"),
+    *("networks.Mlp", "networks.Descend", "networks.TrainStep"),
+}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    workloads = discover(SUITES / "libraries").workloads
+    outcome = sweep(workloads, tmp_path_factory.mktemp("libraries"))
+    return {r.workload: r for r in outcome.records if r.workload in WORKLOADS}
+
+
+def test_every_one_is_measured_in_every_stage_that_it_has(records):
+    assert set(records) == WORKLOADS
+    for name, record in records.items():
+        assert (record.status, record.reason) == ("ok", ""), name
+        lacking = {stage for stage in CASE_STAGES if not record.stages[stage].samples_ns}
+        own = name in ("networks.Mlp", "networks.Descend")  # equinox.filter_jit
+        assert lacking == ({"trace"} if own else set()), name
+        assert record.facts is not None
+
+
+def test_what_has_no_trace_step_says_so(records):
+    reason = records["networks.Mlp"].stages["trace"].reason
+    assert "has no trace step of its own; its lower stage traces as well" in reason
+
+
+@pytest.mark.parametrize("stage", ["trace", "lower"])
+def test_programs_that_a_solver_builds_while_it_is_traced_or_lowered_are_told(records, stage):
+    told = {
+        name: record.stages[stage].programs[0]
+        for name, record in records.items()
+        if record.stages[stage].programs
+    }
+    expected = {"trace": {"solvers.Tsit5", "solvers.Kvaerno3"}, "lower": {"solvers.Kvaerno3"}}
+    assert set(told) == expected[stage]
+    for name, count in told.items():
+        taken = records[name].stages[stage]
+        assert count > 0
+        assert 0 < taken.programs_ns[0] < taken.samples_ns[0]
+
+
+def test_what_a_training_step_donates_is_donated_where_it_is_measured(records):
+    """XLA writes the new state over the old: little of the output is memory of its own."""
+    facts = records["networks.TrainStep"].facts
+    assert facts.aliased_bytes > 0.8 * facts.output_bytes

@@ -1,0 +1,1 @@
+"""Functions of other people's libraries, as their users have them."""
