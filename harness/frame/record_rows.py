@@ -6,6 +6,7 @@ soon as it is read, and medians are taken for all rows of as many processes at o
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from array import array
@@ -13,8 +14,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
+from harness.declare.code import conflicts
 from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order, to_moment
 from harness.frame.record_view import ComparisonView, RecordView, TotalsView
 from harness.program.facts import TOTALS
@@ -30,6 +33,8 @@ _TEXT = (
     *("precision", "night"),
 )
 """Text that is the same in all records of a case."""
+
+_MEASURED = ("ok", "refused")
 
 _DESCRIBED = (*_TEXT, "backend", "threads", "static")
 
@@ -52,6 +57,8 @@ class _Process(NamedTuple):
     """Of stages: what was refused, or why there are no samples."""
     facts: TotalsView | None
     comparison: ComparisonView | Comparison | None
+    code: bytes
+    """The JSON text of the code that it ran; empty where that is not recorded."""
 
 
 class _Case:
@@ -83,9 +90,37 @@ class _Case:
             text["threads"],
         )
 
+    def leave_other_code_out(self) -> str:
+        """Leave out processes that ran other code than the last one; return which, and why."""
+        measured = {name: one for name, one in self.processes.items() if one.status in _MEASURED}
+        if len({one.code for one in measured.values()}) < 2:
+            return ""
+        last = max(measured.values(), key=lambda one: (one.file, one.started_at))
+        differing: dict[str, None] = {}
+        left_out = 0
+        for name, one in measured.items():
+            names = _other_code(one.code, last.code)
+            if names:
+                del self.processes[name]
+                differing |= dict.fromkeys(names)
+                left_out += 1
+        if not left_out:
+            return ""
+        return (
+            f"{left_out} of {len(measured)} processes ran other code and are left out: "
+            f"{', '.join(differing)}"
+        )
+
     def reasons(self, status: str) -> list[str]:
         """Return why processes of the case came to `status`."""
         return [one.reason for one in self.processes.values() if one.status == status]
+
+
+@functools.cache
+def _other_code(code: bytes, last: bytes) -> list[str]:
+    if not code or not last:
+        return [] if code == last else ["one did not record what it ran"]
+    return conflicts(msgspec.json.decode(code), msgspec.json.decode(last))
 
 
 class Collector:
@@ -100,6 +135,8 @@ class Collector:
             for number, (name, stage) in enumerate(STAGES.items())
         }
         self._environments: dict[bytes, str] = {b"": ""}
+        self._code: dict[bytes, bytes] = {}
+        """The same few texts of thousands of processes, each kept once."""
 
     def take(self, records: Iterable[RecordView | Record]) -> None:
         """Take the records of one file, in the order in which they were written."""
@@ -142,8 +179,8 @@ class Collector:
         case.environment = self._environments.setdefault(raw, raw.decode())
 
     def _process(self, record: RecordView | Record, facts: TotalsView | None) -> _Process:
-        status = record.status if record.status in ("ok", "refused", "skipped") else "failed"
-        measured = status in ("ok", "refused")
+        status = record.status if record.status in (*_MEASURED, "skipped") else "failed"
+        measured = status in _MEASURED
         numbers: list[float] = []
         remarks: tuple[_Remark, ...] = ()
         stages, reference = self._stages, record.reference_ns
@@ -151,21 +188,27 @@ class Collector:
             known = stages.get(stage)
             if known is None:  # of another release of the harness
                 known = stages[stage] = len(stages), "", median
-            code, calibrated_by, statistic = known
+            number, calibrated_by, statistic = known
             samples = taken.samples_ns
             if samples:
                 by = reference.get(calibrated_by) or math.nan
-                numbers += (code, statistic(samples), by)
+                numbers += (number, statistic(samples), by)
             if taken.refused or not samples:
-                remarks += ((code, taken.refused or {}, taken.reason),)
+                remarks += ((number, taken.refused or {}, taken.reason),)
         reason = "" if measured else sys.intern(record.reason)
         values, side = array("d", numbers), record.comparison
         started_at = record.started_at_ms
-        return _Process(self._files, started_at, status, reason, values, remarks, facts, side)
+        ran = record.code
+        raw = (
+            bytes(ran) if isinstance(ran, msgspec.Raw) else msgspec.json.encode(ran) if ran else b""
+        )
+        code = self._code.setdefault(raw, raw)
+        return _Process(self._files, started_at, status, reason, values, remarks, facts, side, code)
 
     def rows(self) -> Rows:
         """Return one row per case and stage, cases in the order of what tells them apart."""
         cases = sorted(self._cases.values(), key=_Case.order)
+        left_out = [one.leave_other_code_out() for one in cases]
         stages = sorted(self._stages, key=stage_order)
         width = len(stages)
         ranks = np.empty(width, np.int64)
@@ -189,9 +232,11 @@ class Collector:
 
         facts, notes = _facts(cases)
         comparisons = [_comparison(one) for one in cases]
-        for number, (_, _, incomparable) in enumerate(comparisons):
-            if incomparable:
-                notes[number] = "; ".join(filter(None, (notes.get(number, ""), incomparable)))
+        for number, ((_, _, incomparable), other) in enumerate(
+            zip(comparisons, left_out, strict=True)
+        ):
+            if incomparable or other:
+                notes[number] = "; ".join(filter(None, (notes.get(number), incomparable, other)))
         columns = {
             **_statistics(row_of, flat[:, 1] / 1e9, flat[:, 1] / flat[:, 2], ids),
             **{name: objects(one.text[name] for one in cases)[case] for name in _DESCRIBED},

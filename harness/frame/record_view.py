@@ -77,6 +77,7 @@ class RecordView(msgspec.Struct, gc=False):
     night: str = ""
     static: list[str] = []
     environment: msgspec.Raw = msgspec.Raw()
+    code: msgspec.Raw = msgspec.Raw()
 
 
 _decoder = msgspec.json.Decoder(RecordView)
