@@ -122,6 +122,11 @@ def differences(entries: Mapping[str, str], project: Path) -> list[str]:
     return [name for name, value in entries.items() if _now(name, project) != value]
 
 
+def project_differences(entries: Mapping[str, str], project: Path) -> list[str]:
+    """Do what :func:`differences` does for the files of the project, which is all that is here."""
+    return differences({n: v for n, v in entries.items() if n.startswith("./")}, project)
+
+
 def conflicts(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """Return the names of what two processes ran in different versions.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
+from harness.declare.code import project_differences
 from harness.declare.location import Source, locate
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Host, Options, SweepName
@@ -224,7 +225,7 @@ class Workers:
         """Return the team of a worker on a target, with its state."""
         key = (found.machine, found.env, found.identity, target)
         if key not in self.teams:
-            host = Host(found.identity, found.versions, lambda target: None)
+            host = Host(found.identity, found.versions, lambda target: None, project_differences)
             state = SweepState(
                 self.workloads,
                 dataclasses.replace(self.context, machine=found.machine, env=found.env, host=host),
