@@ -108,10 +108,9 @@ def test_a_case_that_misbehaves_costs_only_itself(tmp_path):
     found = by_axis(outcome, "trouble")
     reasons = {trouble: (r.status, r.reason) for trouble, r in found.items()}
     assert reasons.pop("none") == ("ok", "")
-    status, _ = reasons.pop("eager")
-    assert status == "ok", "the other stages are what they say"
-    assert not found["eager"].stages["trace"].samples_ns
-    assert "the label needs 1 trace" in next(iter(found["eager"].stages["trace"].refused))
+    assert reasons.pop("eager") == ("ok", "")
+    (count,) = found["eager"].stages["trace"].programs
+    assert count >= 1
     assert {status for status, _ in reasons.values()} == {"failed"}
     texts = {trouble: reason for trouble, (_, reason) in reasons.items()}
     assert "ValueError: this workload cannot be traced (at bad.py:" in texts["raise"]

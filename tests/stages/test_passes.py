@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import jax
@@ -281,7 +282,7 @@ def test_a_trace_that_jax_had_in_memory_is_refused(proof, monkeypatch):
 compiled_inside = jax.jit(lambda x: x * 3)
 
 
-def test_a_trace_that_compiles_something_is_refused(proof):
+def test_programs_that_are_built_while_tracing_are_told(proof):
     class Eager(Workload):
         def inputs(self):
             return spec((4,))
@@ -293,12 +294,30 @@ def test_a_trace_that_compiles_something_is_refused(proof):
             return x + constant
 
     taken = take(Eager, proof)
-    assert "trace" not in taken.samples_ns
+    assert tuple(taken.samples_ns) == CASE_STAGES
+    assert set(taken.programs) == {"trace"}
+    count, spent_ns = taken.programs["trace"]
+    assert count == 1
+    assert 0 < spent_ns < taken.samples_ns["trace"][0]
+
+
+def test_a_program_that_another_thread_builds_meanwhile_is_refused(proof):
+    class Threaded(Workload):
+        def inputs(self):
+            return spec((4,))
+
+        @staticmethod
+        def function(x):
+            beside = threading.Thread(target=jax.jit(lambda x: x * 5), args=[np.ones(4)])
+            beside.start()
+            beside.join()
+            return x + 1
+
+    taken = take(Threaded, proof)
     assert set(taken.refused) == {"trace"}
     text = taken.refused["trace"]
-    assert text.startswith("events show 1 compile, 1 lower")
-    assert text.endswith("trace; the label needs 1 trace")
-    assert tuple(taken.samples_ns) == CASE_STAGES[1:]
+    assert text.startswith("events show 1 compile in another thread, 1 lower in another thread")
+    assert text.endswith("; the label needs 1 trace")
 
 
 @pytest.fixture
@@ -391,9 +410,9 @@ def test_data_that_are_large_are_not_kept(proof, monkeypatch):
 def test_inputs_that_are_none_are_refused_before_anything_is_traced():
     class Wrong(Plain):
         def inputs(self):
-            return spec((4,)), 3
+            return spec((4,)), "3"
 
-    text = r"Wrong \(.*test_passes\.py:\d+\), transform='forward', .*: the input at \[1\] is 3 of"
+    text = r"Wrong \(.*test_passes\.py:\d+\), transform='forward', .*: the input at \[1\] is '3' of"
     with pytest.raises(WorkloadError, match=text):
         prepare(Wrong, Case())
 
