@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from harness.declare.jitted import Jitted
-from harness.stages.prepared import Prepared, wrap
+from harness.stages.prepared import Prepared, lowered_of, wrap
 
 
 class Build:
@@ -52,7 +52,7 @@ class Build:
     def lower(self) -> None:
         """Make `lowered`, a `jax.stages.Lowered`; of a pmapped function this traces as well."""
         if self.traced is None:
-            self.lowered = self.jitted.lower(*self.arguments, **self.static)
+            self.lowered = lowered_of(self.jitted.lower(*self.arguments, **self.static))
         else:
             self.lowered = self.traced.lower()
 

@@ -140,9 +140,16 @@ def _placed(leaf: Any, sharding: Any) -> Any:
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
 
 
+def lowered_of(made: Any) -> Any:
+    """Return the `jax.stages.Lowered` that another library's may hold; JAX's own are themselves."""
+    inside = [made, *getattr(made, "__dict__", {}).values()]
+    return next((one for one in inside if isinstance(one, jax.stages.Lowered)), made)
+
+
 def _check_transform(own: Jitted, case: Case, abstract: Any, static: dict[str, Any]) -> None:
     """Raise NotApplicable where a transform of a jitted function would lose what it was given."""
-    made = own.trace(*abstract, **static) if own.is_jax else own.lower(*abstract, **static)
+    make = own.trace if own.is_jax else own.lower
+    made = lowered_of(make(*abstract, **static))
     if any(one.donated for one in jax.tree_util.tree_leaves(made.args_info)):
         how = case.transform if case.transform != "forward" else f"precision={case.precision}"
         raise transforms.NotApplicable(

@@ -3,6 +3,7 @@
 import tempfile
 
 from harness.declare import location
+from harness.declare.code import LoadedCode
 from harness.declare.location import Source
 from harness.declare.workload import enumerate_cases
 from harness.engine.compared_session import ComparedSession
@@ -64,7 +65,9 @@ def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=la
         file.truncate(SIZE)
         current = CurrentVisit(file.fileno())
         side = side or registry.find(backend)("cpu")
-        ComparedSession(asked, workload, send, current, ProcessState(cores), side).measure()
+        ComparedSession(
+            asked, workload, send, current, LoadedCode(), ProcessState(cores), side
+        ).measure()
         current.close()
     proof = getattr(side, "proof", None)
     if proof:
