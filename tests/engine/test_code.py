@@ -27,18 +27,18 @@ HELPER = "def function(x):\n    return x + {}\n"
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks/edited.py").write_text(WORKLOAD)
+    (tmp_path / "edited_suite").mkdir()
+    (tmp_path / "edited_suite/edited.py").write_text(WORKLOAD)
     (tmp_path / "helper.py").write_text(HELPER.format(1))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     yield tmp_path
-    for name in ("benchmarks.edited", "benchmarks", "helper"):
+    for name in ("edited_suite.edited", "edited_suite", "helper"):
         sys.modules.pop(name, None)
 
 
 def measure(project, on_progress=lambda progress: None, processes=2):
-    workloads = discover(project / "benchmarks").workloads
+    workloads = discover(project / "edited_suite").workloads
     context = local_context(project / "results", project)
     options = Options(effort(f"{processes}x1"), targets=("cpu",))
     return sweep(workloads, context, options, on_progress)

@@ -89,9 +89,9 @@ def test_the_tree_adds_up_and_has_the_largest_first():
 
 
 def test_a_great_tree_keeps_its_largest_lines():
-    root = tree.Branch(tree.Step("", "", False))
+    root = tree.Branch(tree.CallSite("", "", False))
     for number in range(5_000):
-        step = tree.Step(f"f{number}", "", False)
+        step = tree.CallSite(f"f{number}", "", False)
         root.below[step] = tree.Branch(step, 1 + number, 1)
         root.ns += 1 + number
     nodes = tree.nodes(root, 100)
