@@ -6,7 +6,6 @@ soon as it is read, and medians are taken for all rows of as many processes at o
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 from array import array
@@ -14,10 +13,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
-from harness.declare.code import conflicts
+from harness.frame.code import as_text, other_code
 from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order, to_moment
 from harness.frame.record_view import ComparisonView, RecordView, TotalsView
 from harness.program.facts import TOTALS
@@ -57,7 +55,7 @@ class _Process(NamedTuple):
     """Of stages: what was refused, or why there are no samples."""
     facts: TotalsView | None
     comparison: ComparisonView | Comparison | None
-    code: bytes
+    code: str
     """The JSON text of the code that it ran; empty where that is not recorded."""
 
 
@@ -96,31 +94,14 @@ class _Case:
         if len({one.code for one in measured.values()}) < 2:
             return ""
         last = max(measured.values(), key=lambda one: (one.file, one.started_at))
-        differing: dict[str, None] = {}
-        left_out = 0
-        for name, one in measured.items():
-            names = _other_code(one.code, last.code)
-            if names:
-                del self.processes[name]
-                differing |= dict.fromkeys(names)
-                left_out += 1
-        if not left_out:
-            return ""
-        return (
-            f"{left_out} of {len(measured)} processes ran other code and are left out: "
-            f"{', '.join(differing)}"
-        )
+        others, reason = other_code({name: one.code for name, one in measured.items()}, last.code)
+        for name in others:
+            del self.processes[name]
+        return reason
 
     def reasons(self, status: str) -> list[str]:
         """Return why processes of the case came to `status`."""
         return [one.reason for one in self.processes.values() if one.status == status]
-
-
-@functools.cache
-def _other_code(code: bytes, last: bytes) -> list[str]:
-    if not code or not last:
-        return [] if code == last else ["one did not record what it ran"]
-    return conflicts(msgspec.json.decode(code), msgspec.json.decode(last))
 
 
 class Collector:
@@ -135,8 +116,6 @@ class Collector:
             for number, (name, stage) in enumerate(STAGES.items())
         }
         self._environments: dict[bytes, str] = {b"": ""}
-        self._code: dict[bytes, bytes] = {}
-        """The same few texts of thousands of processes, each kept once."""
 
     def take(self, records: Iterable[RecordView | Record]) -> None:
         """Take the records of one file, in the order in which they were written."""
@@ -198,11 +177,7 @@ class Collector:
         reason = "" if measured else sys.intern(record.reason)
         values, side = array("d", numbers), record.comparison
         started_at = record.started_at_ms
-        ran = record.code
-        raw = (
-            bytes(ran) if isinstance(ran, msgspec.Raw) else msgspec.json.encode(ran) if ran else b""
-        )
-        code = self._code.setdefault(raw, raw)
+        code = sys.intern(as_text(record.code))
         return _Process(self._files, started_at, status, reason, values, remarks, facts, side, code)
 
     def rows(self) -> Rows:
