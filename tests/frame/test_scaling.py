@@ -50,6 +50,12 @@ def test_the_interval_is_that_of_least_squares_on_the_logarithms():
     assert row["r2"] == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
 
 
+def test_three_samples_have_an_interval_and_two_have_none():
+    for sizes, known in (((10, 20, 40), True), ((10, 20), False)):
+        row = harness.scaling(swept(lambda size: 1e-3 * size, sizes, scatter=0.05, n=1), "size")
+        assert math.isfinite(row.iloc[0]["low"]) == known, sizes
+
+
 def test_a_constant_and_a_term_that_grows_are_no_power_law():
     row = harness.scaling(swept(lambda size: 1 + 1e-3 * size**2, scatter=0.02), "size").iloc[0]
     assert row["fit"] == "curved"
