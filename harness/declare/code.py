@@ -106,14 +106,19 @@ class LoadedCode:
         return _digest_of(file) if same else EDITED
 
 
-def installed(entries: Mapping[str, str]) -> dict[str, str]:
-    """Return entries in which top-level names have become their distributions, as they are now."""
+def installed(
+    entries: Mapping[str, str], known: dict[str, dict[str, str]] | None = None
+) -> dict[str, str]:
+    """Return entries in which top-level names have become their distributions, as they are now.
+
+    What is in `known` is not looked up again; what is looked up is put there.
+    """
+    known = {} if known is None else known
     named = {}
     for name, value in entries.items():
-        if name.startswith(_SITE):
-            named.update(_distribution(name.removeprefix(_SITE)))
-        else:
-            named[name] = value
+        if name.startswith(_SITE) and name not in known:
+            known[name] = _distribution(name.removeprefix(_SITE))
+        named.update(known.get(name, {name: value}))
     return dict(sorted(named.items()))
 
 
@@ -231,17 +236,18 @@ def _by_name(name: str) -> dict[str, str]:
         return {}
     noted = [distribution.read_text(file) or "" for file in ("RECORD", "direct_url.json")]
     value = hashlib.sha256("\n".join(noted).encode()).hexdigest()[:16]
-    edited = _edited_ns(distribution)
+    edited = _edited_ns(distribution, noted[0])
     return {f"{distribution.name}=={distribution.version}": value + (edited and f" {edited}")}
 
 
-def _edited_ns(distribution: metadata.Distribution) -> str:
+def _edited_ns(distribution: metadata.Distribution, record: str) -> str:
     """Return when a source file was changed after it had been installed, "" if none was."""
-    files = distribution.files or []
-    record = next((file for file in files if file.name == "RECORD"), None)
-    if record is None:
+    names = [line.partition(",")[0] for line in record.splitlines()]
+    noted = next((name for name in names if name.endswith("/RECORD")), None)
+    if noted is None:
         return ""
-    sources = (str(file.locate()) for file in files if file.suffix == ".py")
+    site = str(distribution.locate_file(""))
+    sources = (os.path.join(site, name) for name in names if name.endswith(".py"))
     newest = max((_stamp(file)[0] for file in sources), default=0)
     slack_ns = 10**10  # an installer may note what it wrote before it has written all
-    return str(newest) if newest > _stamp(str(record.locate()))[0] + slack_ns else ""
+    return str(newest) if newest > _stamp(os.path.join(site, noted))[0] + slack_ns else ""

@@ -117,6 +117,8 @@ class _Conversation:
         self.visit: Visit | None = None
         self.bye: Bye | None = None
         self.hopeless = False
+        self.distributions: dict[str, dict[str, str]] = {}
+        """What of the process's code is installed, looked up once."""
         self.deadline = time.monotonic() + STARTUP_TIMEOUT_S
 
     def run(self) -> Ending:
@@ -141,7 +143,7 @@ class _Conversation:
                     f"the process wrote {line[:80]!r} where its messages are read"
                 ) from None
             if isinstance(message, Done):
-                message.record.code = installed(message.record.code)
+                message.record.code = installed(message.record.code, self.distributions)
             self.on_message(message)
             if isinstance(message, Bye):
                 self.bye = message
