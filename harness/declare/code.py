@@ -95,8 +95,8 @@ class LoadedCode:
         if site is not None:
             top = parts[site + 1].partition(".")[0]
             return ("", "") if top.startswith("__editable__") else (f"{_SITE}{top}", "")
-        if file.startswith(_STDLIB):
-            return "", ""
+        if file.startswith(_STDLIB) or not (file in self._stamps or _on_disk(file)):
+            return "", ""  # Python's own, or made by a program that gave it a name
         return _place(name, file, project), self._value(file)
 
     def _value(self, file: str) -> str:
@@ -132,6 +132,11 @@ def project_differences(entries: Mapping[str, str], project: Path) -> list[str]:
     return differences({n: v for n, v in entries.items() if n.startswith("./")}, project)
 
 
+def proven(name: str, project: Path) -> bool:
+    """Return whether a difference is an edit, and not a module that is found only where it ran."""
+    return name.startswith("./") or "==" in name or _now(name, project) != UNREADABLE
+
+
 def conflicts(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """Return the names of what two processes ran in different versions.
 
@@ -141,7 +146,7 @@ def conflicts(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     return sorted(
         name
         for name, value in one.items()
-        if (name in other and (other[name] != value or value in (EDITED, UNREADABLE)))
+        if (name in other and (other[name] != value or value == EDITED))
         or ("==" in name and versions.get(name.partition("==")[0], name) != name)
     )
 
@@ -193,13 +198,17 @@ def _stamp(file: str) -> Stamp:
     return state.st_mtime_ns, state.st_ctime_ns, state.st_size
 
 
-def _digest_of(file: str) -> str:
+def _on_disk(file: str) -> Path | None:
+    """Return a file, or the archive that it is in; None where there is neither."""
     path = Path(file)
-    while not path.exists() and path != path.parent:  # a module in an archive
+    while not path.exists() and path != path.parent:
         path = path.parent
-    if not path.is_file():
-        return UNREADABLE
-    return _hashed(str(path), *_stamp(str(path)))
+    return path if path.is_file() else None
+
+
+def _digest_of(file: str) -> str:
+    path = _on_disk(file)
+    return UNREADABLE if path is None else _hashed(str(path), *_stamp(str(path)))
 
 
 @cache

@@ -6,10 +6,11 @@ import math
 import time
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
-from harness.declare.code import project_folder
+from harness.declare.code import project_folder, proven
 from harness.declare.workload import Workload, name_of
 from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Bye, Job, JobCase, unmeasured
@@ -121,7 +122,9 @@ class SweepState:
         for ref in wanted:
             name = ref.key, replicate
             earlier, current = self.before.get(name), self.now.get(name)
-            if current and (edited := self._edited(current, group)):
+            project = project_folder(group.source)
+            differing = self._differing(current, project) if current else []
+            if edited := [one for one in differing if proven(one, project)]:
                 self.outcome.edited = sorted({*self.outcome.edited, *edited})
                 todo.append(ref)
                 continue
@@ -132,7 +135,7 @@ class SweepState:
                 and earlier.status in _MEASURED
                 and not self.options.fresh
                 and earlier.code  # an old record does not say what it ran
-                and not self._edited(earlier, group)
+                and not self._differing(earlier, project)
             ):
                 self.now[name] = earlier
                 self.outcome.reused += 1
@@ -143,13 +146,13 @@ class SweepState:
                 todo.append(ref)
         return self.plan.job(group, todo, process) if todo else None
 
-    def _edited(self, record: Record, group: Group) -> list[str]:
+    def _differing(self, record: Record, project: Path) -> list[str]:
         """Return what has become other code since a record was measured."""
         now = time.monotonic()
         known = msgspec.json.encode(record.code)
         looked, names = self._code.get(known, (-math.inf, []))
         if now - looked > _CODE_IS_KNOWN_S:
-            names = self.plan.context.host.other_code(record.code, project_folder(group.source))
+            names = self.plan.context.host.other_code(record.code, project)
             self._code[known] = now, names
         return names
 

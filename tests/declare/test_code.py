@@ -234,6 +234,21 @@ def test_a_file_that_the_program_writes_before_it_loads_it_is_its_code(tree):
     assert code.differences({"./made.py": names["./made.py"]}, tree / "project") == []
 
 
+def test_a_module_that_a_program_made_is_no_source_file(tree):
+    made = "import types; sys.modules['made'] = types.ModuleType('made')"
+    names = ran(tree, f"{made}; sys.modules['made'].__file__ = '<made>'")
+    assert not any(name.startswith("made") for name in names)
+    assert code.UNREADABLE not in names.values()
+
+
+def test_a_module_that_is_found_only_where_it_ran_is_no_proof_of_an_edit(tree):
+    project = tree / "project"
+    names = {"./near.py": "other", "far.away": "0123", "outside.inner": "other"}
+    assert code.differences(names, project) == list(names)
+    assert [code.proven(name, project) for name in names] == [True, False, True]
+    assert code.conflicts({"far.away": code.UNREADABLE}, {"far.away": code.UNREADABLE}) == []
+
+
 def test_processes_conflict_in_what_both_loaded_and_in_versions():
     one = {"./a.py": "1", "./b.py": "2", "numpy==2.1": "3"}
     assert code.conflicts(one, one) == []
