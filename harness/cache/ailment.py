@@ -14,7 +14,7 @@ from harness.cache.survey import Survey
 Severity = Literal["note", "ailing", "unusable"]
 
 
-class Finding(msgspec.Struct, frozen=True):
+class CacheFinding(msgspec.Struct, frozen=True):
     """One thing that ails a cache.
 
     Attributes:
@@ -88,10 +88,10 @@ class Ailment:
         if lacking:
             raise TypeError(f"The ailment {self.name!r} lacks {', '.join(lacking)}.")
 
-    def findings(self, examined: Examined) -> Iterator[Finding]:
+    def findings(self, examined: Examined) -> Iterator[CacheFinding]:
         """Yield what the doctor says of each sign."""
         for sign in self.find(examined):
-            yield Finding(
+            yield CacheFinding(
                 self.name,
                 sign.severity or self.severity,
                 sign.entries,

@@ -32,7 +32,7 @@ class UnusableCacheError(HarnessError):
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class CacheFile:
     """What the file system says of one name in a cache directory; times in nanoseconds since 1970.
 
     A bucket knows no modes, owners or times of last access: these are None there.
@@ -93,7 +93,7 @@ class LocalDirectory:
             "run as the user whose programs use it."
         )
 
-    def look(self, name: str) -> File:
+    def look(self, name: str) -> CacheFile:
         """What is known of one file; raises FileNotFoundError if it has vanished.
 
         A link that leads nowhere is there: it is described as the link that it is.
@@ -106,7 +106,7 @@ class LocalDirectory:
                 seen = os.lstat(place)
             except PermissionError:
                 raise self._refused("entered") from None
-        return File(
+        return CacheFile(
             name,
             seen.st_size,
             seen.st_mtime_ns,
@@ -149,11 +149,11 @@ class RemoteDirectory:
             "check the bucket's name and that this account may list it."
         )
 
-    def look(self, name: str) -> File:
+    def look(self, name: str) -> CacheFile:
         """What is known of one file; raises FileNotFoundError if it has vanished."""
         with _told(self.where):
             seen = (self.path / name).stat()
-        return File(name, int(seen.length), int(float(seen.mtime or 0) * 1e9))
+        return CacheFile(name, int(seen.length), int(float(seen.mtime or 0) * 1e9))
 
     def open(self, name: str) -> BinaryIO:
         """Open a file for reading."""

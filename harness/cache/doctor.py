@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from harness.cache import directory_ailments, entry_ailments
-from harness.cache.ailment import Ailment, Examined, Finding
+from harness.cache.ailment import Ailment, CacheFinding, Examined
 from harness.cache.put_cost import PutCost
 from harness.cache.survey import Entry, Survey
 from harness.errors import ExitCode
@@ -48,7 +48,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     """All findings on a directory, and the state that they add up to."""
 
     state: State
-    findings: tuple[Finding, ...]
+    findings: tuple[CacheFinding, ...]
     put_cost: PutCost | None = None
 
     @property

@@ -22,7 +22,7 @@ Lines = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Difference:
+class ComponentDifference:
     """One component that differs: what a reader should call it, and the lines that show it."""
 
     component: str
@@ -39,7 +39,7 @@ class Explained:
     verdict: str
     a: Event | None = None
     b: Event | None = None
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[ComponentDifference, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,15 +149,15 @@ def _explain(pair: _Pair) -> Explained:
     for name in {**mine, **yours}:
         if name not in mine or name not in yours:
             line = f"only the {'second' if name in yours else 'first'} run's JAX hashes it"
-            differences.append(Difference(LABELS.get(name, name), (), (line,)))
+            differences.append(ComponentDifference(LABELS.get(name, name), (), (line,)))
         elif mine[name].sha256 != yours[name].sha256:
             compare = COMPARED.get(name, _values)
             causes, lines = compare(pair, mine[name], yours[name])
-            differences.append(Difference(LABELS.get(name, name), causes, lines))
+            differences.append(ComponentDifference(LABELS.get(name, name), causes, lines))
     return Explained(b.module, "key changed", _changed(a, b, differences), a, b, tuple(differences))
 
 
-def _changed(a: Event, b: Event, differences: list[Difference]) -> str:
+def _changed(a: Event, b: Event, differences: list[ComponentDifference]) -> str:
     if not a.components or not b.components:
         return "The key changed; one of the ledgers holds no components to say which part."
     if not differences:

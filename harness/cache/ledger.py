@@ -64,7 +64,7 @@ def read_all(paths: Sequence[Path | str]) -> Iterable[Event]:
 
 
 @dataclass(frozen=True)
-class Rate:
+class Share:
     """A share, with the two numbers that it comes from."""
 
     numerator: float
@@ -93,9 +93,9 @@ class Summary:
     write_errors: int
     bytes_in: int
     bytes_out: int
-    by_count: Rate
+    by_count: Share
     """Hits of all requests."""
-    by_seconds: Rate
+    by_seconds: Share
     """Cold seconds of the hits, of those and the seconds compiled; hits with a cold figure only."""
     load_s: float
     """Spent loading hits."""
@@ -154,8 +154,8 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
         write_errors=sum(bool(event.write_error) for event in events),
         bytes_in=sum(event.bytes_in for event in events),
         bytes_out=sum(event.bytes_out for event in events),
-        by_count=Rate(len(hits), len(events)),
-        by_seconds=Rate(spared_s, spared_s + compiled_s),
+        by_count=Share(len(hits), len(events)),
+        by_seconds=Share(spared_s, spared_s + compiled_s),
         load_s=sum(event.load_s or 0.0 for event in hits),
         compile_s=compiled_s,
         saved_s=sum(saved_s(event, cold) or 0.0 for event in hits),

@@ -20,8 +20,8 @@ from harness.cache.directory import (
     ATIME_SUFFIX,
     CACHE_SUFFIX,
     LOCK_FILE,
+    CacheFile,
     Directory,
-    File,
     LocalDirectory,
 )
 from harness.cache.entry import Contents, read_contents
@@ -176,7 +176,7 @@ def _read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
     )
 
 
-def _contents(directory: Directory, file: File) -> Contents:
+def _contents(directory: Directory, file: CacheFile) -> Contents:
     if not file.is_plain:
         return Contents("unreadable", "it is not an ordinary file")
     try:

@@ -12,7 +12,7 @@ import typer
 from harness import targets
 from harness.cli import options
 from harness.cli.inventory import discover
-from harness.cli.output import Heading, Part, Rows, print_page, say
+from harness.cli.output import Heading, Part, TextTable, print_page, say
 from harness.cli.progress import progress
 from harness.declare import discovery
 from harness.engine.context import Options, local_context
@@ -117,14 +117,14 @@ def _page(rates: ErrorRates) -> Iterator[Part]:
         for stage, rate in rates.flagged_by_stage.items()
     ]
     rows.append(["all", *_cells(rates.flagged), *_cells(rates.flagged_by_asv)])
-    yield Rows(pd.DataFrame(rows, columns=pd.Index(headings)))
+    yield TextTable(pd.DataFrame(rows, columns=pd.Index(headings)))
     if rates.power:
         yield Heading("Slow-downs that were put in")
         headings = ["stage", "effect", "effort", "found", "95 % interval"]
         rows = [
             [one.stage, f"+{one.effect:.0%}", one.effort, *_cells(one.found)] for one in rates.power
         ]
-        yield Rows(pd.DataFrame(rows, columns=pd.Index(headings)))
+        yield TextTable(pd.DataFrame(rows, columns=pd.Index(headings)))
 
 
 def _cells(rate: Rate | None) -> list[str]:

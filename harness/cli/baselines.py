@@ -10,7 +10,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.options import Filters, Results
-from harness.cli.output import Heading, Output, Part, Rows, records, say, warnings_said
+from harness.cli.output import Heading, Output, Part, TextTable, records, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import against_tables as texts
 from harness.frame import choose
@@ -67,7 +67,7 @@ def baselines(
 def _page(frame: pd.DataFrame) -> Iterator[Part]:
     for heading, table in texts.tables(frame):
         yield Heading(heading)
-        yield Rows(table)
+        yield TextTable(table)
     yield from (*texts.LEGEND, *texts.notes(frame))
 
 

@@ -13,7 +13,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.options import Filters
-from harness.cli.output import Format, Heading, Output, Part, Rows, say, warnings_said
+from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
 from harness.cli.progress import progress
 from harness.errors import ExitCode, UsageError
 from harness.frame.load import frame_of, load
@@ -215,7 +215,7 @@ def _page(
     yield from summary.environment_lines(comparison)
     overview = summary.overview(comparison.frame)
     if len(overview):
-        yield Rows(overview, LEFT, WRAPPED)
+        yield TextTable(overview, LEFT, WRAPPED)
         yield ""
     if records is not None:
         for text in explain.explained(comparison, records, narrowed):
@@ -224,7 +224,7 @@ def _page(
     else:
         rows, left_out = summary.listed(comparison.frame, every)
         if len(rows):
-            yield Rows(summary.table(rows), LEFT, WRAPPED)
+            yield TextTable(summary.table(rows), LEFT, WRAPPED)
         yield from (*left_out, *summary.legend(comparison))
     yield Heading(summary.summary_text(comparison.frame))
     yield from summary.footer(comparison)

@@ -10,7 +10,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.options import Filters, Results
-from harness.cli.output import Format, Heading, Output, Part, Rows, console, say, warnings_said
+from harness.cli.output import Format, Heading, Output, Part, TextTable, console, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import choose
 from harness.frame.load import load
@@ -110,5 +110,5 @@ def _page(found: pd.DataFrame, since: str, narrow: bool) -> Iterator[Part]:
             yield f"  points {points}, commits {commits}"
             yield f"  {beside}"
     else:
-        yield Rows(rows, left=rows.columns, wrapped=(rows.columns[1], rows.columns[-1]))
+        yield TextTable(rows, left=rows.columns, wrapped=(rows.columns[1], rows.columns[-1]))
     yield from texts.legend(found)

@@ -10,7 +10,7 @@ import typer
 
 from harness import targets as known
 from harness.cli import options
-from harness.cli.output import Output, Rows, say
+from harness.cli.output import Output, TextTable, say
 from harness.declare import discovery
 from harness.declare.workload import Workload, enumerate_cases, name_of
 from harness.errors import ExitCode, UsageError
@@ -45,7 +45,7 @@ def list_(
         [_workload_row(workload) for workload in found.workloads],
         columns=["workload", "cases", "axes", "shows"],
     )
-    output.show([Rows(rows, rows.columns, rows.columns)], rows)
+    output.show([TextTable(rows, rows.columns, rows.columns)], rows)
 
 
 def _workload_row(workload: type[Workload]) -> tuple[str, int, str, str]:
@@ -86,7 +86,7 @@ def targets(
         ],
         columns=["target", "here", "devices", "what"],
     )
-    output.show([Rows(rows, rows.columns, rows.columns)], rows)
+    output.show([TextTable(rows, rows.columns, rows.columns)], rows)
     if not any(sighting.here for sighting in sightings):
         raise typer.Exit(ExitCode.NOTHING)
 

@@ -14,7 +14,7 @@ from harness.asv.project import Project
 from harness.cli import options
 from harness.errors import ExitCode, StoreError
 from harness.nightly.environments import parse
-from harness.nightly.night import Wanted, Work, recipe_for
+from harness.nightly.night import NightRun, Wanted, recipe_for
 from harness.records.environment import machine_name
 
 HELP = """A whole night on one machine: build environments, measure, judge, report; restartable.
@@ -132,7 +132,7 @@ def nightly(
         tuple(without or ()),
     )
     recipe = recipe_for(project, environments, tuple(filter(None, install or ())), nightly_index)
-    work = Work(project, wanted, recipe, _say)
+    work = NightRun(project, wanted, recipe, _say)
     if dry_run:
         print(
             f"Night {work.name} on {work.night.machine}, commit {work.night.commit[:8]}, effort "

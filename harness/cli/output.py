@@ -47,7 +47,7 @@ class Heading(str):
 
 
 @dataclass(frozen=True)
-class Rows:
+class TextTable:
     """A table of text, one cell a column and row."""
 
     frame: pd.DataFrame
@@ -57,7 +57,7 @@ class Rows:
     """Columns whose cells may take several lines, with the second."""
 
 
-Part = str | Heading | Rows | Table | Text
+Part = str | Heading | TextTable | Table | Text
 """What a page consists of."""
 
 
@@ -109,7 +109,7 @@ class Output:
 def print_page(parts: Iterable[Part], to: Console = console) -> None:
     """Print the parts of a page."""
     for part in parts:
-        if isinstance(part, Rows):
+        if isinstance(part, TextTable):
             to.print(grid(part))
         elif isinstance(part, Table):
             to.print(part)
@@ -123,7 +123,7 @@ def print_page(parts: Iterable[Part], to: Console = console) -> None:
             to.print(printable(part), markup=False, emoji=False, soft_wrap=True, style=style)
 
 
-def grid(rows: Rows) -> Table:
+def grid(rows: TextTable) -> Table:
     """Return a table of text as rich draws it."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for position, heading in enumerate(map(str, rows.frame.columns)):
@@ -152,7 +152,7 @@ def markdown(parts: Iterable[Part]) -> str:
     """Return a page in Markdown: headings are bold, lines are items of a list."""
     blocks: list[str] = []
     for part in parts:
-        if isinstance(part, Rows):
+        if isinstance(part, TextTable):
             blocks.append(markdown_table(part.frame) + "\n")
         elif isinstance(part, Heading):
             blocks.append(f"**{escaped(part)}**\n")

@@ -10,7 +10,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.options import Filters, Results
-from harness.cli.output import Format, Heading, Output, Part, Rows, say, warnings_said
+from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import choose, tables
 from harness.frame.frame import ordinary
@@ -63,10 +63,10 @@ def _page(frame: pd.DataFrame, facts: bool) -> Iterator[Part]:
         yield Heading(heading)
         yield from stage_table(part)
         if facts:
-            yield Rows(tables.fact_table(part))
+            yield TextTable(tables.fact_table(part))
 
 
 def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
     """Yield one row per case with a column per stage, and why values are lacking."""
-    yield Rows(tables.stage_table(frame))
+    yield TextTable(tables.stage_table(frame))
     yield from filter(None, [tables.process_text(frame), *tables.reason_texts(frame)])

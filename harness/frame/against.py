@@ -58,7 +58,7 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
     if isinstance(found, str | os.PathLike):
         found = [one for case in latest_records(Path(found)).values() for one in case.values()]
     compared = [r for r in found if r.comparison and r.workload not in INSTRUMENTS]
-    ceilings = roofline.Ceilings(compared)
+    ceilings = roofline.BestRates(compared)
     rows: list[dict[str, Any]] = []
     axes: dict[str, None] = {}
     for sides in _cases(record for record in compared if not roofline.is_ceiling(record)):
@@ -97,7 +97,7 @@ def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:
         yield {backend: ComparedSide(backend, sides[backend]) for backend in order}
 
 
-def _row(xla: ComparedSide, baseline: ComparedSide, ceilings: roofline.Ceilings) -> dict[str, Any]:
+def _row(xla: ComparedSide, baseline: ComparedSide, ceilings: roofline.BestRates) -> dict[str, Any]:
     """Return the row of a case: XLA beside one baseline."""
     one = baseline.records[0]
     least_bytes = _first(*(side.known("least_bytes") or math.nan for side in (xla, baseline)))
@@ -144,7 +144,7 @@ def _hold_against_roofline(
     row: dict[str, Any],
     xla: ComparedSide,
     baseline: ComparedSide,
-    ceilings: roofline.Ceilings,
+    ceilings: roofline.BestRates,
     labels: list[str],
 ) -> list[str]:
     """Add the roofline to a row, label what it shows, and return why the row must be rejected."""

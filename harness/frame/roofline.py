@@ -53,7 +53,7 @@ def place_of(record: Record, resident: bool) -> MeasuredAt:
     return MeasuredAt(record.machine, record.env, record.target, threads, resident)
 
 
-class Ceilings:
+class BestRates:
     """The best rates that any backend reached, by place and sweep.
 
     What stays in a cache has a ceiling only where the streams of the ceilings, too, stayed in one:

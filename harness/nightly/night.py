@@ -20,7 +20,7 @@ from harness.errors import HarnessError, StoreError, UsageError
 from harness.nightly import counts, environments, summary, verdicts
 from harness.nightly.commands import Runner, alone, last_line
 from harness.nightly.environments import EnvironmentFailed, Recipe
-from harness.nightly.state import SCHEMA, Environment, Night, Nights, Outcome
+from harness.nightly.state import SCHEMA, Environment, Night, Nights, StepOutcome
 from harness.stages import sampling
 from harness.verdicts.error_rates import ErrorRates
 
@@ -53,7 +53,7 @@ class Wanted:
     without: tuple[str, ...] = ()
 
 
-class Work:
+class NightRun:
     """One night on one machine, from its beginning or from where it was left."""
 
     def __init__(
@@ -97,10 +97,10 @@ class Work:
             environments=[Environment(name) for name in asked],
         )
 
-    def steps(self) -> list[tuple[str, Callable[[], Outcome]]]:
+    def steps(self) -> list[tuple[str, Callable[[], StepOutcome]]]:
         """Return the steps of the night in order: each a name, and what does it."""
         made = self.night.environments
-        every: list[tuple[str, Callable[[], Outcome]]] = [
+        every: list[tuple[str, Callable[[], StepOutcome]]] = [
             *((f"environment {one.name}", functools.partial(self._make, one)) for one in made),
             ("probe", self._probe),
             *((f"measure {one.name}", functools.partial(self._measure, one)) for one in made),
@@ -141,7 +141,7 @@ class Work:
         chosen = [f"{what} {' '.join(names)}" for what, names in asked if names]
         return ", ".join([f"effort {self.night.effort}", *chosen])
 
-    def _do(self, name: str, work: Callable[[], Outcome]) -> None:
+    def _do(self, name: str, work: Callable[[], StepOutcome]) -> None:
         self.say(f"{name} ...")
         began = time.monotonic()
         try:
@@ -149,22 +149,22 @@ class Work:
         except StoreError:
             raise
         except HarnessError as error:
-            outcome = Outcome("failed", str(error))
+            outcome = StepOutcome("failed", str(error))
         outcome.note = without_places(outcome.note)
         outcome.seconds = round(time.monotonic() - began, 1)
         self.night.steps[name] = outcome
         self.nights.save(self.night)
         self.say(f"{name}: {outcome.status}" + (f", {outcome.note}" if outcome.note else ""))
 
-    def _make(self, made: Environment) -> Outcome:
+    def _make(self, made: Environment) -> StepOutcome:
         note = environments.make(made, self.recipe, self.runner, self.own)
         for other in self.night.environments:
             if other is not made and other.env == made.env:
                 made.env = ""
-                return Outcome("skipped", f"the same as {other.name}: {note}")
-        return Outcome("ok", note)
+                return StepOutcome("skipped", f"the same as {other.name}: {note}")
+        return StepOutcome("ok", note)
 
-    def _probe(self) -> Outcome:
+    def _probe(self) -> StepOutcome:
         """Compare identical arms once: whether the machine is quiet enough for verdicts."""
         scratch = self.recipe.folder / f"probe-{self.night.machine}-{self.name}"
         log = self.own / "probe.log"
@@ -174,15 +174,15 @@ class Work:
         code = self.runner.harness("aa", *options, log=log)
         files = sorted((scratch / self.night.machine / "aa").glob("*.json"))
         if not files:
-            return Outcome("failed", f"harness aa ended with {code}: {last_line(log)}", code)
+            return StepOutcome("failed", f"harness aa ended with {code}: {last_line(log)}", code)
         flagged = msgspec.json.decode(files[-1].read_bytes(), type=ErrorRates).flagged
         note = f"{flagged.count} of {flagged.of} rows of identical arms were called different"
         noisy = flagged.count > max(1, NOISY * flagged.of)
-        return Outcome("noisy" if noisy else "ok", note, code)
+        return StepOutcome("noisy" if noisy else "ok", note, code)
 
-    def _measure(self, made: Environment) -> Outcome:
+    def _measure(self, made: Environment) -> StepOutcome:
         if not made.env:
-            return Outcome("skipped", self.night.steps[f"environment {made.name}"].note)
+            return StepOutcome("skipped", self.night.steps[f"environment {made.name}"].note)
         # It may be gone since the night was begun, or hold another release by now.
         began_with = made.env
         environments.make(made, self.recipe, self.runner, self.own)
@@ -205,12 +205,12 @@ class Work:
         }
         code = self.runner.run(command, log, variables)
         if code == ASV_SOME_FAILED:
-            return Outcome("failed", "asv: some benchmarks failed", code)
+            return StepOutcome("failed", "asv: some benchmarks failed", code)
         if code:
-            return Outcome("failed", f"asv ended with {code}: {last_line(log)}", code)
-        return Outcome("ok", "", code)
+            return StepOutcome("failed", f"asv ended with {code}: {last_line(log)}", code)
+        return StepOutcome("ok", "", code)
 
-    def _count(self) -> Outcome:
+    def _count(self) -> StepOutcome:
         wanted = counts.declared(self.project, self.night)
         said, fewer = [], []
         for made in self.night.environments:
@@ -223,10 +223,12 @@ class Work:
                     fewer.append(f"fewer than in the night {before}: {less[0]}{more}")
         nothing = [e.name for e in self.night.environments if e.rows is not None and not e.rows.ok]
         if nothing or not said:
-            return Outcome("failed", f"nothing was measured in {', '.join(nothing) or 'the night'}")
-        return Outcome("failed" if fewer else "ok", "; ".join([*said, *fewer]))
+            return StepOutcome(
+                "failed", f"nothing was measured in {', '.join(nothing) or 'the night'}"
+            )
+        return StepOutcome("failed" if fewer else "ok", "; ".join([*said, *fewer]))
 
-    def _compare(self) -> Outcome:
+    def _compare(self) -> StepOutcome:
         self.night.verdicts = []
         troubles = []
         for kind, before, now in verdicts.pairs(self.nights, self.night):
@@ -239,20 +241,22 @@ class Work:
             except verdicts.ComparisonFailed as error:
                 troubles.append(str(error))
         if troubles:
-            return Outcome("failed", "; ".join(troubles))
+            return StepOutcome("failed", "; ".join(troubles))
         if not self.night.verdicts:
-            return Outcome("skipped", "no good night before this one")
+            return StepOutcome("skipped", "no good night before this one")
         slower = sum(v.counts.get("slower", 0) for v in self.night.verdicts if v.kind == "night")
-        return Outcome("ok", f"{slower} rows slower than on the last good night")
+        return StepOutcome("ok", f"{slower} rows slower than on the last good night")
 
-    def _write(self, command: str, suffix: str, *options: str) -> Outcome:
+    def _write(self, command: str, suffix: str, *options: str) -> StepOutcome:
         """Write what a command of this harness makes of all results into the night's folder."""
         log = self.own / f"{command}.log"
         output = ["-o", str(self.own / f"{command}.{suffix}")]
         code = self.runner.harness(command, str(self.project.results), *options, *output, log=log)
         if code not in (0, 4):  # 4: nothing to show, such as the history of one night
-            return Outcome("failed", f"harness {command} ended with {code}: {last_line(log)}", code)
-        return Outcome("ok" if code == 0 else "skipped", last_line(log), code)
+            return StepOutcome(
+                "failed", f"harness {command} ended with {code}: {last_line(log)}", code
+            )
+        return StepOutcome("ok" if code == 0 else "skipped", last_line(log), code)
 
     def _summarise(self) -> None:
         self.nights.write(f"{self.name}/summary.md", summary.render(self.night, self.nights))

@@ -35,7 +35,7 @@ ENDS = {
 """What a night ends with."""
 
 
-class Outcome(msgspec.Struct):
+class StepOutcome(msgspec.Struct):
     """How one step ended; a step that has one is not done again."""
 
     status: str
@@ -107,7 +107,7 @@ class Night(msgspec.Struct):
     harness: str
     """The version of the harness."""
     environments: list[Environment]
-    steps: dict[str, Outcome] = msgspec.field(default_factory=dict)
+    steps: dict[str, StepOutcome] = msgspec.field(default_factory=dict)
     verdicts: list[Verdicts] = msgspec.field(default_factory=list)
     finished_at_ms: int | None = None
     exit_code: int | None = None

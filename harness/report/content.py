@@ -14,7 +14,7 @@ T = TypeVar("T")
 """What a report is about: results, or a profile."""
 
 
-class Kind(enum.StrEnum):
+class ColumnKind(enum.StrEnum):
     """The kinds of columns: how their values are encoded, shown and sorted."""
 
     TEXT = enum.auto()
@@ -34,7 +34,7 @@ class Column:
 
     name: str
     label: str
-    kind: Kind = Kind.TEXT
+    kind: ColumnKind = ColumnKind.TEXT
     stage: str = ""
     """The stage that the column holds; hidden while the page shows another one."""
     hidden: bool = False
@@ -160,7 +160,7 @@ class Section(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Filters:
+class FilterBar:
     """What the bar of filters offers; it acts on tables that have the columns."""
 
     label: str = "Workload"
@@ -185,7 +185,7 @@ class Report:
     sections: tuple[Content, ...]
     links: tuple[tuple[str, str], ...] = ()
     """Text and address of links to other pages."""
-    filters: Filters = Filters()
+    filters: FilterBar = FilterBar()
 
 
 def assemble(title: str, sections: Sequence[Section[T]], subject: T, **others: Any) -> Report:

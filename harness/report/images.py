@@ -10,7 +10,7 @@ import vl_convert
 
 from harness.errors import StoreError
 from harness.frame.frame import rows_of
-from harness.report.content import Figure, Kind, Report, Table
+from harness.report.content import ColumnKind, Figure, Report, Table
 from harness.report.files import FONT
 from harness.report.page import rounded, specification
 from harness.report.palette import CONFIG
@@ -75,7 +75,7 @@ def rows(figure: Figure, table: Table) -> list[dict[str, Any]]:
     for name, _, start in figure.picks:
         if name in names:
             data = data[data[name].astype(str) == start]
-    lists = {column.name for column in table.columns if column.kind == Kind.LIST}
+    lists = {column.name for column in table.columns if column.kind == ColumnKind.LIST}
     data = data.explode([name for name in figure.explode if name in lists]) if lists else data
     return [
         {name: value if isinstance(value, str) else rounded(value) for name, value in row.items()}

@@ -20,7 +20,7 @@ import markupsafe
 import vl_convert
 
 from harness.records.files import replaced
-from harness.report.content import Column, Kind, Report, Table
+from harness.report.content import Column, ColumnKind, Report, Table
 from harness.report.palette import CONFIG
 
 
@@ -152,9 +152,9 @@ def encode(table: Table) -> dict[str, Any]:
 
 def _values(table: Table, column: Column) -> Any:
     values = table.data[column.name]
-    if column.kind == Kind.TEXT:
+    if column.kind == ColumnKind.TEXT:
         return _dictionary(values.fillna("").astype(str))
-    if column.kind == Kind.LIST:
+    if column.kind == ColumnKind.LIST:
         return _dictionary("[" + ",".join(map(_digits, value)) + "]" for value in values)
     return [rounded(value, column.digits) for value in values.tolist()]
 

@@ -11,7 +11,7 @@ import jax
 
 from harness.engine import channel
 from harness.ship import cases
-from harness.ship.programs import NO_FLATBUFFERS, PROGRAMS, Program, first_line, plain
+from harness.ship.programs import NO_FLATBUFFERS, PROGRAMS, ProgramForm, first_line, plain
 from harness.stages.prepared import Prepared, prepare
 
 
@@ -30,7 +30,7 @@ def build(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make(
-    program: Program, prepared: Prepared, data: tuple[Any, ...], path: Path
+    program: ProgramForm, prepared: Prepared, data: tuple[Any, ...], path: Path
 ) -> dict[str, Any]:
     if program.make is None:
         return {"bytes": 0}

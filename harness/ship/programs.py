@@ -26,7 +26,7 @@ NO_FLATBUFFERS = (
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramForm:
     """One form of a program.
 
     Attributes:
@@ -81,9 +81,9 @@ def _load_executable(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, An
 
 
 PROGRAMS = {
-    "jit": Program(None, _from_source),
-    "export": Program(_make_export, _load_export),
-    "executable": Program(_make_executable, _load_executable, ahead=True),
+    "jit": ProgramForm(None, _from_source),
+    "export": ProgramForm(_make_export, _load_export),
+    "executable": ProgramForm(_make_executable, _load_executable, ahead=True),
 }
 
 

@@ -95,7 +95,7 @@ class Row(msgspec.Struct, frozen=True):
         return statistics.median(sums) if sums else None
 
 
-class Report(msgspec.Struct, frozen=True):
+class RoutesReport(msgspec.Struct, frozen=True):
     """All ways of one case."""
 
     workload: str
@@ -112,7 +112,7 @@ def compare(
     processes: int = 5,
     seed: int | None = None,
     announce: Callable[[str], None] = lambda text: None,
-) -> Report:
+) -> RoutesReport:
     """Start one case by every way, `processes` times each, one process at a time.
 
     Args:
@@ -135,7 +135,9 @@ def compare(
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     with tempfile.TemporaryDirectory(prefix="harness-ship-") as name:
         rows = _Comparison(workload, case, Path(name), announce).run(processes, seed)
-    return Report(name_of(workload), case.label, processes, seed, environment.versions(), rows)
+    return RoutesReport(
+        name_of(workload), case.label, processes, seed, environment.versions(), rows
+    )
 
 
 class _Comparison:

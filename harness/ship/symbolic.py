@@ -29,7 +29,7 @@ class Size(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
-class Report(msgspec.Struct, frozen=True):
+class SymbolicReport(msgspec.Struct, frozen=True):
     """One export for all sizes of an axis."""
 
     workload: str
@@ -84,7 +84,7 @@ def compare(
     processes: int = 5,
     seed: int | None = None,
     announce: Callable[[str], None] = lambda text: None,
-) -> Report:
+) -> SymbolicReport:
     """Export a workload once for all sizes of `axis`, and build every size from that export.
 
     Raises:
@@ -102,7 +102,7 @@ def compare(
         job["seed"] = order.randrange(2**31)
         answers.append(ask(CHILD, job, variables, workload.timeout_s * len(chosen)))
     first = answers[0]
-    return Report(
+    return SymbolicReport(
         workload=name_of(workload),
         axis=axis,
         processes=processes,
@@ -116,7 +116,7 @@ def compare(
     )
 
 
-def medians(report: Report) -> list[Size]:
+def medians(report: SymbolicReport) -> list[Size]:
     """Return a row per size: medians over the processes that proved it; no seconds if none did."""
     rows = []
     for same in zip(*report.sizes, strict=True):

@@ -53,7 +53,7 @@ def find(name: str) -> type[Side]:
     return SIDES[find_name(name, SIDES, "side")]
 
 
-class Arm(NamedTuple):
+class Configuration(NamedTuple):
     """One side of a comparison: processes that are alike in all but the cases they measure."""
 
     backend: str
@@ -64,7 +64,7 @@ class Arm(NamedTuple):
     """The one precision of the process, where the environment decides on it."""
 
 
-def arms(workload: type[Workload], target: Target) -> Iterator[Arm]:
+def arms(workload: type[Workload], target: Target) -> Iterator[Configuration]:
     """Yield the sides to measure on `target`; none where there is nothing to compare or run.
 
     Those that are held against each other follow each other, so that a drift of the machine hits
@@ -78,10 +78,10 @@ def arms(workload: type[Workload], target: Target) -> Iterator[Arm]:
                 continue
             for precision in (side.one_precision and workload.precisions) or ("",):
                 for scenario in side.scenarios:
-                    yield Arm(side.name, threads, scenario, precision)
+                    yield Configuration(side.name, threads, scenario, precision)
 
 
-def compared(case: Case, arm: Arm) -> bool:
+def compared(case: Case, arm: Configuration) -> bool:
     """Tell whether an arm measures a case."""
     if case.transform != "forward":
         return False

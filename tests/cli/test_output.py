@@ -14,7 +14,7 @@ from harness.cli.output import (
     Format,
     Heading,
     Output,
-    Rows,
+    TextTable,
     escaped,
     json_text,
     print_page,
@@ -33,7 +33,7 @@ FRAME = pd.DataFrame(
 
 
 def page():
-    return [Heading("Two *rows*"), Rows(FRAME.astype(str)), "A line with x_1 and _y_."]
+    return [Heading("Two *rows*"), TextTable(FRAME.astype(str)), "A line with x_1 and _y_."]
 
 
 def test_a_page_in_markdown_leaves_text_as_it_is(capsys):

@@ -10,7 +10,15 @@ import pytest
 from harness.errors import StoreError, UsageError
 from harness.nightly import environments
 from harness.nightly.night import without_places
-from harness.nightly.state import SCHEMA, Environment, Night, Nights, Outcome, RowCounts, Verdicts
+from harness.nightly.state import (
+    SCHEMA,
+    Environment,
+    Night,
+    Nights,
+    RowCounts,
+    StepOutcome,
+    Verdicts,
+)
 
 COMMIT = "a" * 40
 HOUR_MS = 3_600_000
@@ -85,7 +93,7 @@ def test_a_night_of_another_schema_is_told(nights):
 
 
 def test_a_night_is_compared_with_the_last_good_one(nights):
-    noisy = {"probe": Outcome("noisy")}
+    noisy = {"probe": StepOutcome("noisy")}
     nights.save(night("quiet", hours_ago=90, code=1))
     nights.save(night("noisy", hours_ago=80, steps=noisy))
     nights.save(night("empty", hours_ago=70, code=5, counted=rows(ok=0)))
@@ -103,7 +111,7 @@ def test_a_night_is_compared_with_the_last_good_one(nights):
 
 
 def test_a_noisy_night_is_compared_with_where_there_is_no_other(nights):
-    nights.save(night("noisy", hours_ago=80, steps={"probe": Outcome("noisy")}))
+    nights.save(night("noisy", hours_ago=80, steps={"probe": StepOutcome("noisy")}))
     found = nights.last_good(night("now"), "installed")
     assert found is not None
     assert found.noisy
@@ -115,17 +123,17 @@ def test_a_noisy_night_is_compared_with_where_there_is_no_other(nights):
         (0, {}),
         (0, {"verdicts": [verdicts(same=5)]}),
         (0, {"verdicts": [verdicts("release", slower=5)]}),
-        (0, {"verdicts": [verdicts(slower=5)], "steps": {"probe": Outcome("noisy")}}),
+        (0, {"verdicts": [verdicts(slower=5)], "steps": {"probe": StepOutcome("noisy")}}),
         (1, {"verdicts": [verdicts(slower=1)]}),
-        (1, {"verdicts": [verdicts(slower=1)], "steps": {"report": Outcome("failed")}}),
+        (1, {"verdicts": [verdicts(slower=1)], "steps": {"report": StepOutcome("failed")}}),
         (3, {"counted": rows(failed=1), "verdicts": [verdicts(slower=1)]}),
         (3, {"counted": rows(missing=["x"])}),
-        (3, {"steps": {"measure installed": Outcome("failed")}}),
-        (3, {"steps": {"rows": Outcome("failed", "fewer than in the night before")}}),
+        (3, {"steps": {"measure installed": StepOutcome("failed")}}),
+        (3, {"steps": {"rows": StepOutcome("failed", "fewer than in the night before")}}),
         (5, {"counted": rows(ok=0, failed=5)}),
         (5, {"environments": [Environment("newest")]}),
-        (6, {"steps": {"environment newest": Outcome("failed")}}),
-        (6, {"steps": {"history": Outcome("failed")}}),
+        (6, {"steps": {"environment newest": StepOutcome("failed")}}),
+        (6, {"steps": {"history": StepOutcome("failed")}}),
     ],
 )
 def test_a_night_ends_with_the_gravest_that_holds(code, fields):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from harness.nightly import summary
-from harness.nightly.state import Environment, Nights, Outcome
+from harness.nightly.state import Environment, Nights, StepOutcome
 from harness.verdicts import judge
 from harness.verdicts.history import change_points
 from tests.nightly.test_state import night, rows, verdicts
@@ -53,7 +53,7 @@ def test_an_issue_has_the_table_and_the_environment_difference(tmp_path):
 
 
 def test_there_is_no_issue_about_a_noisy_night(tmp_path):
-    nights, now = kept(tmp_path, steps={"probe": Outcome("noisy", "3 of 5 rows")})
+    nights, now = kept(tmp_path, steps={"probe": StepOutcome("noisy", "3 of 5 rows")})
     assert summary.issue(now, nights) == ""
     assert "**Noisy**" in summary.render(now, nights)
     assert "3 of 5 rows" in summary.render(now, nights)
@@ -96,7 +96,7 @@ def test_fewer_rows_than_in_the_last_good_night_are_named(tmp_path):
 
 
 def test_an_environment_that_could_not_be_made_is_a_failure_with_its_reason(tmp_path):
-    failed = {"environment newest": Outcome("failed", "no matching distribution")}
+    failed = {"environment newest": StepOutcome("failed", "no matching distribution")}
     nights, now = kept(tmp_path, steps=failed)
     now.environments.append(Environment("newest"))
     text = summary.render(now, nights)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from harness.report import results
-from harness.report.content import Answer, Column, Content, Kind, Section, Table, plain
+from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table, plain
 from harness.report.page import render
 from tests.report.pages import embedded, reported
 from tests.report.synthetic import frame
@@ -19,7 +19,7 @@ def workloads(measured):
     table = Table(
         "sizes",
         "Rows of each workload",
-        (*plain("workload"), Column("rows", "n", Kind.COUNT)),
+        (*plain("workload"), Column("rows", "n", ColumnKind.COUNT)),
         rows,
     )
     return Content(tables=(table,), shown=("sizes",))

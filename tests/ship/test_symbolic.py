@@ -64,7 +64,7 @@ def test_axes_that_are_no_sizes_are_refused():
 def test_a_size_that_no_process_proved_makes_the_exit_code_3(monkeypatch):
     steps = {"trace": 0.1, "lower": 0.1, "compile": 0.1}
     sizes = [symbolic.Size(8, steps, steps), symbolic.Size(16, steps, steps, "another result")]
-    found = symbolic.Report(
+    found = symbolic.SymbolicReport(
         "Scale", "size", 1, {"jax": "1", "python": "3"}, ["(b,)"], [0.1], 9, sizes=[sizes]
     )
     monkeypatch.setattr(symbolic, "compare", lambda *arguments: found)

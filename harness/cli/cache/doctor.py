@@ -13,7 +13,7 @@ import typer
 
 from harness.cache import doctor as finder
 from harness.cache import put_cost as costs
-from harness.cache.ailment import Finding
+from harness.cache.ailment import CacheFinding
 from harness.cache.directory import LocalDirectory, open_directory
 from harness.cache.doctor import Diagnosis
 from harness.cache.put_cost import PutCost
@@ -114,7 +114,7 @@ def _cost(entries: int, scratch: Path | None) -> tuple[PutCost | None, str]:
 
 
 def _findings(diagnosis: Diagnosis) -> Iterator[str]:
-    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[CacheFinding]] = defaultdict(list)
     for finding in diagnosis.findings:
         groups[finding.severity, finding.kind].append(finding)
     order = ("unusable", "ailing", "note")

@@ -13,7 +13,7 @@ from harness.cache.directory import open_directory
 from harness.cache.survey import Entry, Evictions, Survey, Totals
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
-from harness.cli.output import Output, Part, Rows, printable
+from harness.cli.output import Output, Part, TextTable, printable
 from harness.errors import UsageError
 from harness.records.units import ago, size_text
 
@@ -54,7 +54,7 @@ def inspect(
     write(output, parts, entries, document, as_json)
 
 
-def _table(entries: Sequence[Entry], now: float) -> Rows:
+def _table(entries: Sequence[Entry], now: float) -> TextTable:
     rows = []
     for entry in entries:
         contents = entry.contents
@@ -72,7 +72,7 @@ def _table(entries: Sequence[Entry], now: float) -> Rows:
             }
         )
     left = ("written", "last use", "packed", "state")
-    return Rows(pd.DataFrame(rows), left=left, wrapped=("module", "state"))
+    return TextTable(pd.DataFrame(rows), left=left, wrapped=("module", "state"))
 
 
 def _use(entry: Entry, now: float) -> str:

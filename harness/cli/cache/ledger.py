@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cache import ledger as ledgers
-from harness.cache.ledger import Rate, Summary
+from harness.cache.ledger import Share, Summary
 from harness.cli import options
 from harness.cli.cache.options import check_writable
 from harness.cli.output import console, notes, print_page
@@ -113,7 +113,7 @@ def lines_of(summary: Summary) -> Iterator[str]:
     yield f"the ledger itself took {summary.own_s:.3f} s"
 
 
-def _rate(rate: Rate, unit: str, digits: int) -> str:
+def _rate(rate: Share, unit: str, digits: int) -> str:
     if rate.value is None:
         return "nothing to divide by"
     top, bottom = (f"{number:.{digits}f}{unit}" for number in (rate.numerator, rate.denominator))

@@ -13,7 +13,7 @@ import typer
 from harness.cli import options
 from harness.cli.cache.options import AsJson, check_writable, write
 from harness.cli.options import Benchmarks
-from harness.cli.output import Heading, Output, Part, Rows, say
+from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.declare import discovery
 from harness.errors import ExitCode, UsageError
 from harness.report.files import check_figure as check
@@ -94,7 +94,7 @@ _COLUMNS = {
 }
 
 
-def _page(report: routes.Report) -> Iterator[Part]:
+def _page(report: routes.RoutesReport) -> Iterator[Part]:
     plain_s = report.rows[0].median_s(*routes.STEPS)
     rows = []
     for row in report.rows:
@@ -112,7 +112,7 @@ def _page(report: routes.Report) -> Iterator[Part]:
             }
         )
     yield _heading(f"{report.workload} {report.case}".rstrip(), report.versions)
-    yield Rows(pd.DataFrame(rows), left=("note",), wrapped=("note",))
+    yield TextTable(pd.DataFrame(rows), left=("note",), wrapped=("note",))
     yield (
         f"Medians in ms over {report.processes} processes per path, one at a time, in random order "
         f"(seed {report.seed}). process: interpreter, import jax, backend. Bytes: beside the "
@@ -120,7 +120,7 @@ def _page(report: routes.Report) -> Iterator[Part]:
     )
 
 
-def _export_page(report: sizes.Report) -> Iterator[Part]:
+def _export_page(report: sizes.SymbolicReport) -> Iterator[Part]:
     yield _heading(f"{report.workload}, every {report.axis}", report.versions)
     if report.reason:
         yield f"It cannot be exported for all sizes at once: {report.reason}"
@@ -139,7 +139,7 @@ def _export_page(report: sizes.Report) -> Iterator[Part]:
                 "status": f"{status}: {row.refused}" if row.refused else status,
             }
         )
-    yield Rows(pd.DataFrame(rows), wrapped=("status",))
+    yield TextTable(pd.DataFrame(rows), wrapped=("status",))
     size = f"{report.bytes:,} bytes" if report.bytes is not None else report.bytes_reason
     yield (
         f"ms, medians over {report.processes} processes. One export of "

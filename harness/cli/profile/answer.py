@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import Console
 
 from harness.profiles.answer.summary import LINES, summary
-from harness.profiles.budgets.file import Checked
+from harness.profiles.budgets.file import CheckedBudget
 from harness.profiles.recorded import Recorded
 from harness.records.units import counted
 
@@ -28,14 +28,14 @@ def answer(profile: Recorded, console: Console | None = None, below: int = 1) ->
     return summary(profile, min(console.width, WIDEST), min(LINES, console.height - below))
 
 
-def judged(checked: Checked) -> Iterator[str]:
+def judged(checked: CheckedBudget) -> Iterator[str]:
     """Yield what was exceeded of a budget, and why, line by line."""
     for message in checked.messages():
         yield from message.split("\n")
         yield ""
 
 
-def verdict(checked: Checked) -> str:
+def verdict(checked: CheckedBudget) -> str:
     """Return in a line whether a profile keeps to its budget."""
     if not checked.uses:
         return f"{checked.file.path} limits nothing that was built."

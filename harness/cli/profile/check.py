@@ -14,7 +14,7 @@ from harness.cli import options
 from harness.cli.output import Output, Part, say
 from harness.cli.profile.answer import judged, verdict
 from harness.errors import ExitCode, UsageError
-from harness.profiles.budgets.file import Checked, checked
+from harness.profiles.budgets.file import CheckedBudget, checked
 from harness.profiles.budgets.file import write as write_budget
 from harness.profiles.budgets.use import number
 from harness.profiles.recorded import Recorded, read
@@ -97,7 +97,7 @@ def _incomplete(profile: Recorded) -> list[str]:
     return texts
 
 
-def _table(result: Checked) -> Iterator[Part]:
+def _table(result: CheckedBudget) -> Iterator[Part]:
     if not result.uses:
         return
     table = Table(box=None, padding=(0, 2, 0, 0))

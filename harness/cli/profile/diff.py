@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from harness.cli import options
-from harness.cli.output import Format, Heading, Output, Part, Rows
+from harness.cli.output import Format, Heading, Output, Part, TextTable
 from harness.profiles.diff import formats
 from harness.profiles.diff.compare import compare
-from harness.profiles.diff.difference import Difference
+from harness.profiles.diff.difference import ProfileDifference
 from harness.profiles.recorded import read
 
 MOST_ROWS = 30
@@ -53,7 +53,7 @@ def diff(
     output.show(page, formats.frame(difference), formats.document(difference))
 
 
-def _page(difference: Difference, every: bool, whole: bool) -> Iterator[Part]:
+def _page(difference: ProfileDifference, every: bool, whole: bool) -> Iterator[Part]:
     first, *rest = difference.answer
     yield Heading(first)
     yield from rest
@@ -68,7 +68,7 @@ def _page(difference: Difference, every: bool, whole: bool) -> Iterator[Part]:
         if len(table):
             yield ""
             words = tuple(map(str, table)) if table.columns[0] == "recorded with" else WORDS
-            yield Rows(table, words, words)
+            yield TextTable(table, words, words)
     yield ""
     if len(changes) > len(shown):
         yield f"{len(changes) - len(shown)} more functions changed: --all lists them."

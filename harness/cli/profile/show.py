@@ -12,7 +12,7 @@ import pandas as pd
 import typer
 
 from harness.cli import options
-from harness.cli.output import WIDTH, Format, Output, Part, Rows, console
+from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console
 from harness.cli.profile.answer import answer
 from harness.errors import UsageError
 from harness.profiles.recorded import read
@@ -91,7 +91,7 @@ def _rows(rows: pd.DataFrame, table: Table, note: str) -> Iterator[Part]:
         yield f"There is nothing for the table {table}."
         return
     words = [heading for heading in map(str, rows.columns) if not is_number(heading)]
-    yield Rows(rows, words, LONG)
+    yield TextTable(rows, words, LONG)
     if note:
         yield note
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from harness.profiles.answer.groups import Group, function_key, groups
+from harness.profiles.answer.groups import BuildGroup, function_key, groups
 from harness.profiles.causes.registry import BLAMELESS, KINDS
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import function_text, line_text, package_of
@@ -80,8 +80,8 @@ def findings(profile: Recorded) -> list[Finding]:
     found = [_unfinished(built) for built in profile.unfinished]
     names = Names(built.function for built in (*profile.builds, *profile.unfinished))
     dear = _DEAR * seconds_of(profile.builds)
-    again: dict[tuple[object, ...], list[Group]] = {}
-    small: list[Group] = []
+    again: dict[tuple[object, ...], list[BuildGroup]] = {}
+    small: list[BuildGroup] = []
     for group in groups(profile, [built for built in profile.builds if not built.eager]):
         if group.cause.kind not in BLAMELESS:
             apart = group.cause.argument if KINDS[group.cause.kind].apart else ""
@@ -120,7 +120,7 @@ class Names:
         return text
 
 
-def _again(several: Sequence[Group], names: Names) -> Finding:
+def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
     """Return what to say of builds of one function with one kind of cause, by argument."""
     builds = [built for group in several for built in group.builds]
     dearest = several[0]
@@ -136,7 +136,7 @@ def _again(several: Sequence[Group], names: Names) -> Finding:
     return Finding(seconds_of(builds), text, dearest.cause.remedy, places(builds))
 
 
-def _why(group: Group) -> str:
+def _why(group: BuildGroup) -> str:
     cause, n = group.cause, len(group.values)
     what = f"`{cause.argument}`" if cause.argument else "its arguments"
     several = KINDS[cause.kind].several
@@ -154,7 +154,7 @@ def _clause(sentence: str) -> str:
     return sentence.rstrip(".")
 
 
-def _first(group: Group, names: Names) -> Finding:
+def _first(group: BuildGroup, names: Names) -> Finding:
     stages = {stage: sum(built.stage_ns(stage) for built in group.builds) / 1e9 for stage in STAGES}
     stage, seconds = max(stages.items(), key=lambda item: item[1])
     count = len(group.builds)
@@ -166,7 +166,7 @@ def _first(group: Group, names: Names) -> Finding:
     return Finding(group.seconds, text, "", places(group.builds))
 
 
-def _firsts(several: Sequence[Group], names: Names) -> Finding:
+def _firsts(several: Sequence[BuildGroup], names: Names) -> Finding:
     builds = [built for group in several for built in group.builds]
     called = list(dict.fromkeys(names.of(group.builds[0]) for group in several))
     some = ", ".join(called[:3]) + "…" * (len(called) > 3)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Group:
+class BuildGroup:
     """Builds of one function that have one cause."""
 
     cause: Cause
@@ -40,7 +40,7 @@ def function_key(function: events.Function) -> tuple[str, str, int, str]:
     return function.name, function.file, function.line, function.through
 
 
-def groups(profile: Recorded, builds: Iterable[Built]) -> list[Group]:
+def groups(profile: Recorded, builds: Iterable[Built]) -> list[BuildGroup]:
     """Return builds grouped by function, kind of cause, and argument; the dearest first.
 
     Functions of one :func:`function_key` are one, in whatever process.
@@ -56,7 +56,7 @@ def groups(profile: Recorded, builds: Iterable[Built]) -> list[Group]:
         values = dict.fromkeys(
             value for _, cause in pairs for value in (cause.before, cause.after) if value
         )
-        rows.append(Group(dearest, tuple(built for built, _ in pairs), tuple(values)))
+        rows.append(BuildGroup(dearest, tuple(built for built, _ in pairs), tuple(values)))
     return sorted(rows, key=lambda group: -group.seconds)
 
 

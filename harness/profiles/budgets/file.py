@@ -33,7 +33,7 @@ ONE = tuple(name for name in NAMES if name not in WHOLE_ONLY)
 
 
 @dataclass(frozen=True)
-class Table:
+class FunctionLimits:
     """The limits of the functions that a name or regular expression means."""
 
     text: str
@@ -55,9 +55,9 @@ class BudgetFile:
     """Of everything together."""
     default: dict[str, float]
     """Of each function that has no table of its own."""
-    functions: tuple[Table, ...]
+    functions: tuple[FunctionLimits, ...]
 
-    def table_of(self, names: tuple[str, ...]) -> Table | None:
+    def table_of(self, names: tuple[str, ...]) -> FunctionLimits | None:
         """Return the table of a function: the first that names it, else the first that matches."""
         for table in self.functions:
             if table.text in names:
@@ -106,7 +106,7 @@ def read(path: Path | str) -> BudgetFile:
                     '[functions."train.py:loss"], or under [default] for every function.'
                 )
             raise UsageError(f"{head} is {limits!r}; expected a table of limits.")
-        functions.append(Table(text, regex(text, head), limits_of(limits, head, ONE)))
+        functions.append(FunctionLimits(text, regex(text, head), limits_of(limits, head, ONE)))
     found = BudgetFile(
         path,
         limits_of(tables.get("total", {}), f"{path}: [total]"),
@@ -136,7 +136,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedBudget:
     """What a profile used of each limit in a file."""
 
     file: BudgetFile
@@ -157,7 +157,7 @@ class Checked:
         return [f"{self.file.path}: {one}" for one in text]
 
 
-def checked(profile: Recorded, path: Path | str) -> Checked:
+def checked(profile: Recorded, path: Path | str) -> CheckedBudget:
     """Hold a profile against a budget file.
 
     Raises:
@@ -175,7 +175,7 @@ def checked(profile: Recorded, path: Path | str) -> Checked:
             continue
         where, limits = (table.shown, table.limits) if table else ("[default]", file.default)
         uses += judge(limits, [counted], where, profile.cause_of, one=True)
-    return Checked(
+    return CheckedBudget(
         file,
         profile,
         tuple(sorted(uses, key=_tightness)),
@@ -188,7 +188,7 @@ def _tightness(use: Use) -> tuple[bool, float]:
     return (not use.over, -share)
 
 
-def _stale(table: Table, functions: Sequence[Counted]) -> str:
+def _stale(table: FunctionLimits, functions: Sequence[Counted]) -> str:
     labels = [counted.label for counted in functions if not counted.eager]
     near = difflib.get_close_matches(table.text, labels, 1)
     if not near:

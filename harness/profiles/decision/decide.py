@@ -17,7 +17,7 @@ from harness.profiles.causes.cause import Cause, Difference, Lost
 from harness.profiles.causes.registry import LOSSES
 from harness.profiles.decision.aspects import Aspects, Interning
 from harness.profiles.decision.differences import able, cause, differences, least_weight, weight
-from harness.profiles.decision.history import Entry, History, entry_of, stages_done
+from harness.profiles.decision.history import EarlierBuild, History, entry_of, stages_done
 from harness.profiles.model import Built, Process
 from harness.watch import events
 
@@ -144,7 +144,7 @@ class _Deciding:
         """Return what differs from the build that shares most; each has another trace."""
         # What was traced inside another function comes here to be lowered for the first time.
         stage = "T" if top == "L" else top
-        found: list[tuple[Entry, list[Difference]]] = []
+        found: list[tuple[EarlierBuild, list[Difference]]] = []
         best = 0
         for entry in history.neighbours(aspects):  # the latest first, which is named if two equal
             if best and least_weight(entry.built, built) >= best:
@@ -155,7 +155,7 @@ class _Deciding:
                 best = min(best or weight(differs), weight(differs))
         return _fewest(built, found) if any(d for _, d in found) else unexplained.of(built)
 
-    def _lost(self, built: Built, had: list[Entry], top: str) -> Cause:
+    def _lost(self, built: Built, had: list[EarlierBuild], top: str) -> Cause:
         """Return why JAX no longer had what it had built with nothing different."""
         latest = had[-1].built
         kept, times = KEPT.get(top, 0), self._at[top]
@@ -186,7 +186,7 @@ def _function_key(built: Built) -> tuple[str, ...]:
     return function.name, function.file, str(function.line), around
 
 
-def _fewest(built: Built, found: Sequence[tuple[Entry, list[Difference]]]) -> Cause:
+def _fewest(built: Built, found: Sequence[tuple[EarlierBuild, list[Difference]]]) -> Cause:
     """Return the cause by the latest of the builds with the fewest differences."""
     some = [(entry, differs) for entry, differs in found if differs]
     entry, differs = min(some, key=lambda pair: (weight(pair[1]), -pair[0].built.line.begin_ns))

@@ -20,7 +20,7 @@ STAGES = {"T": "trace", "L": "lower", "C": "compile"}
 
 
 @dataclass
-class Entry:
+class EarlierBuild:
     """A build that was done before."""
 
     built: Built
@@ -36,41 +36,41 @@ def stages_done(built: Built) -> str:
     return "".join(letter for letter, stage in STAGES.items() if stage in done)
 
 
-def entry_of(built: Built, aspects: Aspects) -> Entry:
+def entry_of(built: Built, aspects: Aspects) -> EarlierBuild:
     """Return a build as it is remembered: what it raised in is not done."""
     if built.line.derived and built.times("trace") and not built.line.error:
         # What was lowered and compiled is another program, made of the trace.
-        return Entry(built, aspects, "T", failed=False)
+        return EarlierBuild(built, aspects, "T", failed=False)
     if not built.line.error:
         through = "TLC" if built.line.kind == "call" else stages_done(built)
-        return Entry(built, aspects, through, failed=False)
+        return EarlierBuild(built, aspects, through, failed=False)
     last = max(built.line.spans, key=lambda span: (span.begin_ns, -span.end_ns), default=None)
     done = stages_done(built)
     requests = built.line.requests
     if last is None or not done:  # nothing was tried
-        return Entry(built, aspects, "", failed=False)
+        return EarlierBuild(built, aspects, "", failed=False)
     if last.stage != "compile" or not requests or requests[-1].outcome == "failed":
         letter = next(key for key, stage in STAGES.items() if stage == last.stage)
-        return Entry(built, aspects, done.replace(letter, ""), failed=True)
-    return Entry(built, aspects, "TLC", failed=False)  # it raised when it ran
+        return EarlierBuild(built, aspects, done.replace(letter, ""), failed=True)
+    return EarlierBuild(built, aspects, "TLC", failed=False)  # it raised when it ran
 
 
 @dataclass
 class History:
     """The earlier builds of one function, ready to be asked."""
 
-    _traced: dict[tuple[int, ...], dict[Aspects, list[Entry]]] = field(default_factory=dict)
-    _recent: deque[Entry] = field(default_factory=lambda: deque(maxlen=RECENT))
-    _in_step: dict[tuple[int, ...], deque[Entry]] = field(default_factory=dict)
-    _failed: dict[Aspects, Entry] = field(default_factory=dict)
+    _traced: dict[tuple[int, ...], dict[Aspects, list[EarlierBuild]]] = field(default_factory=dict)
+    _recent: deque[EarlierBuild] = field(default_factory=lambda: deque(maxlen=RECENT))
+    _in_step: dict[tuple[int, ...], deque[EarlierBuild]] = field(default_factory=dict)
+    _failed: dict[Aspects, EarlierBuild] = field(default_factory=dict)
     known: bool = False
     """Whether anything was built of the function."""
-    last_failed: Entry | None = None
+    last_failed: EarlierBuild | None = None
     """The latest build that raised."""
     _objects: set[int] = field(default_factory=set)
     _by_types: dict[int, list[Built]] = field(default_factory=dict)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: EarlierBuild) -> None:
         """Remember a build."""
         if entry.failed:
             self.last_failed = entry
@@ -91,7 +91,7 @@ class History:
         entries[:] = [old for old in entries if not set(old.done) <= set(entry.done)][-3:]
         entries.append(entry)
 
-    def failed(self, aspects: Aspects) -> Entry | None:
+    def failed(self, aspects: Aspects) -> EarlierBuild | None:
         """Return the build with the same aspects that raised."""
         return self._failed.get(aspects)
 
@@ -104,14 +104,14 @@ class History:
         earlier = reversed(self._by_types.get(aspects.types, []))
         return next((old for old in earlier if old.line.program == built.line.program), None)
 
-    def same_trace(self, aspects: Aspects) -> list[Entry]:
+    def same_trace(self, aspects: Aspects) -> list[EarlierBuild]:
         """Return the builds that share the trace, the latest last; at most some."""
         found = self._traced.get(aspects.traced, {})
         exact = found.get(aspects, [])
         others = [entries[-1] for key, entries in list(found.items())[-RECENT:] if key != aspects]
         return [*others, *exact]
 
-    def neighbours(self, aspects: Aspects) -> Iterable[Entry]:
+    def neighbours(self, aspects: Aspects) -> Iterable[EarlierBuild]:
         """Return the builds that come nearest, by the number of aspects that differ."""
         found = {id(entry): entry for entry in self._recent}
         for key in _without_one(aspects):
@@ -125,8 +125,8 @@ def _without_one(aspects: Aspects) -> Iterator[tuple[int, ...]]:
         yield (left_out, *aspects[:left_out], *aspects[left_out + 1 : TRACED])
 
 
-def _nearest(aspects: Aspects, entries: Iterable[Entry]) -> list[Entry]:
-    def distance(entry: Entry) -> int:
+def _nearest(aspects: Aspects, entries: Iterable[EarlierBuild]) -> list[EarlierBuild]:
+    def distance(entry: EarlierBuild) -> int:
         return sum(map(operator.ne, aspects, entry.aspects))
 
     counted = [(distance(entry), entry) for entry in entries]

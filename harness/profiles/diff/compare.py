@@ -13,9 +13,9 @@ from harness.profiles.diff.difference import (
     COUNTS,
     NOT_KNOWN,
     SIZES,
-    Change,
-    Difference,
-    Side,
+    FunctionChange,
+    FunctionTotals,
+    ProfileDifference,
     Status,
 )
 from harness.profiles.functions import Counted, by_function
@@ -30,7 +30,7 @@ LONGEST = 200
 Pair = tuple[Counted | None, Counted | None]
 
 
-def compare(a: Recorded, b: Recorded) -> Difference:
+def compare(a: Recorded, b: Recorded) -> ProfileDifference:
     """Compare two profiles.
 
     Functions are told apart by file, relative to the program's folder, and qualified name; where
@@ -45,10 +45,10 @@ def compare(a: Recorded, b: Recorded) -> Difference:
     changes.sort(key=lambda change: change.weight)
     in_a, in_b = _totals(a, functions[0]), _totals(b, functions[1])
     totals = {name: (in_a[name], in_b[name]) for name in in_a}
-    return Difference(tuple(changes), totals, _facts(a, b), tuple(_warnings(a, b)))
+    return ProfileDifference(tuple(changes), totals, _facts(a, b), tuple(_warnings(a, b)))
 
 
-def _side(one: Counted | None, profile: Recorded) -> Side:
+def _side(one: Counted | None, profile: Recorded) -> FunctionTotals:
     """Return what was built of a function; nothing where it is not in the profile."""
     builds = one.builds if one else []
     causes: Counter[tuple[str, str]] = Counter()
@@ -63,16 +63,18 @@ def _side(one: Counted | None, profile: Recorded) -> Side:
     counts = {"builds": len(builds)} | {name: getattr(one, name, 0) for name in COUNTS[1:]}
     seconds = {stage: one.seconds(stage) if one else 0.0 for stage in STAGES}
     sizes = {name: getattr(one, name, 0) for name in SIZES}
-    return Side(counts, seconds, sizes, dict(causes), examples, settings)
+    return FunctionTotals(counts, seconds, sizes, dict(causes), examples, settings)
 
 
-def _change(shown: Counted | None, a: Side, b: Side, new: bool, gone: bool) -> Change:
+def _change(
+    shown: Counted | None, a: FunctionTotals, b: FunctionTotals, new: bool, gone: bool
+) -> FunctionChange:
     assert shown is not None
     exact = [(side.counts, side.causes, side.sizes, side.settings) for side in (a, b)]
     status: Status = "new" if new else "gone" if gone else "same"
     if status == "same" and exact[0] != exact[1]:
         status = "changed"
-    return Change(shown, a, b, status)
+    return FunctionChange(shown, a, b, status)
 
 
 def _pairs(a: Iterable[Counted], b: Iterable[Counted]) -> Iterator[Pair]:

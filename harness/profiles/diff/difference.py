@@ -21,7 +21,7 @@ Status = Literal["changed", "new", "gone", "same"]
 
 
 @dataclass(frozen=True)
-class Side:
+class FunctionTotals:
     """What was built of a function in one profile."""
 
     counts: dict[str, int]
@@ -49,13 +49,13 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Change:
+class FunctionChange:
     """A function in two profiles."""
 
     function: Counted
     """As B has it; as A has it where B has none."""
-    a: Side
-    b: Side
+    a: FunctionTotals
+    b: FunctionTotals
     status: Status
 
     @property
@@ -73,10 +73,10 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Difference:
+class ProfileDifference:
     """What changed from profile A to profile B."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[FunctionChange, ...]
     """Every function of either, what matters most first, what is the same last."""
     totals: dict[str, tuple[float, float]]
     """Numbers of everything together, A's and B's; seconds where the name ends in `_s`."""
@@ -91,7 +91,7 @@ class Difference:
         return _sentences(self)
 
     @property
-    def changed(self) -> list[Change]:
+    def changed(self) -> list[FunctionChange]:
         """The functions that are not the same."""
         return [change for change in self.changes if change.status != "same"]
 
@@ -102,7 +102,7 @@ MOST = 4
 VERBS = ("traces", "lowers", "builds")
 
 
-def _sentences(difference: Difference) -> list[str]:
+def _sentences(difference: ProfileDifference) -> list[str]:
     changed, totals = difference.changed, difference.totals
     own = [change for change in changed if not change.function.eager]
     found = []
@@ -138,13 +138,13 @@ def _ordered(a: float, b: float) -> tuple[int, int, str, str]:
     return (int(b), int(a), "B", "A") if b > a else (int(a), int(b), "A", "B")
 
 
-def _moved_to_cache(change: Change) -> bool:
+def _moved_to_cache(change: FunctionChange) -> bool:
     a, b = change.a.counts, change.b.counts
     alike = all(a[name] == b[name] for name in ("builds", "traces", "lowers"))
     return alike and change.a.requests == change.b.requests and a["loads"] != b["loads"]
 
 
-def _sentence(change: Change) -> str:
+def _sentence(change: FunctionChange) -> str:
     function, a, b = change.function.shown, change.a, change.b
     if change.status == "new":
         return f"B builds {function}, which A does not: {_what(b)}."
@@ -174,21 +174,21 @@ def _sentence(change: Change) -> str:
     return f"{again}, and has {b.sizes[name]:,} {what} in B, {a.sizes[name]:,} in A."
 
 
-def _what(side: Side) -> str:
+def _what(side: FunctionTotals) -> str:
     what = counted(side.requests, "compile")
     if not side.requests:
         what = counted(side.counts["traces"], "trace")
     return f"{what}, {seconds_text(side.total_s)}"
 
 
-def _more(change: Change, verb: str, a: int, b: int) -> str:
+def _more(change: FunctionChange, verb: str, a: int, b: int) -> str:
     high, low, more, fewer = _ordered(a, b)
     seldom = often_text(low) if low else "not at all"
     text = f"{more} {verb} {change.function.shown} {often_text(high)}, {fewer} {seldom}"
     return f"{text}{_cause(change, more)}."
 
 
-def _cause(change: Change, name: str) -> str:
+def _cause(change: FunctionChange, name: str) -> str:
     """Return the cause of most of the builds that one side has more, if it is known."""
     side, sign = (change.b, 1) if name == "B" else (change.a, -1)
     gained = {key: sign * count for key, count in change.gained.items() if sign * count > 0}

@@ -7,7 +7,14 @@ from typing import Any
 
 import pandas as pd
 
-from harness.profiles.diff.difference import COUNTS, NOT_KNOWN, SIZES, Change, Difference, Side
+from harness.profiles.diff.difference import (
+    COUNTS,
+    NOT_KNOWN,
+    SIZES,
+    FunctionChange,
+    FunctionTotals,
+    ProfileDifference,
+)
 from harness.profiles.pieces import STAGES
 from harness.records.units import seconds_text
 
@@ -16,7 +23,7 @@ SCHEMA = 1
 SECONDS = "Seconds are of one run each, without an error bar; counts are exact."
 
 
-def listed(difference: Difference, every: bool = False) -> list[Change]:
+def listed(difference: ProfileDifference, every: bool = False) -> list[FunctionChange]:
     """Return the functions that a reader wants to see: not what is the same, nor JAX's own.
 
     JAX's own are many, and one number in the totals; `every` lists them and the others.
@@ -26,7 +33,7 @@ def listed(difference: Difference, every: bool = False) -> list[Change]:
     return [change for change in difference.changed if not change.function.eager]
 
 
-def functions_table(changes: Sequence[Change]) -> pd.DataFrame:
+def functions_table(changes: Sequence[FunctionChange]) -> pd.DataFrame:
     """Return functions with what is different in A and B: `1 -> 17`."""
     rows = []
     for change in changes:
@@ -43,7 +50,7 @@ def functions_table(changes: Sequence[Change]) -> pd.DataFrame:
     return _table(["function", "", *COUNTS, "seconds", "causes"], rows)
 
 
-def totals_table(difference: Difference) -> pd.DataFrame:
+def totals_table(difference: ProfileDifference) -> pd.DataFrame:
     """Return the totals of A and B."""
     rows = []
     for name, (a, b) in difference.totals.items():
@@ -56,20 +63,20 @@ def totals_table(difference: Difference) -> pd.DataFrame:
     return _table(["together", "A", "B", "change"], rows)
 
 
-def facts_table(difference: Difference) -> pd.DataFrame:
+def facts_table(difference: ProfileDifference) -> pd.DataFrame:
     """Return what the two were recorded with, where it differs; one alone says nothing."""
     facts = difference.facts.items()
     rows = [[name, a, b] for name, (a, b) in facts if a != b and NOT_KNOWN not in (a, b)]
     return _table(["recorded with", "A", "B"], rows)
 
 
-def footer(difference: Difference) -> list[str]:
+def footer(difference: ProfileDifference) -> list[str]:
     """Return what is to be known of the numbers."""
     unknown = [name for name, (a, b) in difference.facts.items() if a != b and NOT_KNOWN in (a, b)]
     return [SECONDS, *([f"Recorded in one of the two only: {', '.join(unknown)}."] * bool(unknown))]
 
 
-def document(difference: Difference) -> dict[str, Any]:
+def document(difference: ProfileDifference) -> dict[str, Any]:
     """Return all of a difference, functions that are the same included."""
     return {
         "schema": SCHEMA,
@@ -94,7 +101,7 @@ def _both(pairs: dict[str, tuple[Any, Any]]) -> list[dict[str, Any]]:
     return [{"name": name, "a": a, "b": b} for name, (a, b) in pairs.items()]
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side(side: FunctionTotals) -> dict[str, Any]:
     causes = [
         {"kind": key[0], "argument": key[1], "builds": n, "example": side.examples[key]._asdict()}
         for key, n in side.causes.items()
@@ -102,12 +109,12 @@ def _side(side: Side) -> dict[str, Any]:
     return {**_numbers(side), "settings": side.settings, "causes": causes}
 
 
-def _numbers(side: Side) -> dict[str, float]:
+def _numbers(side: FunctionTotals) -> dict[str, float]:
     seconds = {f"{stage}_s": side.seconds[stage] for stage in STAGES}
     return {**side.counts, **seconds, **side.sizes}
 
 
-def frame(difference: Difference) -> pd.DataFrame:
+def frame(difference: ProfileDifference) -> pd.DataFrame:
     """Return a row per function: `a_compiles`, `b_compiles`, `a_trace_s`, `b_causes` and so on."""
     parts = (*COUNTS, *(f"{stage}_s" for stage in STAGES), *SIZES, "causes")
     rows = []

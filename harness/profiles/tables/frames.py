@@ -233,7 +233,7 @@ def _counted(values: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Table:
+class ProfileTable:
     """A table of a profile."""
 
     make: Callable[[Recorded], pd.DataFrame]
@@ -246,8 +246,8 @@ class Table:
 
 def _table(
     make: Callable[[Recorded], pd.DataFrame], about: str, main: str, dispensable: str
-) -> Table:
-    return Table(make, about, main.split(), dispensable.split())
+) -> ProfileTable:
+    return ProfileTable(make, about, main.split(), dispensable.split())
 
 
 TABLES = {

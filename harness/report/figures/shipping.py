@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.report.files import save_figure
 from harness.report.palette import GREEN, GREY, ORANGE, SKY, VERMILLION
-from harness.ship.routes import Report
+from harness.ship.routes import RoutesReport
 
 PHASES = {
     "process": ("process", "import", "backend"),
@@ -24,7 +24,7 @@ PHASES = {
 _COLOURS = (GREY, SKY, ORANGE, VERMILLION, GREEN)
 
 
-def chart(report: Report) -> Any:
+def chart(report: RoutesReport) -> Any:
     """Return an altair chart: a bar per path of median milliseconds, in phases, with bytes."""
     rows = []
     for row in report.rows:
@@ -55,6 +55,6 @@ def chart(report: Report) -> Any:
     )
 
 
-def draw(report: Report, output: Path) -> None:
+def draw(report: RoutesReport, output: Path) -> None:
     """Write the figure into a `.svg`, `.png` or `.html` file."""
     save_figure(chart(report), output)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from harness.profiles.recorded import Recorded
 from harness.report import page
-from harness.report.content import Filters, Report, assemble
+from harness.report.content import FilterBar, Report, assemble
 from harness.report.profile.sections.registry import SECTIONS
 from harness.report.profile.shown import Shown
 
-FILTERS = Filters(
+FILTERS = FilterBar(
     label="Function",
     search=("function", "call_site"),
     choices=("cause", "stage", "process"),

@@ -9,7 +9,7 @@ from pandas.api import types
 
 from harness.profiles.names import line_text
 from harness.profiles.pieces import STAGES
-from harness.report.content import Column, Kind, Table
+from harness.report.content import Column, ColumnKind, Table
 
 MOST = 1500
 """Rows of one table on the page."""
@@ -33,17 +33,17 @@ LABELS = {
 _LEFT_OUT = ("qualname", "line", "site_function", "first_at_s", "other_s")
 
 
-def _kind_of(name: str, values: pd.Series) -> Kind:
+def _kind_of(name: str, values: pd.Series) -> ColumnKind:
     """Return the kind of a column by its name, and by what is in it."""
     if types.is_bool_dtype(values) or not types.is_numeric_dtype(values):
-        return Kind.TEXT
+        return ColumnKind.TEXT
     if name == "seconds" or name.endswith("_s"):
-        return Kind.SECONDS
+        return ColumnKind.SECONDS
     if name == "bytes" or name.endswith("_bytes"):
-        return Kind.BYTES
+        return ColumnKind.BYTES
     if name == "share":
-        return Kind.SHARE
-    return Kind.COUNT if types.is_integer_dtype(values) else Kind.NUMBER
+        return ColumnKind.SHARE
+    return ColumnKind.COUNT if types.is_integer_dtype(values) else ColumnKind.NUMBER
 
 
 def _label_of(name: str) -> str:

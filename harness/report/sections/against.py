@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.frame.against_tables import places
 from harness.report import charts
-from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
+from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.report.figures.against import ratio_chart, roofline, roofline_chart
 from harness.sides.registry import REFERENCE
 
@@ -86,16 +86,16 @@ def _table(data: pd.DataFrame) -> Table:
         *plain("workload", "case"),
         *plain("target", "machine", hidden=True),
         *plain("baseline", "verdict"),
-        Column("ratio", "ratio", Kind.RATIO),
-        Column("ratio_low", "low", Kind.RATIO),
-        Column("ratio_high", "high", Kind.RATIO),
-        Column("xla_s", "XLA", Kind.SECONDS),
-        Column("baseline_s", "baseline's", Kind.SECONDS),
-        Column("xla_launches", "launches, XLA", Kind.COUNT),
-        Column("baseline_launches", "launches, baseline", Kind.COUNT),
-        Column("xla_fraction", "roofline, XLA", Kind.SHARE),
-        Column("baseline_fraction", "roofline, baseline", Kind.SHARE),
-        Column("n_xla", "processes", Kind.COUNT),
+        Column("ratio", "ratio", ColumnKind.RATIO),
+        Column("ratio_low", "low", ColumnKind.RATIO),
+        Column("ratio_high", "high", ColumnKind.RATIO),
+        Column("xla_s", "XLA", ColumnKind.SECONDS),
+        Column("baseline_s", "baseline's", ColumnKind.SECONDS),
+        Column("xla_launches", "launches, XLA", ColumnKind.COUNT),
+        Column("baseline_launches", "launches, baseline", ColumnKind.COUNT),
+        Column("xla_fraction", "roofline, XLA", ColumnKind.SHARE),
+        Column("baseline_fraction", "roofline, baseline", ColumnKind.SHARE),
+        Column("n_xla", "processes", ColumnKind.COUNT),
         Column("reasons", "notes"),
     )
     return Table("against", "XLA beside each baseline", columns, data)
@@ -106,11 +106,11 @@ def _roofline_tables(points: pd.DataFrame, roofs: pd.DataFrame) -> list[Table]:
         *plain("workload", "case"),
         *plain("target", "machine", hidden=True),
         *plain("by"),
-        Column("intensity", "flop / byte", Kind.NUMBER),
-        Column("rate", "flop/s", Kind.NUMBER),
-        Column("fraction", "of the roofline", Kind.SHARE),
+        Column("intensity", "flop / byte", ColumnKind.NUMBER),
+        Column("rate", "flop/s", ColumnKind.NUMBER),
+        Column("fraction", "of the roofline", ColumnKind.SHARE),
     )
-    corner = tuple(Column(name, name, Kind.NUMBER) for name in ("roof", "intensity", "rate"))
+    corner = tuple(Column(name, name, ColumnKind.NUMBER) for name in ("roof", "intensity", "rate"))
     return [
         Table("roofline", "Operations per byte and per second", columns, points),
         Table("roofs", "Ceilings", corner, roofs),

@@ -11,7 +11,7 @@ from harness.frame.startup import cache_effectiveness
 from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.cases import axes_of, machine_picks
-from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
+from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.report.palette import GREEN, VERMILLION
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def _table(data: pd.DataFrame) -> Table:
         *plain("workload", "case"),
         *plain("target", hidden=True),
         *plain("machine", hidden=data["machine"].nunique() < 2),
-        *(Column(name, label, Kind.SECONDS) for name, label in _TIMES.items()),
-        Column("relative_warm", "warm / cold", Kind.RATIO),
-        Column("entry_bytes", "entry", Kind.BYTES),
+        *(Column(name, label, ColumnKind.SECONDS) for name, label in _TIMES.items()),
+        Column("relative_warm", "warm / cold", ColumnKind.RATIO),
+        Column("entry_bytes", "entry", ColumnKind.BYTES),
     )
     return Table("cache", "Cold against warm", columns, data)
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.frame.frame import ORIGIN
 from harness.report.cases import origins
-from harness.report.content import Answer, Column, Content, Kind, Section, Table, plain
+from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table, plain
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -45,8 +45,8 @@ def _content(measured: Measured) -> Content:
         Column("dirty", "uncommitted changes"),
         Column("env", "environment"),
         *plain("versions", "host", "device", "flags", "effort"),
-        Column("n_processes", "processes", Kind.COUNT),
-        Column("cases", "cases", Kind.COUNT),
+        Column("n_processes", "processes", ColumnKind.COUNT),
+        Column("cases", "cases", ColumnKind.COUNT),
     )
     names = [column.name for column in columns]
     data = pd.DataFrame(rows, columns=names)

@@ -10,7 +10,7 @@ import pandas as pd
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.report import charts, palette
 from harness.report.cases import machine_picks
-from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
+from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.stages.scenarios.registry import SCENARIOS
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _long(wide: pd.DataFrame) -> Table:
         *plain("workload", "case"),
         *plain("target", "machine", hidden=True),
         *plain("fact"),
-        Column("count", "count", Kind.NUMBER),
+        Column("count", "count", ColumnKind.NUMBER),
     )
     return Table("fact_bars", "One fact of each case", columns, _long_rows(wide))
 
@@ -91,7 +91,7 @@ def _wide(wide: pd.DataFrame) -> Table:
             Column(
                 name,
                 name.replace("_", " "),
-                Kind.BYTES if FACTS[name].unit == "bytes" else Kind.COUNT,
+                ColumnKind.BYTES if FACTS[name].unit == "bytes" else ColumnKind.COUNT,
             )
             for name in facts
         ),

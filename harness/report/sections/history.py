@@ -10,7 +10,7 @@ import pandas as pd
 from harness.frame.frame import ORIGIN
 from harness.report import charts
 from harness.report.cases import full_case_texts, origin_labels
-from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
+from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.report.palette import BLUE, VERMILLION
 from harness.verdicts.history.change_points import COLUMNS
 from harness.verdicts.history.points import SERIES
@@ -127,17 +127,17 @@ def _series_table(lines: pd.DataFrame) -> Table:
         Column("name", "case"),
         *plain("stage"),
         *plain("workload", "target", "machine", hidden=True),
-        Column("series", "series", Kind.COUNT, hidden=True),
-        Column("at", "number", Kind.LIST),
-        Column("judged", "corrected", Kind.LIST),
-        Column("value", "as measured", Kind.LIST),
+        Column("series", "series", ColumnKind.COUNT, hidden=True),
+        Column("at", "number", ColumnKind.LIST),
+        Column("judged", "corrected", ColumnKind.LIST),
+        Column("value", "as measured", ColumnKind.LIST),
     )
     return Table("history", "Time of one stage over nights and commits", columns, lines)
 
 
 def _moments_table(moments: pd.DataFrame) -> Table:
     columns = (
-        Column("place", "number", Kind.COUNT),
+        Column("place", "number", ColumnKind.COUNT),
         *plain("label", "night", "commit", "env", "machine"),
     )
     return Table("moments", "Nights and commits", columns, moments)
@@ -147,9 +147,9 @@ def _changes_table(changes: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "stage"),
         *plain("name", "target", "machine", hidden=True),
-        Column("ratio", "after / before", Kind.RATIO),
-        Column("before_s", "before", Kind.SECONDS),
-        Column("after_s", "after", Kind.SECONDS),
+        Column("ratio", "after / before", ColumnKind.RATIO),
+        Column("before_s", "before", ColumnKind.SECONDS),
+        Column("after_s", "after", ColumnKind.SECONDS),
         Column("before", "last before"),
         Column("label", "first after"),
         *plain("program", "environment", "facts"),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.frame.differences import shared_names
 from harness.frame.frame import INSTRUMENTS, ordinary
-from harness.report.content import Answer, Column, Content, Kind, Section, Table, plain
+from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table, plain
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -98,7 +98,7 @@ def _reasons(frame: pd.DataFrame) -> Table:
     data = data.sort_values(["order", "rows"], ascending=[True, False], kind="stable")
     columns = (
         *plain("workload", "status", "reason", "stages"),
-        Column("rows", "rows", Kind.COUNT),
+        Column("rows", "rows", ColumnKind.COUNT),
         *plain("machine", hidden=data["machine"].nunique() < 2),
         *plain("target", hidden=True),
     )
@@ -118,8 +118,8 @@ def _rates(rates: Sequence[ErrorRates]) -> Table:
     names = ["machine", "env", "effort", "what", "share", "low", "high", "of"]
     columns = (
         *plain(*names[:4]),
-        *(Column(name, name, Kind.SHARE) for name in ("share", "low", "high")),
-        Column("of", "of", Kind.NUMBER),
+        *(Column(name, name, ColumnKind.SHARE) for name in ("share", "low", "high")),
+        Column("of", "of", ColumnKind.NUMBER),
     )
     data = pd.DataFrame(rows, columns=names)
     return Table("rates", "How often verdicts are right on this machine", columns, data)

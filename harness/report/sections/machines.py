@@ -12,7 +12,7 @@ from harness.frame.differences import difference, hardware
 from harness.frame.startup import STACKED
 from harness.report import charts
 from harness.report.cases import axes_of, full_case_texts
-from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
+from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.report.palette import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK, SKY, VERMILLION
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def _figure(rows: pd.DataFrame, machines: list[str]) -> Figure:
 def _long(rows: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "target", "machine", "stage"),
-        Column("value", "time", Kind.SECONDS),
-        Column("n_processes", "processes", Kind.COUNT),
+        Column("value", "time", ColumnKind.SECONDS),
+        Column("n_processes", "processes", ColumnKind.COUNT),
     )
     return Table("machine_points", "One case on each machine", columns, rows)
 
@@ -103,9 +103,9 @@ def _wide(rows: pd.DataFrame, machines: list[str]) -> Table:
         *plain("workload", "case"),
         *plain("target", hidden=data["target"].nunique() < 2),
         *plain("stage"),
-        *(Column(f"machine{n}", name, Kind.SECONDS) for n, name in enumerate(machines)),
-        Column("ratio", "slowest / fastest", Kind.RATIO),
-        Column("calibrated_ratio", "the same, calibrated", Kind.RATIO),
+        *(Column(f"machine{n}", name, ColumnKind.SECONDS) for n, name in enumerate(machines)),
+        Column("ratio", "slowest / fastest", ColumnKind.RATIO),
+        Column("calibrated_ratio", "the same, calibrated", ColumnKind.RATIO),
         *plain("jax", "commit"),
     )
     caption = "Across unlike machines: seconds as measured, and what is left of the ratio once "

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.report import charts, palette
 from harness.report.cases import ADDED, axes_of, full_case_texts, machine_picks, stages_of
-from harness.report.content import Column, Content, Figure, Kind, Section, Table, plain
+from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -68,10 +68,10 @@ def _figure(data: pd.DataFrame) -> Figure:
 def _table(data: pd.DataFrame) -> Table:
     columns = (
         Column("axis", "workload and axis"),
-        Column("x", "value of the axis", Kind.NUMBER),
+        Column("x", "value of the axis", ColumnKind.NUMBER),
         Column("rest", "other axes"),
         *plain("stage"),
-        Column("value", "time", Kind.SECONDS),
+        Column("value", "time", ColumnKind.SECONDS),
         *plain("workload", "target", "machine", hidden=True),
     )
     return Table("scaling", "Time of each stage against an axis", columns, data)

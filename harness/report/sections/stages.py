@@ -11,7 +11,16 @@ from harness.frame.startup import STACKED
 from harness.records.units import seconds_text
 from harness.report import charts, palette
 from harness.report.cases import machine_picks, stages_of
-from harness.report.content import Answer, Column, Content, Figure, Kind, Section, Table, plain
+from harness.report.content import (
+    Answer,
+    Column,
+    ColumnKind,
+    Content,
+    Figure,
+    Section,
+    Table,
+    plain,
+)
 from harness.stages.registry import names
 
 if TYPE_CHECKING:
@@ -85,9 +94,9 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
 def _long(ok: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "target", "machine", "stage"),
-        Column("value", "time", Kind.SECONDS),
-        *(Column(name, name, Kind.SECONDS) for name in ("low", "high")),
-        Column("n_processes", "processes", Kind.COUNT),
+        Column("value", "time", ColumnKind.SECONDS),
+        *(Column(name, name, ColumnKind.SECONDS) for name in ("low", "high")),
+        Column("n_processes", "processes", ColumnKind.COUNT),
         *plain("scenario", hidden=True),
     )
     return Table("stages", "Time of each stage", columns, ok)
@@ -108,8 +117,8 @@ def _wide(newest: pd.DataFrame) -> Table:
         *plain("workload", "case"),
         *plain("target", hidden=True),
         *plain("machine", hidden=data["machine"].nunique() < 2),
-        *(Column(stage, stage, Kind.SECONDS, stage=stage) for stage in stages),
-        Column("n_processes", "processes", Kind.COUNT),
+        *(Column(stage, stage, ColumnKind.SECONDS, stage=stage) for stage in stages),
+        Column("n_processes", "processes", ColumnKind.COUNT),
         *plain("jax", hidden=data["jax"].nunique() < 2),
         *plain("commit", hidden=data["commit"].nunique() < 2),
     )

@@ -9,7 +9,16 @@ import pandas as pd
 
 from harness.report import charts, palette
 from harness.report.cases import VERDICTS
-from harness.report.content import Answer, Column, Content, Figure, Kind, Section, Table, plain
+from harness.report.content import (
+    Answer,
+    Column,
+    ColumnKind,
+    Content,
+    Figure,
+    Section,
+    Table,
+    plain,
+)
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -82,15 +91,15 @@ def _table(verdicts: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "stage", "verdict"),
         *plain("target", "machine", hidden=True),
-        *(Column(name, name, Kind.RATIO) for name in ("ratio", "low", "high")),
-        Column("a_s", "before", Kind.SECONDS),
-        Column("b_s", "now", Kind.SECONDS),
+        *(Column(name, name, ColumnKind.RATIO) for name in ("ratio", "low", "high")),
+        Column("a_s", "before", ColumnKind.SECONDS),
+        Column("b_s", "now", ColumnKind.SECONDS),
         *plain("cause", "reason", "basis"),
-        Column("n_a", "n before", Kind.COUNT),
-        Column("n_b", "n now", Kind.COUNT),
-        Column("p_adjusted", "p, adjusted", Kind.NUMBER),
-        Column("p", "p", Kind.NUMBER, hidden=True),
-        Column("rank", "rank", Kind.COUNT, hidden=True),
+        Column("n_a", "n before", ColumnKind.COUNT),
+        Column("n_b", "n now", ColumnKind.COUNT),
+        Column("p_adjusted", "p, adjusted", ColumnKind.NUMBER),
+        Column("p", "p", ColumnKind.NUMBER, hidden=True),
+        Column("rank", "rank", ColumnKind.COUNT, hidden=True),
     )
     return Table("verdicts", "Every case and stage, with the reason", columns, verdicts)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from harness.profiles.pieces import STAGES
-from harness.report.content import Column, Content, Kind, Section, Table
+from harness.report.content import Column, ColumnKind, Content, Section, Table
 
 if TYPE_CHECKING:
     from harness.profiles.model import Built
@@ -46,12 +46,12 @@ def _table(profile: Recorded, rows: pd.DataFrame) -> Table:
         Column("call_site", "called at"),
         Column("cause", "cause"),
         Column("argument", "argument"),
-        *(Column(f"{stage}_s", stage, Kind.SECONDS, stage=stage) for stage in STAGES),
+        *(Column(f"{stage}_s", stage, ColumnKind.SECONDS, stage=stage) for stage in STAGES),
         Column("outcome", "persistent cache"),
         Column("arguments", "arguments"),
-        Column("begin_s", "began at", Kind.SECONDS),
-        Column("code_bytes", "code", Kind.BYTES),
-        Column("temporary_bytes", "temporaries", Kind.BYTES),
+        Column("begin_s", "began at", ColumnKind.SECONDS),
+        Column("code_bytes", "code", ColumnKind.BYTES),
+        Column("temporary_bytes", "temporaries", ColumnKind.BYTES),
         *(Column(name, name, hidden=not data[name].any()) for name in ("error", "test")),
         Column("process", "process", hidden=data["process"].nunique() < 2),
     )

@@ -7,20 +7,20 @@ import pandas as pd
 from harness.profiles.model import Process
 from harness.profiles.tracks import Clock
 from harness.records.units import counted, seconds_text
-from harness.report.content import Answer, Column, Content, Kind, Section, Table
+from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table
 from harness.report.profile.shown import Shown
 from harness.watch import events
 
 _COLUMNS = (
     Column("process", "process"),
-    Column("parent", "parent", Kind.COUNT),
+    Column("parent", "parent", ColumnKind.COUNT),
     Column("how", "recorded by"),
     Column("command", "command"),
     Column("host", "host"),
     Column("versions", "versions"),
     Column("devices", "devices"),
-    Column("recorded", "recorded for", Kind.SECONDS),
-    Column("own", "cost of the profile", Kind.SECONDS),
+    Column("recorded", "recorded for", ColumnKind.SECONDS),
+    Column("own", "cost of the profile", ColumnKind.SECONDS),
     Column("end", "end"),
 )
 

@@ -6,7 +6,7 @@ import altair as alt
 
 from harness.records.units import counted, seconds_text
 from harness.report import charts, palette
-from harness.report.content import Column, Content, Figure, Kind, Section, Table
+from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table
 from harness.report.profile.bars import Timeline, timeline
 from harness.report.profile.shown import Shown
 
@@ -123,13 +123,13 @@ def _bars(drawn: Timeline) -> Table:
         Column("function", "function"),
         Column("call_site", "called at"),
         Column("stage", "stage"),
-        Column("begin", "began at", Kind.SECONDS, digits=DIGITS),
-        Column("end", "ended at", Kind.SECONDS, digits=DIGITS),
+        Column("begin", "began at", ColumnKind.SECONDS, digits=DIGITS),
+        Column("end", "ended at", ColumnKind.SECONDS, digits=DIGITS),
         Column("row", "thread"),
         Column("cause", "cause"),
         Column("argument", "argument"),
         Column("outcome", "persistent cache"),
-        Column("builds", "builds", Kind.COUNT),
+        Column("builds", "builds", ColumnKind.COUNT),
         Column("process", "process", hidden=True),
     )
     return Table("timeline", "The bars", columns, drawn.bars)
@@ -140,8 +140,8 @@ def _marks(drawn: Timeline) -> Table:
         *(Column(name, name) for name in ("what", "function")),
         Column("call_site", "called at"),
         *(Column(name, name) for name in ("cause", "argument", "row")),
-        Column("at", "at", Kind.SECONDS, digits=DIGITS),
-        Column("times", "times", Kind.COUNT),
+        Column("at", "at", ColumnKind.SECONDS, digits=DIGITS),
+        Column("times", "times", ColumnKind.COUNT),
         Column("process", "process", hidden=True),
     )
     return Table("marks", "What the caches did", columns, drawn.marks)
