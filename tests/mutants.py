@@ -2,9 +2,9 @@
 
 `python -m tests.mutants --count 200` copies the repository, changes one place of one module (a
 comparison, a sign, a constant, a condition, a statement that is lost), and runs the tests that
-import the module, then the others of its room. A mutant that they let pass is printed as a
-difference. The seed makes the choice repeatable; what is done is kept in a file, so that a run that
-was stopped goes on.
+import the module, then the others of its room, then all others. A mutant that they let pass is
+printed as a difference. The seed makes the choice repeatable; what is done is kept in a file, so
+that a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -151,9 +151,9 @@ def applied(mutant: Mutant, text: str) -> str:
 
 
 def tests_of(mutant: Mutant) -> list[str]:
-    """Return the files of tests to run, those first that are likely to notice soonest.
+    """Return the files of tests, those first that are likely to notice soonest.
 
-    They are those that name the module, and all of its room.
+    Those of the module come first, then those that name it, its room's, and all others.
     """
     parts = Path(mutant.file).with_suffix("").parts
     dotted, room = ".".join(parts), parts[1]
@@ -161,11 +161,12 @@ def tests_of(mutant: Mutant) -> list[str]:
     named = re.compile(rf"\b{re.escape(dotted)}\b|from {re.escape(parent)} import [^\n]*\b{leaf}\b")
 
     def distance(file: Path) -> tuple[bool, bool, bool]:
-        of_room = file.parts[1] == room
-        return file.stem != f"test_{leaf}", not of_room, not named.search((ROOT / file).read_text())
+        names_it = bool(named.search((ROOT / file).read_text()))
+        near = names_it or file.parts[1] == room
+        return not near, file.stem != f"test_{leaf}", not names_it
 
     files = sorted(file.relative_to(ROOT) for file in (ROOT / "tests").rglob("test_*.py"))
-    return [str(f) for f in sorted(files, key=distance) if not all(distance(f)[1:])]
+    return [str(file) for file in sorted(files, key=distance)]
 
 
 def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
@@ -178,7 +179,7 @@ def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
             env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
-            timeout=4 * timeout_s,
+            timeout=10 * timeout_s,
             check=False,
         )
     except subprocess.TimeoutExpired:

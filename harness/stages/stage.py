@@ -74,7 +74,7 @@ class Stage:
             "step": self.step not in get_args(Step),
             "statistic": not callable(self.statistic),
             "calibrated_by": not self.calibrated_by,
-            "effect": not self.effect > 0,
+            "effect": not 0 < self.effect < 1,
             "colour": not self.colour.startswith("#"),
             "take": (self.take is None) != (self.step in ELSEWHERE),
         }

@@ -101,13 +101,13 @@ def test_other_targets_have_other_devices_by_intention_and_arms_that_took_turns_
 
 
 def test_in_python_machines_are_compared_across_by_name():
-    frame = frame_of([*on("a"), *on("b", LARGE, factor=2), *on("c", LARGE)])
+    frame = frame_of([*on("a"), *on("b", LARGE, factor=2)])
 
     plain = harness.compare(frame, "machine=a", "machine=b")
     across = harness.compare(frame, "machine=a", "machine=b", across="machine")
     assert set(plain["verdict"]) == {"incomparable"}
     assert "slower" in set(across["verdict"])
-    with pytest.raises(UsageError, match="Arm A has rows of the machines a, b, c"):
+    with pytest.raises(UsageError, match="Arm A has rows of the machines a, b: "):
         harness.compare(frame, "target=cpu", "machine=b", across="machine")
     with pytest.raises(UsageError, match="'env' is nothing to compare across: expected 'machine'"):
         harness.compare(frame, "machine=a", "machine=b", across="env")

@@ -207,3 +207,20 @@ def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio():
     ]
     assert summary.by_stage(frame.head(0)).empty
     assert summary.overview(frame).empty
+
+
+def test_a_comment_has_room_for_all_of_its_tables_together(compare, tmp_path, monkeypatch):
+    for commit, factor in ((COMMIT, 1.0), (OTHER, 2.0)):
+        for size in range(40):
+            case = records(commit=commit, axes={"size": size}, stages=("trace", "compile"))
+            for one in case:
+                samples = one.stages["compile"].samples_ns
+                change = factor if size % 2 else 1 / factor
+                one.stages["compile"].samples_ns = [change * ns for ns in samples]
+            Store(store_path(tmp_path, "box", commit, case[0].env)).append(case)
+
+    monkeypatch.setattr(markdown, "MOST_CHARACTERS", 5_000)
+    text = compare(*BOTH, tmp_path, "--format", "markdown")[1]
+    assert "### Slower" in text
+    assert "### Faster" in text
+    assert len(text) < 5_200
