@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.declare import jitted
+from harness.declare import axes, jitted
 from harness.declare.names import RESERVED_AXES, known_names
 from harness.declare.workload import (
     PRECISIONS,
@@ -24,6 +23,9 @@ from harness.targets.registry import TARGETS
 
 known_names.update(transforms=TRANSFORMS, targets=TARGETS, precisions=PRECISIONS)
 
+_OF_EVERY_CASE = ("self", "precision", "transform", "target")
+"""What `skip` gets besides the axes."""
+
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -33,7 +35,7 @@ def check(workload: type[Workload]) -> None:
     if inspect.isabstract(workload):
         missing = ", ".join(sorted(workload.__abstractmethods__))
         raise WorkloadError(f"{here} does not define {missing}; a workload needs both.")
-    for find in (_of_sweep, _of_names, _of_signatures, _of_baselines):
+    for find in (_of_sweep, _of_names, _of_signatures, _of_static, _of_baselines):
         for problem in find(workload):
             raise WorkloadError(f"{here}: {problem}")
 
@@ -50,27 +52,37 @@ def _of_sweep(workload: type[Workload]) -> Iterator[str]:
     sweep: Any = workload.sweep
     if not isinstance(sweep, Mapping):
         yield f"sweep is {sweep!r}; expected a mapping from axis name to values."
+    yield from _of_axes(sweep)
+
+
+def _of_axes(sweep: Mapping[Any, Any]) -> Iterator[str]:
     for axis, values in sweep.items():
-        yield from _of_axis(axis, values)
+        if not _is_identifier(axis):
+            yield f"axis {axis!r} is no identifier; it becomes an argument name."
+        if axis in RESERVED_AXES:
+            yield f"axis {axis!r} has the name of a column of the frame; choose another."
+        if isinstance(values, str | bytes) or not isinstance(values, Sequence | Mapping):
+            yield (
+                f"axis {axis!r} has {values!r}; expected a list of the values it takes, or a "
+                "mapping from their names."
+            )
+        if not values:
+            yield f"axis {axis!r} has no values, so there would be no case."
+        yield from _of_values(axis, values)
+        if isinstance(values, Mapping):
+            yield from _of_things(axis, values, sweep)
 
 
-def _of_axis(axis: object, values: object) -> Iterator[str]:
-    if not isinstance(axis, str) or not axis.isidentifier():
-        yield f"axis {axis!r} is no identifier; it becomes an argument name."
-    if axis in RESERVED_AXES:
-        yield f"axis {axis!r} has the name of a column of the frame; choose another."
-    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
-        yield f"axis {axis!r} has {values!r}; expected a list of the values it takes."
-        return
-    if not values:
-        yield f"axis {axis!r} has no values, so there would be no case."
+def _of_values(axis: str, values: Any) -> Iterator[str]:
+    named = isinstance(values, Mapping)
     seen: set[str] = set()
     for value in values:
-        if not _is_plain(value):
+        if not axes.is_plain(value):
+            name = getattr(value, "__name__", "NAME")
             yield (
-                f"axis {axis!r} has the value {value!r} of type {type(value).__name__}; expected "
-                "str, int, float, bool or a tuple of them. Name the thing by a plain value, and "
-                "build it in inputs or function."
+                f"axis {axis!r} has the {'name' if named else 'value'} {value!r} of type "
+                f"{type(value).__name__}; expected str, int, float, bool or a tuple of them. "
+                f"Give it a name, which records and asv show: {axis!r}: {{{name!r}: ...}}."
             )
         if repr(value) in seen:
             yield (
@@ -79,12 +91,28 @@ def _of_axis(axis: object, values: object) -> Iterator[str]:
         seen.add(repr(value))
 
 
-def _is_plain(value: object) -> bool:
-    if type(value) is tuple:
-        return all(map(_is_plain, value))
-    if type(value) is float:
-        return math.isfinite(value)
-    return type(value) in (str, int, bool)
+def _of_things(axis: str, values: Mapping[Any, Any], sweep: Mapping[str, Any]) -> Iterator[str]:
+    names = axes.coupled(values)
+    for name, thing in values.items():
+        if not isinstance(thing, Mapping):
+            if names:
+                yield f"axis {axis!r} couples {names}, and {name!r} gives {thing!r}, no mapping."
+        elif not thing:
+            yield f"axis {axis!r} has the name {name!r} for no arguments at all: {thing!r}."
+        elif sorted(map(repr, thing)) != sorted(map(repr, names)):
+            yield (
+                f"axis {axis!r} couples {names}, and {name!r} gives {list(thing)}; expected the "
+                "same arguments for each of its values."
+            )
+    for name in names:
+        if not _is_identifier(name):
+            yield f"axis {axis!r} couples {name!r}, which is no identifier to name an argument by."
+        if axes.arguments(sweep).count(name) > 1 or name in _OF_EVERY_CASE:
+            yield f"axis {axis!r} couples {name!r}, which another axis gives as well; rename one."
+
+
+def _is_identifier(name: object) -> bool:
+    return isinstance(name, str) and name.isidentifier()
 
 
 def _of_names(workload: type[Workload]) -> Iterator[str]:
@@ -119,11 +147,12 @@ def _of_names(workload: type[Workload]) -> Iterator[str]:
 
 
 def _of_signatures(workload: type[Workload]) -> Iterator[str]:
-    axes = f"which is no axis of its sweep; the axes are {sorted(workload.sweep)}."
+    given = axes.arguments(workload.sweep)
+    missing = f"which is no axis of its sweep; the axes are {sorted(given)}."
     parameters, takes_any = keywords(workload.function)
     for name in workload.static:
-        if name not in workload.sweep:
-            yield f"static names {name!r}, {axes}"
+        if name not in given:
+            yield f"static names {name!r}, {missing}"
         if name not in parameters and not takes_any:
             yield (
                 f"static names {name!r}, which function does not take; its parameters are "
@@ -144,14 +173,40 @@ def _of_signatures(workload: type[Workload]) -> Iterator[str]:
     wanted, inputs_takes_any = keywords(inputs)
     defaults = inspect.signature(inputs).parameters
     for name in wanted:
-        if name not in workload.sweep and defaults[name].default is inspect.Parameter.empty:
-            yield f"inputs wants {name!r}, {axes}"
-    for axis in workload.sweep:
-        if axis not in wanted and not inputs_takes_any and axis not in workload.static:
+        if name not in given and defaults[name].default is inspect.Parameter.empty:
+            yield f"inputs wants {name!r}, {missing}"
+    for axis, values in workload.sweep.items():
+        gives = {axis, *axes.coupled(values)}
+        if not inputs_takes_any and gives.isdisjoint((*wanted, *workload.static)):
             yield (
                 f"axis {axis!r} reaches neither inputs (which takes {wanted}) nor function (it is "
                 "not static), so its values would all measure the same."
             )
+
+
+def _of_static(workload: type[Workload]) -> Iterator[str]:
+    """Ask JAX's own `jit` for nothing that it cannot do: a static argument is hashed."""
+    own = jitted.find(workload.function)
+    if own is not None and not own.is_jax:
+        return
+    for axis, values in workload.sweep.items():
+        for value in values:
+            for name, thing in axes.given(workload.sweep, {axis: value}).items():
+                if name in workload.static and not _is_hashable(thing):
+                    yield (
+                        f"static names {name!r}, which is {thing!r} of type "
+                        f"{type(thing).__name__} where {axis} is {value!r}: JAX hashes static "
+                        "arguments, and this has no hash. Make it a frozen dataclass or a tuple, "
+                        "or let inputs return it."
+                    )
+
+
+def _is_hashable(thing: object) -> bool:
+    try:
+        hash(thing)
+    except TypeError:
+        return False
+    return True
 
 
 def _of_baselines(workload: type[Workload]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import inspect
 import re
 import textwrap
 import tokenize
+from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
@@ -69,7 +70,17 @@ def source_of(workload: type) -> str:
     text = _source(function) if own else ""
     if text and not any(text in piece for piece in pieces):
         pieces.append(text)
+    pieces += _coupled(getattr(workload, "sweep", {}))
     return "\n".join(pieces)
+
+
+def _coupled(sweep: Any) -> Iterator[str]:
+    """Yield what coupled values are: their text may stand in another module."""
+    for axis, values in sweep.items() if isinstance(sweep, Mapping) else ():
+        for name, thing in values.items() if isinstance(values, Mapping) else ():
+            if isinstance(thing, Mapping):
+                plain = {n: v for n, v in thing.items() if isinstance(v, str | int | float | tuple)}
+                yield f"{axis} {name!r}: {_without_address(plain)}"
 
 
 def _source(thing: Any) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from harness.declare.axes import Axis, Plain, given
 from harness.declare.source import NO_SOURCE
 from harness.errors import ExitCode, HarnessError
 
@@ -21,8 +22,6 @@ PRECISIONS = {"ieee": "highest", "tf32": "tensorfloat32", "bf16": "bfloat16"}
 
 SEVERAL_DEVICES = frozenset({"sharded", "pmap"})
 """Transforms that need a process with more than one device."""
-
-Plain = str | int | float | bool | tuple[Any, ...]
 
 
 class WorkloadError(HarnessError):
@@ -106,8 +105,9 @@ class Workload(ABC):
     """A JAX function under test. Subclass it, one class of about 15 lines per function.
 
     Attributes:
-        sweep: axis name to the values it takes. Plain values only (str, int, float, bool, tuples
-            of them): asv stores their `repr` and finds them by position.
+        sweep: axis name to the values it takes: a list of plain ones (str, int, float, bool, tuples
+            of them), since asv stores their `repr` and finds them by position; or a mapping from
+            plain names to what they stand for, see :mod:`harness.declare.axes`.
         static: the axes that `function` gets as static keyword arguments.
         donate: the parameters of `function` whose buffers are donated.
         transforms: which are measured of `forward`, `gradient`, `vmap`, `sharded`, `pmap`.
@@ -125,7 +125,7 @@ class Workload(ABC):
         timeout_s: how long one pass over one case may take before its process is stopped.
     """
 
-    sweep: ClassVar[Mapping[str, Sequence[Plain]]] = {}
+    sweep: ClassVar[Mapping[str, Axis]] = {}
     static: ClassVar[Sequence[str]] = ()
     donate: ClassVar[Sequence[str]] = ()
     transforms: ClassVar[Sequence[str]] = ("forward",)
@@ -167,7 +167,10 @@ class Workload(ABC):
     one it is `baseline`."""
 
     def skip(self, *args: Any, **case: Any) -> str | None:
-        """Return why a case is not to be measured, or None. Gets its axes, transform and target."""
+        """Return why a case is not to be measured, or None.
+
+        It gets what `inputs` may ask for, with the transform and the target.
+        """
         return None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -226,7 +229,7 @@ def enumerate_cases(
 
 def skip_reason(workload: type[Workload], case: Case) -> str | None:
     """Ask a workload whether it wants a case measured."""
-    reason = workload().skip(**case.coordinates)
+    reason = workload().skip(**{**case.coordinates, **given(workload.sweep, case.axes)})
     if reason is not None and not isinstance(reason, str):
         raise WorkloadError(
             f"{where(workload)}: skip returned {reason!r} for {case.id}; expected the reason as "
@@ -235,17 +238,18 @@ def skip_reason(workload: type[Workload], case: Case) -> str | None:
     return reason
 
 
-def static_arguments(workload: type[Workload], case: Case) -> dict[str, Plain]:
+def static_arguments(workload: type[Workload], case: Case) -> dict[str, Any]:
     """Return the keyword arguments that `function` gets as static ones."""
-    return {name: case.axes[name] for name in workload.static}
+    found = given(workload.sweep, case.axes)
+    return {name: found[name] for name in workload.static}
 
 
 def make_inputs(workload: type[Workload], case: Case) -> tuple[Any, ...]:
     """Return the positional arguments of `function`, as pytrees of specs or arrays."""
     inputs = workload().inputs
     wanted, takes_any = keywords(inputs)
-    axes = {name: value for name, value in case.axes.items() if takes_any or name in wanted}
-    made = inputs(**axes)
+    found = given(workload.sweep, case.axes).items()
+    made = inputs(**{name: value for name, value in found if takes_any or name in wanted})
     arguments = made if type(made) is tuple else (made,)
     static = static_arguments(workload, case)
     try:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from harness.declare.axes import coupled
 from harness.declare.workload import Case, Workload, name_of
 from harness.engine.child import ask
 from harness.errors import UsageError
@@ -61,10 +62,11 @@ def cases_along(workload: type[Workload], known: Sequence[Case], axis: str) -> l
     if axis not in workload.sweep:
         axes = ", ".join(workload.sweep) or "none"
         raise UsageError(f"{name_of(workload)} has no axis {axis!r}; it has {axes}.")
-    if axis in workload.static:
+    names = {axis, *coupled(workload.sweep[axis])}
+    if not names.isdisjoint(workload.static):
         raise UsageError(
-            f"{axis!r} is a static argument of {name_of(workload)}: every value is another "
-            "program. Name an axis that only changes the shapes of the inputs."
+            f"{axis!r} is or couples a static argument of {name_of(workload)}: every value is "
+            "another program. Name an axis that only changes the shapes of the inputs."
         )
     rest = {**known[0].coordinates, axis: None}
     chosen = [case for case in known if {**case.coordinates, axis: None} == rest]

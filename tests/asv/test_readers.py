@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from harness.declare.workload import Case
+from harness.declare.workload import Case, Workload, enumerate_cases, spec
 from tests.asv.project import SCALE, Project
 
 READ = """
@@ -44,6 +44,23 @@ def test_importing_the_benchmarks_and_reading_results_wakes_no_backend(tmp_path)
         "False",
         "True",
     ], done.stderr
+
+
+def test_asv_has_the_names_of_what_is_no_plain_value():
+    from harness.asv import suite
+
+    class Sized(Workload):
+        sweep = {"size": {"S": {"n": 1}, "M": {"n": 2}}, "activation": {"abs": abs}}
+        targets = ("cpu",)
+        function = staticmethod(abs)
+
+        def inputs(self, n, activation):
+            return spec((n,))
+
+    axes = [list(values) for values in suite.coordinate_axes(Sized).values()]
+    assert axes == [["S", "M"], ["abs"], ["forward"], ["cpu"]]
+    last = list(enumerate_cases(Sized))[-1]
+    assert suite.case_at(Sized, ("M", "abs", "forward", "cpu")) == last
 
 
 def test_installing_twice_attaches_once():

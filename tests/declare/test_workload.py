@@ -112,11 +112,25 @@ def test_a_wrong_attribute_is_named_with_what_was_expected(attributes, text):
         ([float("nan")], r"axis 'size' has the value nan of type float; expected str, int"),
         ([float("inf")], r"axis 'size' has the value inf of type float"),
         ([(1, float("nan"))], r"axis 'size' has the value \(1, nan\) of type tuple"),
-        ([[1, 2]], r"axis 'size' has the value \[1, 2\] of type list; .*Name the thing by a plain"),
+        (
+            [[1, 2]],
+            r"axis 'size' has the value \[1, 2\] of type list; .*Give it a name, .*'NAME': \.\.\.",
+        ),
         ([np.int64(3)], r"axis 'size' has the value np\.int64\(3\) of type int64"),
         ([np.float64(0.5)], r"axis 'size' has the value np\.float64\(0\.5\) of type float64"),
         ([None], r"axis 'size' has the value None of type NoneType"),
-        ([np.tanh], r"axis 'size' has the value <ufunc 'tanh'> of type ufunc"),
+        ([np.tanh], r"axis 'size' has the value <ufunc 'tanh'> of .*'size': \{'tanh': \.\.\.\}\."),
+        ({np.tanh: 1}, r"axis 'size' has the name <ufunc 'tanh'> of type ufunc; expected str"),
+        ({}, r"axis 'size' has no values"),
+        ({"S": {}}, r"axis 'size' has the name 'S' for no arguments at all: \{\}"),
+        (
+            {"S": {"n": 1}, "M": {"n": 2, "m": 3}},
+            r"axis 'size' couples \['n'\], and 'M' gives \['n', 'm'\]; expected the same arguments",
+        ),
+        ({"S": {"n": 1}, "M": 2}, r"axis 'size' couples \['n'\], and 'M' gives 2, no mapping"),
+        ({"S": {1: 1}}, r"axis 'size' couples 1, which is no identifier"),
+        ({"S": {"steps": 1}}, r"axis 'size' couples 'steps', which another axis gives as well"),
+        ({"S": {"target": 1}}, r"axis 'size' couples 'target', which another axis gives"),
     ],
 )
 def test_an_axis_takes_plain_values_only(values, text):
@@ -142,6 +156,65 @@ def test_values_that_only_look_alike_are_different_cases():
     check(mixed)
     names = [case.id for case in enumerate_cases(mixed)]
     assert len(set(names)) == len(names) == 7 * 4
+
+
+class Stencil(Workload):
+    """Coupled sizes, and a function by its name."""
+
+    sweep = {
+        "size": {"S": {"n": 4, "steps": 2}, "M": {"n": 8, "steps": 3}},
+        "activation": {"none": abs, "tanh": np.tanh},
+    }
+    static = ("steps", "activation")
+    targets = ("cpu",)
+
+    def inputs(self, n):
+        return spec((n,))
+
+    def skip(self, size, n, activation, **case):
+        return f"{size}: {n}" if activation is abs and n > 4 else None
+
+    @staticmethod
+    def function(x, steps, activation):
+        return activation(x) * steps
+
+
+def test_a_named_value_is_its_name_for_people_and_the_thing_for_the_code():
+    check(Stencil)
+    cases = list(enumerate_cases(Stencil))
+    assert [case.label for case in cases[:2]] == [
+        "size=S, activation=none",
+        "size=S, activation=tanh",
+    ]
+    assert make_inputs(Stencil, cases[3])[0].shape == (8,)
+    assert static_arguments(Stencil, cases[3]) == {"steps": 3, "activation": np.tanh}
+    assert [skip_reason(Stencil, case) for case in cases] == [None, None, "M: 8", None]
+
+
+def test_an_axis_of_numbers_may_have_others_derived_from_it():
+    derived = {n: {"steps": n * 2} for n in (2, 4)}
+    changed = declare(sweep={"size": derived})
+    check(changed)
+    case = next(enumerate_cases(changed))
+    assert case.axes == {"size": 2}
+    assert static_arguments(changed, case) == {"steps": 4}
+    assert make_inputs(changed, case)[0].shape == (2,)
+
+
+def test_coupled_values_are_part_of_the_version_wherever_they_are_written():
+    def version(steps, act=abs):
+        # One name for all: only what the mapping holds differs.
+        sizes = {"S": {"n": 4, "steps": steps, "act": act}}
+        return version_of(type("Sized", (Stencil,), {"__module__": "m", "sweep": {"size": sizes}}))
+
+    assert version(2) == version(2)
+    assert version(2) != version(3)
+
+
+def test_a_static_thing_without_a_hash_is_refused_with_the_remedy():
+    text = r"static names 'steps', which is \[1\] of type list where steps is 'one': JAX hashes"
+    with pytest.raises(WorkloadError, match=text):
+        check(declare(sweep={"size": [1], "steps": {"one": [1]}}))
 
 
 def test_inputs_must_not_want_what_the_sweep_has_not():

@@ -1,0 +1,51 @@
+"""What the values of an axis stand for: themselves, an object that has a name, or coupled values.
+
+A list holds plain values. A mapping holds plain names, and what each of them stands for: records,
+frames, asv and `--case` have the name; `inputs`, `function` and `skip` get the thing. A thing that
+is itself a mapping couples several arguments: `{"S": {"N": 30, "TSTEPS": 2}}` gives `N` and
+`TSTEPS`, and the axis as the name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Plain = str | int | float | bool | tuple[Any, ...]
+
+Axis = Sequence[Plain] | Mapping[Any, Any]
+"""The values of an axis, or their names with what they stand for."""
+
+
+def coupled(values: Any) -> list[str]:
+    """Return the arguments that an axis gives besides itself."""
+    things = list(values.values()) if isinstance(values, Mapping) else []
+    return list(things[0]) if things and isinstance(things[0], Mapping) else []
+
+
+def arguments(sweep: Mapping[str, Axis]) -> list[str]:
+    """Return the names of all arguments that a sweep gives."""
+    return [name for axis, values in sweep.items() for name in (axis, *coupled(values))]
+
+
+def given(sweep: Mapping[str, Axis], axes: Mapping[str, Plain]) -> dict[str, Any]:
+    """Return the arguments that the axes of a case give, each with what its value stands for."""
+    found: dict[str, Any] = {}
+    for axis, value in axes.items():
+        values = sweep.get(axis)
+        thing = values[value] if isinstance(values, Mapping) else value
+        if isinstance(thing, Mapping):
+            found |= {axis: value, **thing}
+        else:
+            found[axis] = thing
+    return found
+
+
+def is_plain(value: object) -> bool:
+    """Tell whether a value can stand in a record as it is, alike in every process."""
+    if type(value) is tuple:
+        return all(map(is_plain, value))
+    if type(value) is float:
+        return math.isfinite(value)
+    return type(value) in (str, int, bool)
