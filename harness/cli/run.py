@@ -15,6 +15,7 @@ from harness.cli.output import Part, notes, print_page, say
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
 from harness.declare import discovery
+from harness.engine import machine_load
 from harness.engine.context import Context, Options, local_context
 from harness.engine.state import Outcome
 from harness.engine.sweep import sweep as measure
@@ -107,6 +108,8 @@ def run(
     places = targets.names(target or ()) or None
     chosen = discover(benchmarks, [*(workloads or []), *(select or [])])
     measured = discovery.with_axes(chosen.workloads, case or [])
+    for reason, names in discovery.left_out(chosen.workloads, case or []).items():
+        say(f"left out, {reason}: {', '.join(names)}")
     asked = Options(
         level,
         targets=places,
@@ -119,6 +122,8 @@ def run(
         seed=seed,
     )
     context = local_context(results, benchmarks, machine, environment.night(night))
+    if not on and (loaded := machine_load.loaded_before()):
+        say(loaded)
     try:
         with progress() as on_progress:
             if on:
@@ -132,10 +137,12 @@ def run(
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     if outcome.problems:
         print_page([outcome.problems.summary()], notes)
+    if outcome.measured and (loaded := machine_load.loaded_meanwhile(outcome.others_cores)):
+        say(loaded)
     print_page(_outcome(outcome, context, bool(on)))
     if not outcome.measured and not outcome.reused:
         raise typer.Exit(ExitCode.SOME_FAILED if outcome.failed else ExitCode.NOTHING)
-    if outcome.failed or chosen.broken:
+    if outcome.failed or outcome.refused or chosen.broken:
         raise typer.Exit(ExitCode.SOME_FAILED)
 
 
@@ -172,8 +179,10 @@ def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
         yield from stage_table(frame)
     yield (
         f"{outcome.measured} measured, {outcome.reused} measured before and reused, "
-        f"{len(outcome.failed)} failed or refused."
+        f"{len(outcome.failed) + len(outcome.refused)} failed or refused."
     )
+    for name, reason in outcome.left_out.items():
+        yield f"{name} is left out: {reason}."
     if outcome.edited:
         names = ", ".join(outcome.edited[:5]) + (" ..." if len(outcome.edited) > 5 else "")
         yield f"Edited during the sweep, so that some was measured again: {names}"

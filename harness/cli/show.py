@@ -69,4 +69,5 @@ def _page(frame: pd.DataFrame, facts: bool) -> Iterator[Part]:
 def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
     """Yield one row per case with a column per stage, and why values are lacking."""
     yield TextTable(tables.stage_table(frame))
-    yield from filter(None, [tables.process_text(frame), *tables.reason_texts(frame)])
+    said = tables.process_text(frame), *tables.slow_texts(frame), *tables.reason_texts(frame)
+    yield from filter(None, said)

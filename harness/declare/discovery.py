@@ -121,6 +121,21 @@ def case_filter(choices: Sequence[str]) -> Callable[[Case], bool]:
     return keep
 
 
+def left_out(workloads: Sequence[type[Workload]], choices: Sequence[str]) -> dict[str, list[str]]:
+    """Return why workloads have none of the chosen cases: the names of those by each reason."""
+    found: dict[str, list[str]] = {}
+    for workload in workloads:
+        cases = list(enumerate_cases(workload))
+        if any(map(case_filter(choices), cases)):
+            continue
+        axes = {axis.casefold(): axis for axis in cases[0].coordinates}
+        wanted = wanted_values(choices)
+        lacking = [axis for axis in wanted if axis not in axes]
+        reason = f"no axis {lacking[0]!r}" if lacking else f"no case with {' and '.join(choices)}"
+        found.setdefault(reason, []).append(name_of(workload))
+    return found
+
+
 def with_axes(workloads: Sequence[type[Workload]], choices: Sequence[str]) -> list[type[Workload]]:
     """Return the workloads that have a case left; raise with what there is if none has."""
     keep = case_filter(choices)

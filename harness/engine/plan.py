@@ -89,9 +89,15 @@ class Plan:
         self.sweep = sweep or SweepName.of(options)
         self.programs = programs
         """The folder for the texts of programs, where those are kept."""
+        self.left_out: dict[str, str] = {}
+        """Workloads of which nothing is to be measured or skipped, and why."""
         self.skipped: list[tuple[Group, JobCase, str]] = []
         self.groups: list[Group] = []
         for workload in workloads:
+            lacking = self._lacking(workload)
+            if lacking:
+                self.left_out[name_of(workload)] = lacking
+                continue
             self.groups += self._split(workload)
             if options.with_baselines:
                 self.groups += self._compare(workload)
@@ -123,6 +129,15 @@ class Plan:
     def instrument_key(self, instrument: str, group: Group) -> str:
         """Return the key for what a process measures of itself: `process`, or `reference`."""
         return self.key(instrument, str(METHOD_VERSION), group.target, group)
+
+    def _lacking(self, workload: type[Workload]) -> str:
+        """Return why a workload has no target to be measured on, "" where it has one."""
+        places, own = self._targets(workload), ", ".join(workload.targets)
+        if not places:
+            return f"its targets are {own}, and not {', '.join(self.options.targets or ())}"
+        if self.options.targets is None and all(map(self.context.host.lacking, places)):
+            return f"this machine has none of its targets: {own}"
+        return ""
 
     def _split(self, workload: type[Workload]) -> Iterator[Group]:
         source = locate(workload)

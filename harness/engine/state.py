@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from harness.engine.job import Bye, Job, JobCase, unmeasured
 from harness.engine.plan import Group, Plan
 from harness.records import kept
 from harness.records.schema import INSTRUMENTS, Problems, Record
-from harness.stages import sampling
+from harness.stages import compile, sampling
 from harness.stages.registry import values_ns
 
 MAX_FAILURES = 2
@@ -44,6 +44,8 @@ class Progress:
     """A record that was just stored."""
     machine: str = ""
     """Which of several machines measures; empty where there is one."""
+    warning: str = ""
+    """What is out of the ordinary."""
 
 
 @dataclass
@@ -55,6 +57,10 @@ class Outcome:
     measured: int = 0
     reused: int = 0
     failed: list[Record] = field(default_factory=list)
+    refused: list[Record] = field(default_factory=list)
+    """Records of cases that are measured but for a stage of which no sample could be proven."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Workloads that no target is there for, and why."""
     wide: list[str] = field(default_factory=list)
     """Cases whose interval stayed too wide when `thorough` reached its limit."""
     edited: list[str] = field(default_factory=list)
@@ -62,6 +68,8 @@ class Outcome:
     problems: Problems = field(default_factory=Problems)
     timed_ns: float = 0.0
     wall_ns: float = 0.0
+    others_cores: float = 0.0
+    """How many cores of this machine others kept busy meanwhile, on average."""
 
     @property
     def retried(self) -> list[Record]:
@@ -202,6 +210,7 @@ class SweepState:
         records = list(self.now.values())
         self.outcome.records += records
         self.outcome.failed += [r for r in records if r.status in ("failed", "refused")]
+        self.outcome.refused += _refused(r for r in records if r.status == "ok")
 
     def keep(
         self,
@@ -250,11 +259,29 @@ class SweepState:
         self.now[ref.key, replicate] = record
 
     def tell(
-        self, group: Group, case: str, stage: str, process: int, record: Record | None = None
+        self,
+        group: Group,
+        case: str,
+        stage: str,
+        process: int,
+        record: Record | None = None,
+        warning: str = "",
     ) -> None:
         """Say what is being measured, and how much is done."""
-        name = name_of(group.workload)
-        self.on_progress(Progress(name, case, stage, process, self.done, self.total, record))
+        said = name_of(group.workload), case, stage, process, self.done, self.total
+        self.on_progress(Progress(*said, record, warning=warning))
+
+
+def _refused(records: Iterable[Record]) -> list[Record]:
+    """Return those with a refused stage of which no process of the case has a sample."""
+    taken = [
+        (record, (record.key, name), bool(stage.samples_ns), bool(stage.refused))
+        for record in records
+        for name, stage in record.stages.items()
+    ]
+    proven = {row for _, row, samples, _ in taken if samples}
+    lacking = {id(one): one for one, row, _, refused in taken if refused and row not in proven}
+    return list(lacking.values())
 
 
 @dataclass
@@ -269,12 +296,21 @@ class GroupListener:
         """Store a record."""
         self.state.keep(record, self.group, ref, self.process, hopeless)
 
+    _at: tuple[str, str, float] = ("", "", math.inf)
+    """The case and stage that are measured, and since when."""
+
     def tell(self, case: str, stage: str) -> None:
         """Pass on what the process is at."""
+        self._at = case, stage, time.monotonic()
         self.state.tell(self.group, case, stage, self.process)
 
     def check(self) -> None:
-        """Let it go on."""
+        """Say once of a compile that it takes long."""
+        case, stage, since = self._at
+        if stage == compile.STAGE.name and time.monotonic() - since > compile.LONG_S:
+            self._at = case, stage, math.inf
+            said = f"has been compiling for more than {compile.LONG_S:g} s"
+            self.state.tell(self.group, case, stage, self.process, warning=said)
 
     def timed(self, bye: Bye) -> None:
         """Add a process's time up."""

@@ -14,6 +14,7 @@ from harness.declare.check import check
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.execution import execute
+from harness.engine.machine_load import Others
 from harness.engine.state import GroupListener, Outcome, Progress, SweepState
 from harness.errors import FleetError
 
@@ -35,8 +36,9 @@ def sweep(
     """
     for workload in workloads:
         check(workload)
-    outcome = Outcome()
+    outcome, others = Outcome(), Others()
     state = SweepState(workloads, context, options, on_progress, outcome)
+    outcome.left_out = state.plan.left_out
     state.note_skipped()
     for _ in range(ROUNDS):
         measured = False
@@ -48,6 +50,7 @@ def sweep(
                     measured = True
         if not measured:
             break
+    outcome.others_cores = others.cores()
     state.close()
     return outcome
 

@@ -11,6 +11,7 @@ import pandas as pd
 from harness.frame.frame import INSTRUMENTS, axis_columns, is_missing, ordinary
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import scaled_text, seconds_text
+from harness.stages import compile
 from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, names
 
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
@@ -97,6 +98,18 @@ def process_text(frame: pd.DataFrame) -> str:
             text = cell_text("ok", row["value"], row["low"], row["high"])
             parts.append(f"{stage} {text}")
     return "Once per process: " + ", ".join(parts) if parts else ""
+
+
+def slow_texts(frame: pd.DataFrame, most: int = 5) -> list[str]:
+    """Return a line for each case that compiles for long, the slowest first."""
+    slow = frame[(frame["stage"] == compile.STAGE.name) & (frame["value"] > compile.LONG_S)]
+    slow = slow[~slow["workload"].isin(INSTRUMENTS)].nlargest(most, "value")
+    return [
+        f"{workload} {case}".rstrip() + f": compile takes {seconds_text(value)}"
+        for workload, case, value in zip(
+            slow["workload"], case_texts(slow), slow["value"], strict=True
+        )
+    ]
 
 
 def reason_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from harness.stages.stage import Stage, median
 
+LONG_S = 30.0
+"""A compile that takes longer is told while it runs, and beside the tables."""
+
 STAGE = Stage(
     name="compile",
     title="XLA makes a program of it.",

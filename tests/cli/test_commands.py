@@ -119,6 +119,19 @@ def test_some_failed_is_exit_code_3_and_the_rest_is_measured(tmp_path):
     assert "1 measured" in done.stdout
 
 
+def test_a_refused_stage_is_exit_code_3_and_what_filters_leave_out_is_said(tmp_path):
+    given = ("--effort", "quick", "--results", tmp_path, *TROUBLED)
+    done = harness("run", "Beside", *given)
+    assert done.returncode == 3
+    assert "bad.Beside: refused: 1 sample refused: events show" in done.stdout
+    assert "1 measured, 0 measured before and reused, 1 failed or refused." in done.stdout
+    done = harness("run", "Scale|Beside|Skipping", "--case", "size=8", *given)
+    assert done.returncode == 0
+    assert "harness: left out, no axis 'size': bad.Beside" in done.stderr
+    done = harness("run", "Scale|Beside", "--target", "tpu", *given)
+    assert "bad.Beside is left out: its targets are cpu, and not tpu." in done.stdout
+
+
 def test_what_is_wrong_in_a_suite_is_said_and_the_rest_goes_on(tmp_path):
     broken = ("--benchmarks", SUITES / "broken")
     done = harness("run", "--effort", "quick", "--results", tmp_path, *broken)

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 
 import jax
@@ -86,4 +87,20 @@ class Skipping(Workload):
 
     @staticmethod
     def function(x):
+        return x + 1
+
+
+class Beside(Workload):
+    """Has another thread compile while it is traced."""
+
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        beside = threading.Thread(target=jax.jit(lambda x: x * 5), args=[np.ones(4)])
+        beside.start()
+        beside.join()
         return x + 1

@@ -1,0 +1,74 @@
+"""How busy this machine is with what is not being measured."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+
+import psutil
+
+BUSY_BEFORE = 0.75
+"""Load average per core from which a machine is said to be loaded: a sweep just before is less."""
+
+BUSY_SHARE = 0.125
+"""Part of the cores that others may use during a sweep before it is said."""
+
+_BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
+
+
+def cores() -> int:
+    """Return how many there are."""
+    return os.cpu_count() or 1
+
+
+def loaded_before() -> str:
+    """Return a sentence on the load average of the last minute, "" where that is low."""
+    load = os.getloadavg()[0]
+    if load < BUSY_BEFORE * cores():
+        return ""
+    return (
+        f"this machine is loaded: {load:.1f} processes were running in the last minute, on "
+        f"{cores()} cores. Times will be longer and scatter more."
+    )
+
+
+class Others:
+    """The CPU time of everything but this process and those that it starts, from now on."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic(), _busy_s() - _own_s()
+
+    def cores(self) -> float:
+        """Return how many cores others kept busy on average."""
+        began, before_s = self._began
+        spent_s = time.monotonic() - began
+        return max(_busy_s() - _own_s() - before_s, 0.0) / spent_s if spent_s else 0.0
+
+
+def loaded_meanwhile(others: float) -> str:
+    """Return a sentence on how many cores others used, "" where that was little."""
+    if others < BUSY_SHARE * cores():
+        return ""
+    return (
+        f"Others used {others:.1f} of this machine's {cores()} cores during the sweep: times are "
+        "longer and scatter more."
+    )
+
+
+def _busy_s() -> float:
+    times = psutil.cpu_times()
+    return sum(getattr(times, name, 0.0) for name in _BUSY)
+
+
+def _own_s() -> float:
+    return sum(_tree_s())
+
+
+def _tree_s() -> Iterator[float]:
+    """Yield the CPU time of this process and its descendants, those that have ended included."""
+    own = psutil.Process()
+    for process in (own, *own.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):  # one that has just ended is in its parent's
+            yield sum(process.cpu_times()[:4])

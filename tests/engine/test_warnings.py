@@ -1,0 +1,71 @@
+"""What a sweep says of a loaded machine and of compiles that take long."""
+
+import subprocess
+import sys
+import time
+
+import jax.numpy as jnp
+import pytest
+
+from harness import Workload, spec
+from harness.engine import machine_load
+from harness.frame import tables
+from harness.frame.load import frame_of
+from harness.stages import compile
+from tests.sweeps import sweep
+
+
+class Long(Workload):
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((16,))
+
+    @staticmethod
+    def function(x):
+        for number in range(120):
+            x = jnp.sort(jnp.sin(x) * number + x[::-1])
+        return x
+
+
+def test_a_compile_that_takes_long_is_told_while_it_runs_and_beside_the_table(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(compile, "LONG_S", 0.2)
+    said = []
+    outcome = sweep([Long], tmp_path, on_progress=said.append)
+    (warning,) = {message.warning for message in said} - {""}
+    assert warning == "has been compiling for more than 0.2 s"
+    (line,) = tables.slow_texts(frame_of(outcome.records))
+    assert line.startswith("engine.test_warnings.Long: compile takes ")
+
+
+BURN = "import time\nwhile time.process_time() < 1: pass"
+
+
+def burnt(*before):
+    """Spend a second of CPU time in a process; return how much was taken for our own."""
+    own_s = machine_load._own_s()
+    subprocess.run([*before, sys.executable, "-c", BURN], check=True)
+    time.sleep(2 if before else 0)
+    return machine_load._own_s() - own_s
+
+
+def test_the_time_of_others_is_told_from_that_of_our_own_processes():
+    others = machine_load.Others()
+    assert burnt() >= 1
+    assert burnt("setsid", "--fork") < 0.5
+    assert 0.1 < others.cores() < machine_load.cores()
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.01, False), (0.5, True)])
+def test_a_share_that_counts_is_said(share, said):
+    text = machine_load.loaded_meanwhile(share * machine_load.cores())
+    assert text.startswith("Others used ") is said
+
+
+def test_a_machine_that_was_loaded_before_is_said(monkeypatch):
+    monkeypatch.setattr(machine_load, "BUSY_BEFORE", 1e9)
+    assert machine_load.loaded_before() == ""
+    monkeypatch.setattr(machine_load, "BUSY_BEFORE", 0.0)
+    assert machine_load.loaded_before().startswith("this machine is loaded: ")
