@@ -46,6 +46,8 @@ def list_(
         columns=["workload", "cases", "axes", "shows"],
     )
     output.show([TextTable(rows, rows.columns, rows.columns)], rows)
+    if found.broken:
+        raise typer.Exit(ExitCode.USAGE)
 
 
 def _workload_row(workload: type[Workload]) -> tuple[str, int, str, str]:
@@ -98,8 +100,11 @@ def discover(benchmarks: Path, select: list[str]) -> discovery.Found:
         UsageError: there is no such folder, no workload in it, or none that fits.
     """
     found = discovery.discover(benchmarks)
+    rest = " The rest goes on without it." if found.workloads else ""
     for place, reason in found.broken.items():
-        say(f"{place}: {reason} The rest goes on without it.")
+        say(f"{place}: {reason}{rest}")
+    if not found.workloads and found.broken:
+        raise UsageError(f"No workload in {benchmarks} can be used.")
     if not found.workloads:
         raise UsageError(
             f"No workload is defined in {benchmarks}. A workload is a class that derives from "

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.declare.check import check
 from harness.declare.filters import is_value, wanted_values
-from harness.declare.location import import_file
+from harness.declare.location import import_file, is_at_home
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, name_of
 from harness.errors import UsageError, match_names
 
@@ -36,6 +36,7 @@ def discover(folder: Path) -> Found:
             "with --benchmarks."
         )
     found = Found()
+    variables: dict[type[Workload], str] = {}
     for file in sorted(folder.rglob("*.py")):
         parts = file.relative_to(folder.parent).with_suffix("").parts
         if any(part.startswith((".", "_")) for part in parts if part != "__init__"):
@@ -45,25 +46,61 @@ def discover(folder: Path) -> Found:
         module_name = ".".join(parts)
         try:
             module = import_file(module_name, file)
+        except WorkloadError as error:
+            found.broken[str(file.relative_to(folder))] = str(error)
+            continue
         except (Exception, SystemExit) as error:  # a user's module may even exit
             place = str(file.relative_to(folder))
             found.broken[place] = f"importing it raised {type(error).__name__}: {error}."
             continue
-        for value in vars(module).values():
+        for variable, value in vars(module).items():
             if (
                 inspect.isclass(value)
                 and issubclass(value, Workload)
                 and not inspect.isabstract(value)
-                and value.__module__ == module_name
-                and value not in found.workloads  # a class may have two names
+                and value not in variables  # a class may have two names
+                and (value.__module__ == module_name or not is_at_home(value))
             ):
+                variables[value] = f"{variable} in {file.relative_to(folder)}"
+                if astray := _astray(value, module_name, variable):
+                    found.broken[variables[value]] = astray
+                    continue
                 try:
                     check(value)
                 except WorkloadError as error:
                     found.broken[name_of(value)] = str(error)
                 else:
                     found.workloads.append(value)
+    _leave_out_namesakes(found, variables)
     return found
+
+
+def _astray(workload: type[Workload], module: str, variable: str) -> str:
+    """Return why a measuring process, which imports the module, would not find a class in it."""
+    if workload.__module__ == module and (
+        "<locals>" in workload.__qualname__ or is_at_home(workload)
+    ):
+        return ""
+    return (
+        f"it is the class {workload.__qualname__} of {workload.__module__}, which is not found "
+        f"there by that name. Give it the name that it is assigned to: `{variable} = "
+        f"type({variable!r}, (Base,), {{...}})` or `class {variable}(Base): ...`."
+    )
+
+
+def _leave_out_namesakes(found: Found, places: Mapping[type[Workload], str]) -> None:
+    """Move workloads of one name to what is broken: records and asv tell them by their names."""
+    same: dict[str, list[type[Workload]]] = {}
+    for workload in found.workloads:
+        same.setdefault(name_of(workload), []).append(workload)
+    for name, several in same.items():
+        if len(several) > 1:
+            found.workloads = [one for one in found.workloads if one not in several]
+            where = ", ".join(places[one] for one in several)
+            found.broken[name] = (
+                f"{len(several)} workloads have this name: {where}. Records and asv tell workloads "
+                "by their names. Give each class its own, such as type('Gelu', (Base,), {...})."
+            )
 
 
 def select(workloads: Sequence[type[Workload]], patterns: Sequence[str]) -> list[type[Workload]]:

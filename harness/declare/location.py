@@ -24,12 +24,30 @@ class Source(msgspec.Struct, frozen=True):
     pickled: str = ""
 
 
+def is_at_home(workload: type[Workload]) -> bool:
+    """Tell whether the module that a class says it is of holds it under its own name."""
+    found: Any = sys.modules.get(workload.__module__)
+    for part in workload.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is workload
+
+
 def locate(workload: type[Workload]) -> Source:
-    """Describe where another process finds `workload`."""
+    """Describe where another process finds `workload`.
+
+    Raises:
+        WorkloadError: it would find none, or another.
+    """
     module = workload.__module__
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None) if module != "__main__" else None
     if file and "<locals>" not in workload.__qualname__:
+        if not is_at_home(workload):
+            raise WorkloadError(
+                f"{file} has no {workload.__qualname__} that is this class, so the process that "
+                "measures would not find it. Give a class the name that it is assigned to, such "
+                "as `Gelu = type('Gelu', (Base,), {...})`, and delete none."
+            )
         return Source(module, workload.__qualname__, str(Path(file).resolve()))
     try:
         pickled = base64.b64encode(_cloudpickle().dumps(workload)).decode()
@@ -62,13 +80,22 @@ def import_file(module: str, file: Path) -> ModuleType:
 
     Only the top package is looked for by its file, so that a folder called `benchmarks` is the
     user's and not another distribution's; the folder above it is not put before installed packages.
+
+    Raises:
+        WorkloadError: the name stands for another file.
     """
     parts = module.split(".")
     is_package = file.name == "__init__.py"
     depth = len(parts) - (0 if is_package else 1)
     top = file.parents[depth - 1] if depth else None
     _load_top(parts[0], file if top is None else top / "__init__.py", top)
-    return importlib.import_module(module)
+    found = importlib.import_module(module)
+    there = getattr(found, "__file__", None)
+    if there and Path(there).resolve() != file.resolve():
+        raise WorkloadError(
+            f"{file} cannot be imported as {module!r}: that is {there}. Rename one of the two."
+        )
+    return found
 
 
 def _check_is_ours(loaded: ModuleType, file: Path, folder: Path | None) -> None:

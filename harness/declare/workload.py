@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import operator
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -175,8 +176,16 @@ class Workload(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if cls.__module__ == "abc":  # where `type(NAME, BASES, {})` says that an ABC is made
+            cls.__module__ = _caller_of_abc()
         for hook in declaration_hooks:
             hook(cls)
+
+
+def _caller_of_abc() -> str:
+    """Return the module that calls `type` to make a class, as `collections.namedtuple` finds it."""
+    names = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None)]
+    return next(name for name in names[names.index("abc") :] if name not in ("abc", "types"))
 
 
 declaration_hooks: list[Callable[[type[Workload]], None]] = []

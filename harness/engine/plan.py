@@ -17,9 +17,11 @@ from harness.declare.workload import (
     SEVERAL_DEVICES,
     Case,
     Workload,
+    WorkloadError,
     enumerate_cases,
     name_of,
     skip_reason,
+    where,
 )
 from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Job, JobCase
@@ -93,6 +95,7 @@ class Plan:
         """Workloads of which nothing is to be measured or skipped, and why."""
         self.skipped: list[tuple[Group, JobCase, str]] = []
         self.groups: list[Group] = []
+        _check_names(workloads)
         for workload in workloads:
             lacking = self._lacking(workload)
             if lacking:
@@ -270,3 +273,16 @@ class Plan:
             "seed": self.sweep.seed,
             **context.host.versions,
         }
+
+
+def _check_names(workloads: Sequence[type[Workload]]) -> None:
+    """Raise WorkloadError where two classes have one name: their records would be one row."""
+    named: dict[str, type[Workload]] = {}
+    for workload in workloads:
+        other = named.setdefault(name_of(workload), workload)
+        if other is not workload:
+            raise WorkloadError(
+                f"Two workloads are called {name_of(workload)}: {where(other)} and "
+                f"{where(workload)}. Records tell workloads by their names: rename one class or "
+                "its module, or measure them in two sweeps with two folders of results."
+            )

@@ -139,6 +139,8 @@ def test_what_is_wrong_in_a_suite_is_said_and_the_rest_goes_on(tmp_path):
     assert "wrong.py: importing it raised RuntimeError: no luck today." in done.stderr
     assert "static names 'steps', which function does not take" in done.stderr
     assert "1 measured" in done.stdout
+    done = harness("list", *broken)
+    assert (done.returncode, done.stdout.count("misdeclared.Right")) == (2, 1)
 
 
 def test_nothing_measured_is_exit_code_4(tmp_path):

@@ -6,6 +6,10 @@ import pytest
 
 from harness.declare import discovery
 from harness.declare.workload import name_of
+from harness.engine.context import Options, local_context
+from harness.engine.plan import Plan
+from harness.errors import HarnessError
+from harness.stages.sampling import effort
 
 OWN = """
 from harness import Workload, spec
@@ -25,7 +29,7 @@ Alias = Own
 @pytest.fixture
 def folder(tmp_path, request):
     """A folder of benchmarks under a name of its own, with one module that is in order."""
-    folder = tmp_path / request.node.name
+    folder = tmp_path / request.node.originalname
     folder.mkdir()
     (folder / "own.py").write_text(OWN)
     yield folder
@@ -54,3 +58,80 @@ def test_broken_files_of_one_name_in_two_folders_are_both_named(folder):
     broken = discovery.discover(folder).broken
     said = "importing it raised ValueError: {}.".format
     assert broken == {f"{place}/same.py": said(place) for place in ("first", "second")}
+
+
+MAKER = """
+from harness import Workload, spec
+
+class Base(Workload):
+    def inputs(self):
+        return spec((8,))
+
+def make(f):
+    class Made(Base):
+        function = staticmethod(f)
+    return Made
+"""
+
+
+def test_workloads_of_one_name_are_refused_with_their_variables_and_files(folder):
+    (folder / "factory.py").write_text(MAKER + "Abs = make(abs)\nNot = make(lambda x: ~x)\n")
+    found = discovery.discover(folder)
+    assert [name_of(workload) for workload in found.workloads] == ["own.Own"]
+    (place, reason), *rest = found.broken.items()
+    assert rest == []
+    assert place == "factory.make.Made"
+    assert reason.startswith(
+        "2 workloads have this name: Abs in factory.py, Not in factory.py. Records and asv tell"
+    )
+
+
+def test_one_class_of_a_factory_is_found(folder):
+    (folder / "factory.py").write_text(MAKER + "Abs = make(abs)\n")
+    found = discovery.discover(folder)
+    assert found.broken == {}
+    assert [name_of(one) for one in found.workloads] == ["factory.make.Made", "own.Own"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("A = type('B', (Base,), {'function': abs})", "class B of {0}.astray, which is not found"),
+        ("from {0}.factory import make\nA = make(abs)", "class make.<locals>.Made of {0}.factory"),
+        ("A = type('Own', (Base,), {'function': abs})\nOwn = 1", "class Own of {0}.astray, which"),
+    ],
+)
+def test_a_class_that_would_not_be_found_again_is_refused_with_what_to_write(folder, text, said):
+    (folder / "factory.py").write_text(MAKER)
+    start = f"from {folder.name}.factory import Base\n"
+    (folder / "astray.py").write_text(start + text.replace("{0}", folder.name))
+    found = discovery.discover(folder)
+    assert [name_of(workload) for workload in found.workloads] == ["own.Own"]
+    (reason,) = found.broken.values()
+    assert list(found.broken) == ["A in astray.py"]
+    assert said.format(folder.name) in reason
+    assert "`A = type('A', (Base,), {...})` or `class A(Base): ...`" in reason
+
+
+def test_a_module_and_a_package_of_one_name_are_told_apart(folder):
+    (folder / "own").mkdir()
+    (folder / "own" / "__init__.py").write_text(OWN)
+    found = discovery.discover(folder)
+    assert len(found.workloads) == 1
+    (reason,) = found.broken.values()
+    assert "own.py cannot be imported as" in reason
+    assert "own/__init__.py. Rename one of the two." in reason
+
+
+def test_two_classes_of_one_name_are_not_planned_together(folder, tmp_path):
+    other = type(folder)(tmp_path / "another_folder")
+    other.mkdir()
+    (other / "own.py").write_text(OWN)
+    (first,) = discovery.discover(folder).workloads
+    (second,) = discovery.discover(other).workloads
+    context = local_context(tmp_path / "results", tmp_path, "tested")
+    Plan([first, first], context, Options(effort("1x1")))
+    with pytest.raises(
+        HarnessError, match=r"Two workloads are called own\.Own: .* and .*another_f"
+    ):
+        Plan([first, second], context, Options(effort("1x1")))

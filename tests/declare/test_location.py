@@ -132,8 +132,13 @@ def test_every_kind_of_class_is_found_by_another_process(tmp_path):
     flat = import_file("flat_module", write(tmp_path / "flat_module.py", size=3))
     write(tmp_path / "no_init" / "deep" / "leaf.py", size=9)
     deep = import_file("no_init.deep.leaf", tmp_path / "no_init" / "deep" / "leaf.py")
-    classes = [flat.Own, flat.Own.Nested, deep.Own, names["Typed"]]
-    assert load_elsewhere(*map(locate, classes)) == [(3,), (3, 2), (9,), (7,)]
+    made = write(tmp_path / "made.py", size=5)
+    with made.open("a") as text:
+        text.write("Twin = type('Twin', (Own,), {'made': 'by calling type'})\n")
+    twin = import_file("made", made).Twin
+    assert twin.__module__ == "made"
+    classes = [flat.Own, flat.Own.Nested, deep.Own, names["Typed"], twin]
+    assert load_elsewhere(*map(locate, classes)) == [(3,), (3, 2), (9,), (7,), (5,)]
 
 
 def test_what_cannot_be_pickled_is_an_error_that_says_what_to_do():
@@ -143,6 +148,13 @@ def test_what_cannot_be_pickled_is_an_error_that_says_what_to_do():
     said = r"Locked .* cannot be sent to the process that measures: .*Define it at the top of a mod"
     with pytest.raises(WorkloadError, match=said):
         locate(Locked)
+
+
+def test_a_class_that_its_module_has_under_another_name_is_refused(tmp_path):
+    file = write(tmp_path / "renamed.py")
+    file.write_text(file.read_text() + "Old = Own\ndel Own\n")
+    with pytest.raises(WorkloadError, match=r"renamed.py has no Own that is this class.*Give a cl"):
+        locate(import_file("renamed", file).Old)
 
 
 # --- importing from a file ------------------------------------------------------------------------
