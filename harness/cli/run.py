@@ -21,6 +21,7 @@ from harness.engine.state import Outcome
 from harness.engine.sweep import sweep as measure
 from harness.engine.sweep import sweep_elsewhere
 from harness.errors import ExitCode, UsageError
+from harness.frame.code import PROGRAM_CHANGED
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
 from harness.records import environment
@@ -183,6 +184,8 @@ def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
     )
     for name, reason in outcome.left_out.items():
         yield f"{name} is left out: {reason}."
+    if outcome.unexplained:
+        yield f"{', '.join(outcome.unexplained)}: {PROGRAM_CHANGED}"
     if outcome.edited:
         names = ", ".join(outcome.edited[:5]) + (" ..." if len(outcome.edited) > 5 else "")
         yield f"Edited during the sweep, so that some was measured again: {names}"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from harness.declare import axes, jitted
+from harness.declare.code import ENV, project_folder
+from harness.declare.location import locate
 from harness.declare.names import RESERVED_AXES, known_names
 from harness.declare.workload import (
     PRECISIONS,
@@ -35,7 +38,7 @@ def check(workload: type[Workload]) -> None:
     if inspect.isabstract(workload):
         missing = ", ".join(sorted(workload.__abstractmethods__))
         raise WorkloadError(f"{here} does not define {missing}; a workload needs both.")
-    for find in (_of_sweep, _of_names, _of_signatures, _of_static, _of_baselines):
+    for find in (_of_sweep, _of_names, _of_dependencies, _of_signatures, _of_static, _of_baselines):
         for problem in find(workload):
             raise WorkloadError(f"{here}: {problem}")
 
@@ -116,7 +119,10 @@ def _is_identifier(name: object) -> bool:
 
 
 def _of_names(workload: type[Workload]) -> Iterator[str]:
-    for attribute in ("static", "donate", "transforms", "targets", "scenarios", "precisions"):
+    for attribute in (
+        *("static", "donate", "transforms", "targets", "scenarios", "precisions"),
+        "depends_on",
+    ):
         names: Any = getattr(workload, attribute)
         if (
             isinstance(names, str)
@@ -144,6 +150,29 @@ def _of_names(workload: type[Workload]) -> Iterator[str]:
                 yield f"{attribute} names {name!r}.{like} There are: {', '.join(known)}."
     if workload.vmap_batch < 1:
         yield f"vmap_batch is {workload.vmap_batch!r}; expected at least 1."
+
+
+def _of_dependencies(workload: type[Workload]) -> Iterator[str]:
+    project = project_folder(locate(workload)) if workload.depends_on else Path()
+    for name in workload.depends_on:
+        if name.startswith(ENV):
+            variable = name.removeprefix(ENV)
+            if not variable or "=" in variable:
+                yield f"depends_on names {name!r}; expected env: and the name of a variable."
+            if variable.startswith(("JAX_", "XLA_")):
+                yield (
+                    f"depends_on names {name!r}, and records hold JAX's and XLA's own variables "
+                    "already: leave it out."
+                )
+            continue
+        file = project / name
+        if file.is_dir():
+            yield f"depends_on names the folder {name!r}; expected its files, one by one."
+        elif not file.is_file():
+            yield (
+                f"depends_on names {name!r}, and there is no file {file}. A path starts from the "
+                "project's folder; env:NAME stands for an environment variable."
+            )
 
 
 def _of_signatures(workload: type[Workload]) -> Iterator[str]:

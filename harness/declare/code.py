@@ -5,9 +5,11 @@ A name says where the code is found again, its value says which it was:
     ./helpers/solver.py    a file of the project, by its path from the project's folder
     mylib.solver           a module from elsewhere that no distribution holds (an editable one, say)
     numpy==2.1.0           an installed distribution, by the hashes that its installer noted
+    env:MODE               an environment variable that the workload depends on, by its hash
+    file:/data/w.npz       a file that it depends on outside the project; one in it is ./data/w.npz
 
 Python's own library and this package are left out: versions of both stand in the record. What a
-program reads besides code, a data file or an environment variable, is not seen here.
+program reads besides code is seen where the workload declares it in `depends_on`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import os
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
@@ -33,6 +35,12 @@ EDITED = "edited while it ran"
 
 UNREADABLE = "unreadable"
 """Stands for the content of code that cannot be found or read: none can match."""
+
+ENV = "env:"
+"""Marks a name as that of an environment variable, in `depends_on` as well."""
+
+_FILE = "file:"
+_UNSET = "unset"
 
 _SITES = ("site-packages", "dist-packages")
 _SITE = "site:"
@@ -64,6 +72,7 @@ class LoadedCode:
 
     def __init__(self) -> None:
         self.began_ns = time.time_ns()
+        self._variables = dict(os.environ)
         self._stamps: dict[str, Stamp] = {}
         """Of each file, as it was when its module was executed."""
         self._known: dict[str, tuple[str, str]] = {}
@@ -79,12 +88,22 @@ class LoadedCode:
 
         SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign,assignment]
 
-    def entries(self, project: Path) -> dict[str, str]:
-        """Return names and values, sorted; of an installed distribution only that it is used."""
+    def entries(self, project: Path, depends_on: Iterable[str] = ()) -> dict[str, str]:
+        """Return names and values, sorted; of an installed distribution only that it is used.
+
+        `depends_on` are the variables and files that a workload declares.
+        """
         for name, module in list(sys.modules.items()):
             if name not in self._known and name.partition(".")[0] not in (_OWN, "__main__"):
                 self._known[name] = self._entry(name, module, project)
-        return dict(sorted(set(self._known.values()) - {("", "")}))
+        declared = {self._declared(one, project) for one in depends_on}
+        return dict(sorted({*self._known.values(), *declared} - {("", "")}))
+
+    def _declared(self, one: str, project: Path) -> tuple[str, str]:
+        if one.startswith(ENV):
+            return one, _hash_of_variable(one, self._variables)
+        file = project / one
+        return _place_of(file, project) or f"{_FILE}{file.resolve()}", self._value(str(file))
 
     def _entry(self, name: str, module: ModuleType, project: Path) -> tuple[str, str]:
         file = getattr(module, "__file__", None)
@@ -97,7 +116,7 @@ class LoadedCode:
             return ("", "") if top.startswith("__editable__") else (f"{_SITE}{top}", "")
         if file.startswith(_STDLIB) or not (file in self._stamps or _on_disk(file)):
             return "", ""  # Python's own, or made by a program that gave it a name
-        return _place(name, file, project), self._value(file)
+        return _place_of(file, project) or name, self._value(file)
 
     def _value(self, file: str) -> str:
         loaded = self._stamps.get(file)
@@ -151,16 +170,24 @@ def conflicts(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     )
 
 
-def _place(module: str, file: str, project: Path) -> str:
+def _place_of(file: str | Path, project: Path) -> str:
     path = Path(file).resolve()
-    if path.is_relative_to(project):
-        return f"./{path.relative_to(project).as_posix()}"
-    return module
+    return f"./{path.relative_to(project).as_posix()}" if path.is_relative_to(project) else ""
+
+
+def _hash_of_variable(name: str, variables: Mapping[str, str]) -> str:
+    """Return no value: it may be secret."""
+    value = variables.get(name.removeprefix(ENV))
+    return _UNSET if value is None else hashlib.sha256(value.encode()).hexdigest()[:16]
 
 
 def _now(name: str, project: Path) -> str:
     if name.startswith("./"):
         return _digest_of(str(project / name))
+    if name.startswith(ENV):
+        return _hash_of_variable(name, os.environ)
+    if name.startswith(_FILE):
+        return _digest_of(name.removeprefix(_FILE))
     if "==" in name:
         return _by_name(name.partition("==")[0]).get(name, UNREADABLE)
     return next((_digest_of(file) for file in _files_of(name)), UNREADABLE)

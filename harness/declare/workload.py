@@ -119,6 +119,10 @@ class Workload(ABC):
             asked for by name.
         scenarios: states of the persistent cache in which it is measured, of `off`, `cold`,
             `warm`, `default`; see docs/method.md.
+        depends_on: what the program depends on besides code: `env:NAME` for an environment
+            variable, else a file, by its path from the project's folder (the git repository's,
+            else the one that the module is imported from). Where one has changed, it is measured
+            anew.
         vmap_batch: size of the leading axis that `vmap` adds.
         x64: whether the process that measures enables 64-bit types (`jax_enable_x64`).
         process_stages: whether asv shows, beside this workload's stages, what its processes paid
@@ -133,6 +137,7 @@ class Workload(ABC):
     precisions: ClassVar[Sequence[str]] = ()
     targets: ClassVar[Sequence[str]] = ("cpu", "gpu", "tpu")
     scenarios: ClassVar[Sequence[str]] = ("off",)
+    depends_on: ClassVar[Sequence[str]] = ()
     vmap_batch: ClassVar[int] = 8
     x64: ClassVar[bool] = False
     process_stages: ClassVar[bool] = False

@@ -120,7 +120,7 @@ class Session(ABC):
             "key": key,
             "comparison": self.job.comparison,
             "environment": self.environment,
-            "code": self.code.entries(self.project),
+            "code": self.code.entries(self.project, self.workload.depends_on),
             "load_average": self.load_average,
             "started_at_ms": self.started_at_ms,
             **fields,

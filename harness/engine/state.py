@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.declare.code import project_folder, proven
+from harness.declare.code import conflicts, project_folder, proven
 from harness.declare.workload import Workload, name_of
 from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Bye, Job, JobCase, unmeasured
@@ -65,6 +65,8 @@ class Outcome:
     """Cases whose interval stayed too wide when `thorough` reached its limit."""
     edited: list[str] = field(default_factory=list)
     """Code that changed during the sweep, so that what had run it was measured again."""
+    unexplained: list[str] = field(default_factory=list)
+    """Cases whose program is another one than before, though no code is."""
     problems: Problems = field(default_factory=Problems)
     timed_ns: float = 0.0
     wall_ns: float = 0.0
@@ -102,6 +104,8 @@ class SweepState:
         """How much of the store has been read, or was written here."""
         known = self.store.read(outcome.problems)
         self.before = {(r.key, r.replicate): r for r in known}
+        self._programs = {r.key: (r.fingerprint, r.code) for r in known if r.fingerprint and r.code}
+        """Of each case, the program that was measured last, and of which code."""
         self.now: dict[tuple[str, str], Record] = {}
         self._code: dict[bytes, tuple[float, list[str]]] = {}
         """Of the code of records: when it was looked at, and what is other code now."""
@@ -229,6 +233,12 @@ class SweepState:
         self.now[name] = record
         if ref is None:
             return
+        if record.fingerprint:
+            before = self._programs.get(record.key, (record.fingerprint, record.code))
+            self._programs[record.key] = record.fingerprint, record.code
+            if before[0] != record.fingerprint and not conflicts(record.code, before[1]):
+                case = f"{name_of(group.workload)} {ref.label}".strip()
+                self.outcome.unexplained = sorted({*self.outcome.unexplained, case})
         if hopeless or record.status == "skipped":
             self.failures[ref.key] = MAX_FAILURES  # another process would say the same
         elif record.status == "failed":

@@ -11,6 +11,11 @@ from harness.declare.code import conflicts
 
 NOT_RECORDED = "one did not record what it ran"
 
+PROGRAM_CHANGED = (
+    "the program changed though no code did: an environment variable or data file that is not in "
+    "depends_on?"
+)
+
 
 def as_text(code: msgspec.Raw | Mapping[str, str]) -> str:
     """Return the code of a record as the JSON text that it is in a file; "" if not recorded."""
@@ -26,7 +31,7 @@ def other_code(code: Mapping[str, str], last: str) -> tuple[list[str], str]:
         code: the text of what each process ran, by its name.
         last: that of the process which the others are held against.
     """
-    differing = {process: _differences(ran, last) for process, ran in code.items()}
+    differing = {process: differences(ran, last) for process, ran in code.items()}
     others = [process for process, names in differing.items() if names]
     if not others:
         return [], ""
@@ -38,7 +43,8 @@ def other_code(code: Mapping[str, str], last: str) -> tuple[list[str], str]:
 
 
 @functools.cache
-def _differences(ran: str, last: str) -> tuple[str, ...]:
+def differences(ran: str, last: str) -> tuple[str, ...]:
+    """Return what two texts of code differ in."""
     if not ran or not last:
         return () if ran == last else (NOT_RECORDED,)
     return tuple(conflicts(msgspec.json.decode(ran), msgspec.json.decode(last)))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.frame.code import as_text, other_code
+from harness.frame.code import PROGRAM_CHANGED, as_text, differences, other_code
 from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order, to_moment
 from harness.frame.record_view import ComparisonView, RecordView, TotalsView
 from harness.program.facts import TOTALS
@@ -64,7 +64,7 @@ class _Case:
 
     __slots__ = (
         *("axes", "commit_date", "described", "effort", "entry_bytes", "environment"),
-        *("facts", "fingerprint", "processes", "text"),
+        *("facts", "fingerprint", "fingerprint_of", "processes", "program_changed", "text"),
     )
 
     def __init__(self) -> None:
@@ -73,6 +73,9 @@ class _Case:
         self.axes: dict[str, Any] = {}
         self.commit_date = NO_MOMENT
         self.effort = self.environment = self.fingerprint = ""
+        self.fingerprint_of = ""
+        """The JSON text of the code that it is the program of."""
+        self.program_changed = False
         self.entry_bytes = math.nan
         self.facts: TotalsView | None = None
         self.processes: dict[str, _Process] = {}
@@ -134,7 +137,11 @@ class Collector:
             if not case.described:
                 self._describe(case, record)
             case.effort = record.effort
-            case.fingerprint = record.fingerprint or case.fingerprint
+            if record.fingerprint and record.fingerprint != case.fingerprint:
+                code = as_text(record.code)
+                if case.fingerprint and code and not differences(code, case.fingerprint_of):
+                    case.program_changed = True
+                case.fingerprint, case.fingerprint_of = record.fingerprint, sys.intern(code)
             case.entry_bytes = record.entry_bytes or case.entry_bytes
             if record.facts is not None and record.facts != case.facts:
                 case.facts = record.facts
@@ -210,8 +217,10 @@ class Collector:
         for number, ((_, _, incomparable), other) in enumerate(
             zip(comparisons, left_out, strict=True)
         ):
-            if incomparable or other:
-                notes[number] = "; ".join(filter(None, (notes.get(number), incomparable, other)))
+            changed = PROGRAM_CHANGED if cases[number].program_changed else ""
+            if incomparable or other or changed:
+                said = notes.get(number), incomparable, other, changed
+                notes[number] = "; ".join(filter(None, said))
         columns = {
             **_statistics(row_of, flat[:, 1] / 1e9, flat[:, 1] / flat[:, 2], ids),
             **{name: objects(one.text[name] for one in cases)[case] for name in _DESCRIBED},

@@ -92,6 +92,11 @@ def test_a_workload_without_a_sweep_has_one_case_per_transform_and_target():
         ({"targets": ("cpu", "cpu")}, r"targets names 'cpu' twice"),
         ({"targets": "cpu"}, r"targets is 'cpu'; expected a sequence of names"),
         ({"targets": []}, r"targets is empty, so there would be no case"),
+        ({"depends_on": "env:MODE"}, r"depends_on is 'env:MODE'; expected a sequence of names"),
+        ({"depends_on": ("env:",)}, r"depends_on names 'env:'; expected env: and the name of a"),
+        ({"depends_on": ("env:XLA_FLAGS",)}, r"depends_on .* records hold JAX's and XLA's own"),
+        ({"depends_on": ("no.npz",)}, r"depends_on names 'no.npz', and there is no file /.*no.npz"),
+        ({"depends_on": (".",)}, r"depends_on names the folder '.'; expected its files"),
         ({"sweep": [16, 32]}, r"sweep is \[16, 32\]; expected a mapping from axis name"),
     ],
 )

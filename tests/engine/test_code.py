@@ -2,15 +2,20 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from harness.declare import code
 from harness.declare.discovery import discover
 from harness.engine.context import Options, local_context
 from harness.engine.sweep import sweep
+from harness.frame.code import PROGRAM_CHANGED
+from harness.frame.load import load
 from harness.stages.sampling import effort
 
 WORKLOAD = """\
+import os
+import numpy as np
 from harness import Workload, spec
 from helper import function as helped
 
@@ -21,6 +26,19 @@ class Helped(Workload):
 
     def inputs(self, size):
         return spec((size,))
+
+
+class Configured(Workload):
+    depends_on = ("env:MODE", "weights.npy")
+
+    def inputs(self):
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        for _ in range(int(os.environ.get("MODE", 1)) + int(os.environ.get("UNDECLARED", 0))):
+            x = x * np.load("weights.npy")
+        return x
 """
 HELPER = "def function(x):\n    return x + {}\n"
 
@@ -30,6 +48,8 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "edited_suite").mkdir()
     (tmp_path / "edited_suite/edited.py").write_text(WORKLOAD)
     (tmp_path / "helper.py").write_text(HELPER.format(1))
+    np.save(tmp_path / "weights.npy", np.ones(8, "float32"))
+    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     yield tmp_path
@@ -37,11 +57,12 @@ def project(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def measure(project, on_progress=lambda progress: None, processes=2):
-    workloads = discover(project / "edited_suite").workloads
+def measure(project, on_progress=lambda progress: None, processes=2, name="Helped", **options):
+    found = discover(project / "edited_suite").workloads
+    workloads = [workload for workload in found if workload.__name__ == name]
     context = local_context(project / "results", project)
-    options = Options(effort(f"{processes}x1"), targets=("cpu",))
-    return sweep(workloads, context, options, on_progress)
+    asked = Options(effort(f"{processes}x1"), targets=("cpu",), **options)
+    return sweep(workloads, context, asked, on_progress)
 
 
 def ran(outcome):
@@ -83,3 +104,38 @@ def test_code_that_never_rests_is_measured_and_said(project):
     outcome = measure(project, edit, processes=1)
     assert outcome.measured == 3
     assert outcome.edited == ["./helper.py"]
+
+
+def test_a_variable_and_a_file_that_are_declared_are_part_of_the_code(project, monkeypatch):
+    def counts(**options):
+        outcome = measure(project, processes=1, name="Configured", **options)
+        return outcome.measured, outcome.reused, outcome.unexplained
+
+    monkeypatch.delenv("MODE", raising=False)
+    assert counts() == (1, 0, [])
+    monkeypatch.setenv("MODE", "2")
+    assert counts() == (1, 0, [])
+    np.save(project / "weights.npy", np.full(8, 2, "float32"))
+    assert counts() == (1, 0, [])
+    assert counts() == (0, 1, [])
+    text = next((project / "results").rglob("*.jsonl")).read_text()
+    assert '"env:MODE":"unset"' in text
+    assert '"env:MODE":"2"' not in text, "a value may be secret"
+    # What is not declared is not seen, but its program is.
+    monkeypatch.setenv("UNDECLARED", "1")
+    assert counts() == (0, 1, [])
+    assert counts(fresh=True) == (1, 0, ["edited.Configured"])
+    frame = load(project / "results")
+    (reason,) = set(frame[frame["workload"] == "edited.Configured"]["reason"]) - {""}
+    assert reason == PROGRAM_CHANGED
+
+
+def test_processes_with_another_variable_are_not_pooled(project, monkeypatch):
+    monkeypatch.setenv("MODE", "1")
+    measure(project, processes=2, name="Configured")
+    monkeypatch.setenv("MODE", "2")
+    measure(project, processes=1, name="Configured")
+    frame = load(project / "results")
+    (row,) = frame[(frame["workload"] == "edited.Configured") & (frame["stage"] == "trace")].iloc
+    assert row["n_processes"] == 1
+    assert row["reason"] == "1 of 2 processes ran other code and are left out: env:MODE"

@@ -1,6 +1,7 @@
 """Rows stand for the code that ran: processes that ran other code are never pooled."""
 
 import harness
+from harness.frame.code import PROGRAM_CHANGED
 from harness.frame.load import frame_of
 from tests.frame.trees import record, write
 
@@ -16,6 +17,16 @@ def test_processes_of_other_code_than_the_last_are_left_out_and_said(tmp_path):
     assert row["reason"] == text
     (same,) = frame_of([record(0, code=BEFORE), record(1, code=AFTER)]).to_dict("records")
     assert same["n_processes"] == 1
+
+
+def test_a_program_that_changed_though_no_code_did_is_said(tmp_path):
+    write(
+        tmp_path, record(0, code=BEFORE, fingerprint="a"), record(0, code=BEFORE, fingerprint="b")
+    )
+    write(tmp_path, record(0, code=AFTER, fingerprint="c", commit="2" * 40))
+    write(tmp_path, *(record(0, fingerprint=one, version="old") for one in "de"))
+    reasons = [row["reason"] for row in harness.load(tmp_path).to_dict("records")]
+    assert sorted(reasons) == ["", "", PROGRAM_CHANGED]
 
 
 def test_what_only_some_loaded_by_then_is_no_other_code(tmp_path):
