@@ -46,7 +46,9 @@ def abstract(tree: Any, place: str, any_leaf: bool = False) -> Any:
             _canonical(leaf.dtype, where)
             return leaf
         if is_array(leaf):
-            return jax.ShapeDtypeStruct(leaf.shape, _canonical(leaf.dtype, where))
+            weak = getattr(leaf, "weak_type", False)  # `jnp.array(1.0)`; NumPy has none
+            dtype = _canonical(leaf.dtype, where)
+            return jax.ShapeDtypeStruct(leaf.shape, dtype, weak_type=weak)
         if any_leaf or isinstance(leaf, bool | int | float | complex):
             return leaf
         raise WorkloadError(

@@ -137,7 +137,8 @@ def prepare(workload: type[Workload], case: Case, topology: Topology | None = No
 def _placed(leaf: Any, sharding: Any) -> Any:
     if not hasattr(leaf, "shape"):
         return leaf
-    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
+    weak = getattr(leaf, "weak_type", False)
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
 
 
 def lowered_of(made: Any) -> Any:

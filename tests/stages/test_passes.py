@@ -21,6 +21,7 @@ from harness.stages import blocks, dispatch, execute
 from harness.stages.passes import gc_off, take_pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
+from harness.stages.staged_case import StagedCase
 
 SHORT_S = 0.0005
 """Execute for this long: what is tested here does not depend on it."""
@@ -367,6 +368,45 @@ def test_a_call_that_compiles_again_is_refused(proof):
     assert taken.refused["execute"].startswith(
         "the call did not run the program that was compiled: events show 1 compile"
     )
+
+
+def test_an_array_of_a_weak_type_keeps_it(proof):
+    class Weak(Workload):
+        def inputs(self):
+            return jnp.array(1.0), jnp.ones(3, "bfloat16")
+
+        @staticmethod
+        def function(x, y):
+            return x * y
+
+    taken = take(Weak, proof)
+    assert not taken.refused
+    assert [one.weak_type for one in taken.build.traced.jaxpr.in_avals] == [True, False]
+    assert taken.build.lowered.out_info.dtype == "bfloat16"
+
+
+def test_a_pass_in_which_modules_are_imported_is_taken_again(proof, tmp_path, monkeypatch):
+    (tmp_path / "imported_while_tracing.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    traces = []
+
+    class Imports(Workload):
+        def inputs(self):
+            return spec((3,))
+
+        @staticmethod
+        def function(x):
+            import imported_while_tracing
+
+            traces.append(imported_while_tracing)
+            return x + 1
+
+    case = StagedCase(Imports, Case(), proof)
+    case.visit(0, lambda stage: None)
+    assert len(traces) == 2
+    assert len(case.samples["trace"].samples_ns) == 1
+    case.visit(1, lambda stage: None)
+    assert len(traces) == 3
 
 
 @pytest.mark.parametrize("transform", ["forward", "vmap"])
