@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import pandas as pd
 import typer
 
 from harness.cli import options
 from harness.cli.options import Filters, Results
-from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
+from harness.cli.output import Format, Heading, Output, Part, TextTable, plain, say, warnings_said
+from harness.declare.code import project_folder
+from harness.declare.location import Source
 from harness.errors import ExitCode
-from harness.frame import choose, tables
+from harness.frame import choose, tables, why
 from harness.frame.frame import ordinary
 from harness.frame.load import load
+from harness.records.git import commit_of
 
 NEXT = """\
 Value: median over processes; ±: half of its 95 % interval (6 processes or more).
@@ -40,6 +45,15 @@ def show(
             "--facts", help="Also what was built: launches, fusions, flops, bytes, temporaries."
         ),
     ] = False,
+    because: Annotated[
+        bool,
+        typer.Option(
+            "--why",
+            help="Instead which code each row stands for, what of it differs from what is here "
+            "now, which processes are left out, and whether the next run measures it again.",
+        ),
+    ] = False,
+    benchmarks: options.Benchmarks = Path("benchmarks"),
     output: Output,
 ) -> None:
     """Print the newest rows of each machine, or all."""
@@ -54,8 +68,26 @@ def show(
         )
         raise typer.Exit(ExitCode.NOTHING)
     shown = choose.narrow(choose.rows(frame, filters), (), latest)
+    if because:
+        _why(results.path, shown, benchmarks, output)
+        return
     page = _page(shown, facts)
     output.show(page if output.format is Format.markdown else (*page, NEXT), shown)
+
+
+def _why(results: Path, shown: pd.DataFrame, benchmarks: Path, output: Output) -> None:
+    project = project_folder(Source("benchmarks", "", str(benchmarks / "__init__.py")))
+    found = why.why(results, shown, project, commit_of(benchmarks, exclude=results))
+    if not found:
+        say(f"{results} holds no records of these rows: files of rows do not say what code ran.")
+        raise typer.Exit(ExitCode.NOTHING)
+    document = [plain(msgspec.to_builtins(one)) for one in found]
+    flat = [
+        {"workload": one["workload"], "case": one["case"], **each}
+        for one in document
+        for each in one["code"]
+    ]
+    output.show(why.texts(found), pd.DataFrame(flat), document)
 
 
 def _page(frame: pd.DataFrame, facts: bool) -> Iterator[Part]:

@@ -156,6 +156,12 @@ def proven(name: str, project: Path) -> bool:
     return name.startswith("./") or "==" in name or _now(name, project) != UNREADABLE
 
 
+def current(name: str, project: Path) -> tuple[str, str]:
+    """Return the value that a name has here now, and the name; a distribution's has its version."""
+    found = _by_name(name.partition("==")[0]) if "==" in name else {name: _now(name, project)}
+    return next(((value, now) for now, value in found.items()), (UNREADABLE, name))
+
+
 def conflicts(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """Return the names of what two processes ran in different versions.
 
