@@ -38,7 +38,16 @@ def check(workload: type[Workload]) -> None:
     if inspect.isabstract(workload):
         missing = ", ".join(sorted(workload.__abstractmethods__))
         raise WorkloadError(f"{here} does not define {missing}; a workload needs both.")
-    for find in (_of_sweep, _of_names, _of_dependencies, _of_signatures, _of_static, _of_baselines):
+    for find in (
+        _of_sweep,
+        _of_names,
+        _of_dependencies,
+        _of_methods,
+        _of_function,
+        _of_signatures,
+        _of_static,
+        _of_baselines,
+    ):
         for problem in find(workload):
             raise WorkloadError(f"{here}: {problem}")
 
@@ -173,6 +182,43 @@ def _of_dependencies(workload: type[Workload]) -> Iterator[str]:
                 f"depends_on names {name!r}, and there is no file {file}. A path starts from the "
                 "project's folder; env:NAME stands for an environment variable."
             )
+
+
+def _of_methods(workload: type[Workload]) -> Iterator[str]:
+    try:
+        made = workload()
+    except Exception as error:  # whatever a user's class does
+        yield f"it cannot be made without arguments: {type(error).__name__}: {error}."
+        return
+    for name in ("inputs", "skip"):
+        method: Any = getattr(made, name)
+        if not inspect.isroutine(method):
+            yield f"{name} is {method!r} of type {type(method).__name__}; expected a method."
+
+
+def _of_function(workload: type[Workload]) -> Iterator[str]:
+    function: Any = workload.function
+    what = f"function is {function!r}"
+    if not callable(function):
+        yield f"{what} of type {type(function).__name__}; expected a function that JAX can trace."
+    if inspect.isclass(function):
+        yield (
+            f"{what}, and calling a class makes an object. Name the method that computes, such as "
+            "`staticmethod(Model(...).predict)`, or write a function that makes it and calls it."
+        )
+    inner = inspect.unwrap(function)
+    for one in (inner, type(inner).__call__):
+        if inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one):
+            yield f"{what}, which is asynchronous: JAX cannot trace it. Write it without `async`."
+        if inspect.isgeneratorfunction(one):
+            yield f"{what}, which is a generator: JAX cannot trace it. Return the values instead."
+    try:
+        names = list(inspect.signature(function).parameters)
+    except ValueError:
+        yield f"{what}, whose parameters Python cannot tell. Name a function that calls it."
+        return
+    if names[:1] == ["self"]:
+        yield f"{what}, which takes self. It is called without one: make it a staticmethod."
 
 
 def _of_signatures(workload: type[Workload]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import importlib.util
 import itertools
 import re
@@ -553,3 +554,56 @@ def test_the_face_gives_the_same_objects():
     assert harness.spec is spec
     with pytest.raises(AttributeError, match="module 'harness' has no attribute 'nothing'"):
         _ = harness.nothing
+
+
+def generating(x, y, *, steps):
+    yield x
+
+
+async def awaiting(x, y, *, steps):
+    return x
+
+
+class Callable:
+    async def __call__(self, x, y, *, steps):
+        return x
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (None, r"function is None of type NoneType; expected a function that JAX can trace"),
+        ("jax.numpy.tanh", r"function is 'jax.numpy.tanh' of type str; expected a function"),
+        (7, r"function is 7 of type int; expected"),
+        (np, r"function is <module 'numpy' .*> of type module; expected"),
+        (
+            Callable,
+            r"function is <class .*Callable'>, and calling a class makes an object\. Name the",
+        ),
+        (
+            generating,
+            r"function is .*generating.*, which is a generator: JAX cannot trace it\. Ret",
+        ),
+        (functools.partial(generating, 1), r"which is a generator"),
+        (awaiting, r"function is .*awaiting.*, which is asynchronous: JAX cannot trace it\. Write"),
+        (Callable(), r"which is asynchronous"),
+        (max, r"function is <built-in function max>, whose parameters Python cannot tell\. Name a"),
+        (Good.inputs, r"function is .*, which takes self\. .* make it a staticmethod"),
+    ],
+)
+def test_what_is_no_function_for_jax_is_refused_with_what_to_write(function, text):
+    with pytest.raises(WorkloadError, match=text):
+        check(declare(function=staticmethod(function)))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        ({"inputs": None}, r"inputs is None of type NoneType; expected a method"),
+        ({"skip": True}, r"skip is True of type bool; expected a method"),
+        ({"__init__": lambda self, n: None}, r"it cannot be made without arguments: TypeError: "),
+    ],
+)
+def test_what_is_no_method_is_refused(attributes, text):
+    with pytest.raises(WorkloadError, match=text):
+        check(declare(**attributes))
