@@ -18,6 +18,7 @@ import msgspec
 
 from harness.declare.workload import Case
 from harness.program.facts import Facts
+from harness.records.distribution import Distribution
 
 SCHEMA = 1
 """Version of the layout of :class:`Record`; a reader skips, and counts, lines of any other."""
@@ -36,7 +37,8 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     """The samples of one stage, or the reason why there are none."""
 
     samples_ns: list[float] = msgspec.field(default_factory=list)
-    """Nanoseconds per call, shape (passes,), or (passes x blocks,) for `execute` and `dispatch`."""
+    """Nanoseconds per call, shape (passes,), or (passes x n,) where a pass gives n: what the value
+    of the process is made of."""
     number: int = 1
     """Calls averaged in each sample."""
     refused: dict[str, int] = msgspec.field(default_factory=dict)
@@ -47,6 +49,8 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     """How many programs were built inside of each sample, where there were any."""
     programs_ns: list[float] = msgspec.field(default_factory=list)
     """What JAX reports for lowering and compiling those, in nanoseconds, part of the sample."""
+    calls: Distribution | None = None
+    """How long the calls took, where each of many was timed by itself. Old records know nothing."""
 
 
 class Comparison(msgspec.Struct, omit_defaults=True):

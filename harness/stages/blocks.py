@@ -1,11 +1,10 @@
-"""Calls of a finished program on the clock: one by one, and in blocks of readings."""
+"""Calls of a finished program on the clock, one by one and in blocks."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,13 +12,13 @@ EXECUTE_S = 0.020
 """How long one pass runs a program, in seconds; a longer call still runs once."""
 
 BLOCKS = 4
-"""Blocks of readings that one pass takes of `execute`; each block gives its least reading."""
+"""Blocks of calls that one pass takes of `execute`; each block gives its least call."""
 
 DISPATCHES = 8
-"""Calls that one pass times for `dispatch`."""
+"""Calls of which one pass keeps each time of `dispatch`, for the value of a process."""
 
-CLOCK_SHARE = 0.01
-"""The clock's own cost may be at most this part of a reading."""
+MOST_RETURNS = 1_000
+"""Calls that one pass times for the distribution of `dispatch`, at the most."""
 
 DONATED_BYTES = 64 * 2**20
 """Fresh buffers made ahead for a block of donating calls take at most this much."""
@@ -31,10 +30,11 @@ class Grouping:
 
     blocks: int
     readings: int
-    """Readings of the clock in a block."""
-    number: int
-    """Calls in a reading: one, if a call is long enough for the clock."""
-    dispatches: int
+    """Calls in a block, each timed by itself."""
+    returns: int
+    """Calls that are timed until they return."""
+    fitting: int
+    """Calls that take a block's part of the effort; 0 where one takes longer than all of it."""
 
 
 @dataclass(frozen=True)
@@ -48,34 +48,29 @@ class Calls:
     """Returns when a result is there."""
     donated_bytes: int | None = None
     """What is donated in a call and made anew for the next; None where nothing is."""
+    result_bytes: int = 0
+    """What a call returns."""
+    is_there: Callable[[Any], bool] = bool
+    """Whether a result is there, without waiting for it."""
 
 
 class Timed(NamedTuple):
     """What the clock said."""
 
-    samples_ns: list[float]
-    """Nanoseconds per call."""
-    number: int
-    """Calls in a reading."""
+    samples_ns: Sequence[float]
+    """Nanoseconds per call: what the value of a process is made of."""
     spent_ns: float
     """In all that was timed."""
-
-
-def clock_cost_ns() -> float:
-    """Return what one reading of the clock costs: the least of several rounds."""
-    clock = time.perf_counter_ns
-
-    def round_ns() -> float:
-        begin = clock()
-        for _ in range(100):
-            clock()
-        return (clock() - begin) / 100
-
-    return min(round_ns() for _ in range(5))
+    calls_ns: Sequence[float] = ()
+    """Each call that was timed by itself."""
+    number: int = 1
+    """Calls averaged in a sample."""
+    missing: str = ""
+    """Why there is no sample, where that is no fault."""
 
 
 def group(calls: Calls, effort_s: float = EXECUTE_S) -> Grouping:
-    """Decide how many calls make a reading and a block, from a few calls that are not kept."""
+    """Decide how many calls make a block, from a few calls that are not kept."""
     call, ready = calls.call, calls.ready
     clock = time.perf_counter_ns
     spent: list[int] = []
@@ -84,53 +79,51 @@ def group(calls: Calls, effort_s: float = EXECUTE_S) -> Grouping:
         begin = clock()
         ready(call(*arguments))
         spent.append(clock() - begin)
-    clock_ns = clock_cost_ns()
-    once_ns = max(1, min(spent) - clock_ns)
-    number = max(1, math.ceil(clock_ns / CLOCK_SHARE / once_ns))
-    readings = max(1, round(effort_s * 1e9 / BLOCKS / (once_ns * number)))
+    once_ns = max(1, min(spent))
+    if once_ns > effort_s * 1e9:
+        return Grouping(1, 1, 1, 0)
+    fitting = max(1, round(effort_s * 1e9 / BLOCKS / once_ns))
+    readings = fitting
     if calls.donated_bytes is not None:
-        most = max(1, DONATED_BYTES // max(1, calls.donated_bytes))
-        number = min(number, most)
-        readings = min(readings, max(1, most // number))
-    slow = once_ns > effort_s * 1e9
-    return Grouping(1 if slow else BLOCKS, readings, number, 1 if slow else DISPATCHES)
+        readings = min(readings, max(1, DONATED_BYTES // max(1, calls.donated_bytes)))
+    return Grouping(BLOCKS, readings, min(max(DISPATCHES, fitting), MOST_RETURNS), fitting)
 
 
 def time_returns(calls: Calls, plan: Grouping) -> Timed:
-    """Time `plan.dispatches` calls, one by one, until they return."""
+    """Time calls one by one until they return, each waited for outside the clock."""
     call, ready = calls.call, calls.ready
     clock = time.perf_counter_ns
-    samples: list[float] = []
-    for _ in range(plan.dispatches):
+    taken: list[int] = []
+    for _ in range(plan.returns):
         arguments = next(calls.supply)
         begin = clock()
         result = call(*arguments)
         end = clock()
         ready(result)
-        samples.append(end - begin)
-    return Timed(samples, 1, sum(samples))
+        taken.append(end - begin)
+    return Timed(taken[:DISPATCHES], sum(taken), taken)
 
 
 def time_blocks(calls: Calls, plan: Grouping) -> Timed:
-    """Time blocks of readings of calls until they have finished: the least reading of each."""
+    """Time blocks of calls until they have finished, each by itself: the least call of each."""
     call, ready = calls.call, calls.ready
-    donating = calls.donated_bytes is not None
     clock = time.perf_counter_ns
-    samples: list[float] = []
-    spent_ns = 0.0
+    samples: list[int] = []
+    everyone: list[int] = []
     for _ in range(plan.blocks):
-        # Buffers that are donated are made outside the clock, a block's at a time.
-        count = plan.readings * plan.number if donating else 1
-        batch = [next(calls.supply) for _ in range(count)]
-        everyone = iter(batch) if donating else itertools.repeat(batch[0])
         taken = []
-        for _ in range(plan.readings):
-            turn = itertools.islice(everyone, plan.number)
+        for arguments in block(calls, plan.readings):
             begin = clock()
-            for arguments in turn:
-                ready(call(*arguments))
+            ready(call(*arguments))
             end = clock()
             taken.append(end - begin)
-        samples.append(min(taken) / plan.number)
-        spent_ns += sum(taken)
-    return Timed(samples, plan.number, spent_ns)
+        samples.append(min(taken))
+        everyone += taken
+    return Timed(samples, sum(everyone), everyone)
+
+
+def block(calls: Calls, number: int) -> Iterable[tuple[Any, ...]]:
+    """Return the arguments of `number` calls; buffers that are donated are made ahead."""
+    if calls.donated_bytes is None:
+        return itertools.repeat(next(calls.supply), number)
+    return [next(calls.supply) for _ in range(number)]

@@ -18,7 +18,7 @@ from harness.records.schema import StageSamples
 from harness.stages import injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
 from harness.stages.build import Build
-from harness.stages.prepared import Prepared, nbytes, supply, wrap
+from harness.stages.prepared import Prepared, is_there, nbytes, supply, wrap
 from harness.stages.registry import STAGES
 from harness.stages.scenarios import cache_state
 from harness.stages.scenarios.registry import SCENARIOS, stages_of
@@ -97,7 +97,9 @@ class Pass:
 
     def __post_init__(self) -> None:
         self.build = Build.of(self.prepared)
-        self.samples_ns: dict[str, list[float]] = {}
+        self.samples_ns: dict[str, Sequence[float]] = {}
+        self.calls_ns: dict[str, Sequence[float]] = {}
+        """Each call of a stage that was timed by itself."""
         self.number: dict[str, int] = {}
         """Calls in a sample, where several are averaged."""
         self.programs: dict[str, tuple[int, float]] = {}
@@ -191,6 +193,11 @@ class Pass:
         with gc_off():
             timed = measure(calls, plan)
         self.timed_ns += timed.spent_ns
+        if timed.missing:
+            self.missing[stage] = timed.missing
+            return
+        if timed.calls_ns:
+            self.calls_ns[stage] = timed.calls_ns
         self.judge(stage, timed.samples_ns, self.proof.take(), events, timed.number)
 
     def _lengthened(self, stage: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -206,7 +213,7 @@ class Pass:
         self.proof.take()
         first = next(arguments)
         self.proof.take()  # fresh donated buffers are copies, which JAX compiles, once
-        jax.block_until_ready(call(*first))  # it takes a slow path
+        result = jax.block_until_ready(call(*first))  # it takes a slow path
         problem = evidence.contradiction(self.proof.take(), {})
         if problem:
             self._call_problem = f"the call did not run the program that was compiled: {problem}"
@@ -214,7 +221,7 @@ class Pass:
         donated = None
         if any(prepared.donated(self.build.compiled)):
             donated = nbytes(next(arguments))
-        calls = Calls(call, arguments, jax.block_until_ready, donated)
+        calls = Calls(call, arguments, jax.block_until_ready, donated, nbytes(result), is_there)
         with gc_off():
             executed = dataclasses.replace(calls, call=self._lengthened("execute", call))
             self._calls = calls, group(executed, self.effort_s)
@@ -248,7 +255,7 @@ class Pass:
     def judge(
         self,
         stage: str,
-        samples_ns: list[float],
+        samples_ns: Sequence[float],
         seen: evidence.Counts,
         events: Mapping[str, int],
         number: int = 1,
@@ -276,7 +283,7 @@ class Pass:
         stage, events = outcomes[0]
         self.judge(stage, [spent_ns], seen, events)
 
-    def keep(self, stage: str, samples_ns: list[float], number: int = 1) -> None:
+    def keep(self, stage: str, samples_ns: Sequence[float], number: int = 1) -> None:
         """Keep samples of a stage."""
         self.samples_ns[stage] = samples_ns
         self.number[stage] = number
@@ -284,6 +291,7 @@ class Pass:
     def refuse(self, stage: str, reason: str) -> None:
         """Throw the samples of a stage away, and say why."""
         self.samples_ns.pop(stage, None)
+        self.calls_ns.pop(stage, None)
         self.programs.pop(stage, None)
         self.refused[stage] = reason
 

@@ -101,6 +101,12 @@ def nbytes(tree: Any) -> int:
     return sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree_util.tree_leaves(tree))
 
 
+def is_there(tree: Any) -> bool:
+    """Return whether all arrays of a tree are computed, as far as they say (keys do not)."""
+    known = [leaf for leaf in jax.tree_util.tree_leaves(tree) if hasattr(leaf, "is_ready")]
+    return bool(known) and all(leaf.is_ready() for leaf in known)
+
+
 def prepare(workload: type[Workload], case: Case, topology: Topology | None = None) -> Prepared:
     """Make a case ready to be measured; with a `topology` it is compiled for that, and not run.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field
@@ -13,6 +14,7 @@ from harness.declare.workload import Case, Workload
 from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records import kept
+from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
 from harness.stages import injection, reference, registry
 from harness.stages.passes import Pass, take_pass
@@ -65,6 +67,8 @@ class StagedCase:
         self.state = SCENARIOS[self.scenario]
         self.prepared: Prepared | None = None
         self.samples = {stage: StageSamples() for stage in stages_of(self.scenario)}
+        self.calls_ns: dict[str, array[float]] = {}
+        """Each call of all passes, by stage."""
         self.loop_ns: list[float] = []
         self.passes = 0
         self.fingerprint = ""
@@ -129,12 +133,16 @@ class StagedCase:
         self.entry_bytes = max(self.entry_bytes, taken.entry_bytes)
         for stage, samples in self.samples.items():
             taken.add_to(samples, stage)
+        for stage, calls_ns in taken.calls_ns.items():
+            self.calls_ns.setdefault(stage, array("d")).extend(calls_ns)
 
     def stages(self) -> dict[str, StageSamples]:
         """Return the samples by stage; a stage that has none says why, where that is no fault."""
         for stage, samples in self.samples.items():
             if not samples.samples_ns and not samples.refused:
                 samples.reason = samples.reason or self.state.missing.get(stage, "")
+        for stage, calls_ns in self.calls_ns.items():
+            self.samples[stage].calls = Distribution.of(calls_ns)
         loop = {"loop": StageSamples(list(self.loop_ns))} if self.is_reference else {}
         return {**self.samples, **loop}
 

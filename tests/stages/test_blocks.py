@@ -1,12 +1,14 @@
 """Blocks of calls, on a clock that is told what time it is."""
 
+import dataclasses
 import itertools
 import types
 
 import pytest
 
-from harness.stages import blocks
+from harness.stages import blocks, in_flight
 from harness.stages.blocks import Calls, Grouping, group, time_blocks, time_returns
+from harness.stages.in_flight import time_flights
 
 
 def calls(call, supply=None, donated_bytes=None):
@@ -38,51 +40,75 @@ def told(monkeypatch):
         clock = Clock(call_ns, reading_ns)
         stopped = types.SimpleNamespace(perf_counter_ns=clock.perf_counter_ns)
         monkeypatch.setattr(blocks, "time", stopped)
+        monkeypatch.setattr(in_flight, "time", stopped)
         return clock
 
     return tell
-
-
-def test_the_cost_of_the_clock_is_that_of_one_reading(told):
-    told(0, 70)
-    assert blocks.clock_cost_ns() == pytest.approx(70, rel=0.02)
 
 
 @pytest.mark.parametrize("call_ns", [20_000_001, 50_000_000, 20_000_000_000])
 def test_a_slow_call_is_one_block_of_one_call(told, call_ns):
     clock = told(call_ns)
     plan = group(calls(clock.call))
-    assert plan == Grouping(blocks=1, readings=1, number=1, dispatches=1)
+    assert plan == Grouping(blocks=1, readings=1, returns=1, fitting=0)
     assert clock.calls == 1
-
-
-@pytest.mark.parametrize("call_ns", [100, 1_000, 9_000])
-@pytest.mark.parametrize("effort_s", [0.000_01, 0.001, 0.010])
-@pytest.mark.parametrize("reading_ns", [20, 500])
-def test_the_clock_is_at_most_a_hundredth_of_a_reading(told, call_ns, effort_s, reading_ns):
-    clock = told(call_ns, reading_ns)
-    plan = group(calls(clock.call), effort_s)
-    assert (plan.blocks, plan.dispatches) == (blocks.BLOCKS, blocks.DISPATCHES)
-    assert reading_ns <= blocks.CLOCK_SHARE * plan.number * call_ns * 1.02
+    flight = time_flights(calls(clock.call), plan)
+    assert (flight.samples_ns, flight.missing) == ([], "a call takes more than 20 ms")
+    assert clock.calls == 1
 
 
 @pytest.mark.parametrize("call_ns", [100, 1_000, 20_000])
 def test_all_blocks_take_about_the_time_asked_for(told, call_ns):
-    clock = told(call_ns)
+    clock = told(call_ns, 0)
     plan = group(calls(clock.call), 0.010)
-    assert plan.blocks * plan.readings * plan.number * call_ns == pytest.approx(1e7, rel=0.05)
+    assert plan.blocks * plan.readings * call_ns == pytest.approx(1e7, rel=0.05)
+    assert plan.returns == min(plan.readings, blocks.MOST_RETURNS)
 
 
 @pytest.mark.parametrize("donated_bytes", [None, 8])
-def test_what_is_timed_is_nanoseconds_per_call(told, donated_bytes):
+def test_each_call_is_timed_by_itself_and_holds_one_reading_of_the_clock(told, donated_bytes):
     clock = told(1_000, 50)
-    plan = Grouping(blocks=4, readings=7, number=100, dispatches=8)
+    plan = Grouping(blocks=4, readings=700, returns=20, fitting=700)
     made = calls(clock.call, ((number,) for number in itertools.count()), donated_bytes)
     returned, finished = time_returns(made, plan), time_blocks(made, plan)
-    assert returned == ([1_050.0] * 8, 1, 8 * 1_050)
-    assert finished.samples_ns == [pytest.approx(1_000.5)] * 4
-    assert (finished.number, finished.spent_ns) == (100, 4 * 7 * 100_050)
-    assert clock.calls == 8 + 4 * 7 * 100
+    assert returned == ([1_050] * blocks.DISPATCHES, 20 * 1_050, [1_050] * 20, 1, "")
+    assert finished == ([1_050] * 4, 2_800 * 1_050, [1_050] * 2_800, 1, "")
+    assert clock.calls == 20 + 2_800
+
+
+def test_calls_in_flight_are_waited_for_together(told):
+    clock = told(1_000, 50)
+    held = []
+
+    def ready(results):
+        held.append(len(results))
+        clock.now_ns += 7_000
+
+    made = Calls(clock.call, itertools.repeat(()), ready, is_there=lambda result: False)
+    flight = time_flights(made, Grouping(blocks=3, readings=100, returns=8, fitting=100))
+    assert flight.samples_ns == [(100 * 1_000 + 7_000 + 50) / 100] * 3
+    assert (flight.number, flight.calls_ns, flight.missing) == (100, (), "")
+    assert held == [100] * 3
+
+
+def test_calls_whose_result_is_there_at_once_are_in_no_flight(told):
+    clock = told(1_000)
+    there = iter([True, True, False, True, True, True])
+    made = dataclasses.replace(calls(clock.call), is_there=lambda result: next(there))
+    plan = Grouping(blocks=3, readings=9, returns=8, fitting=9)
+    assert time_flights(made, plan).missing == ""
+    assert time_flights(made, plan).missing == in_flight.INLINE
+
+
+@pytest.mark.parametrize(("mib", "number"), [(1, 100), (16, 16), (64, 4), (65, 0)])
+def test_results_of_calls_in_flight_are_bounded(told, mib, number):
+    clock = told(10_000)
+    made = dataclasses.replace(calls(clock.call), result_bytes=mib * 2**20)
+    flight = time_flights(made, Grouping(blocks=1, readings=100, returns=8, fitting=100))
+    assert flight.number == (number or 1)
+    assert flight.missing == (
+        "" if number else "what 4 calls return or donate takes more than 256 MiB"
+    )
 
 
 def test_a_block_gives_its_least_reading(told):
@@ -93,13 +119,13 @@ def test_a_block_gives_its_least_reading(told):
         clock.now_ns += next(costs)
         return 0.0
 
-    assert time_blocks(calls(call), Grouping(2, 3, 1, 0)).samples_ns == [300, 200]
+    assert time_blocks(calls(call), Grouping(2, 3, 1, 3)).samples_ns == [300, 200]
 
 
 def test_a_donating_call_gets_arguments_of_its_own(told):
     clock = told(1_000)
     made = calls(clock.call, ((number,) for number in itertools.count()), donated_bytes=8)
-    plan = Grouping(4, 5, 2, 8)
+    plan = Grouping(4, 10, 8, 10)
     time_returns(made, plan)
     time_blocks(made, plan)
     assert clock.arguments == [(number,) for number in range(48)]
@@ -112,6 +138,6 @@ def test_a_donating_call_gets_arguments_of_its_own(told):
 def test_fresh_buffers_of_a_block_are_bounded(told, nbytes, count, call_ns):
     clock = told(call_ns)
     plan = group(calls(clock.call, donated_bytes=nbytes))
-    assert plan.readings * plan.number == count
+    assert plan.readings == count
     free = group(calls(clock.call))
-    assert free.readings * free.number > 3
+    assert free.readings > 3

@@ -17,7 +17,7 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from harness.declare import transforms
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, spec
-from harness.stages import blocks, dispatch, execute
+from harness.stages import blocks, dispatch, execute, in_flight
 from harness.stages.passes import gc_off, take_pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
@@ -111,6 +111,7 @@ def watch_calls(monkeypatch, watched):
 
     monkeypatch.setattr(dispatch, "time_returns", stand_in(dispatch.time_returns))
     monkeypatch.setattr(execute, "time_blocks", stand_in(execute.time_blocks))
+    monkeypatch.setattr(in_flight, "time_flights", stand_in(in_flight.time_flights))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_a_pass_has_every_stage_proven_twice_in_a_row(workload, case, proof):
     for _ in range(2):
         taken = take_pass(prepared, proof, effort_s=SHORT_S)
         assert taken.refused == {}
-        assert tuple(taken.samples_ns) == CASE_STAGES
+        assert (*taken.samples_ns, *taken.missing) == CASE_STAGES
         assert all(ns > 0 for samples in taken.samples_ns.values() for ns in samples)
         assert taken.timed_ns >= sum(taken.samples_ns[stage][0] for stage in CASE_STAGES[:3])
 
@@ -167,7 +168,7 @@ def test_no_kind_of_function_is_refused_for_what_jax_does_inside(kind, proof):
 
     taken = take(Kind, proof)
     assert taken.refused == {}
-    assert tuple(taken.samples_ns) == CASE_STAGES
+    assert (*taken.samples_ns, *taken.missing) == CASE_STAGES
 
 
 def test_stages_are_announced_in_order_and_before_they_begin(proof):
@@ -179,9 +180,9 @@ def test_stages_are_announced_in_order_and_before_they_begin(proof):
         counted.append(proof.take())
 
     taken = take(Plain, proof, announce=announce)
-    assert said == ["trace", "lower", "compile", "execute", "dispatch", "execute"]
+    assert said == ["trace", "lower", "compile", "execute", "dispatch", "execute", "in_flight"]
     # What comes before a stage has been judged and taken: nothing of the next one is there yet.
-    assert counted == [{}] * 6
+    assert counted == [{}] * 7
     assert taken.refused == {}
 
 
@@ -214,7 +215,7 @@ def test_the_collector_is_off_inside_the_clock_and_on_again_afterwards(proof, mo
         jax.monitoring.unregister_event_duration_listener(on_event)
     assert len(inside) > 3 + blocks.DISPATCHES
     assert not any(inside)
-    assert outside == [True] * 6
+    assert outside == [True] * 7
     assert gc.isenabled()
 
 
@@ -295,7 +296,7 @@ def test_programs_that_are_built_while_tracing_are_told(proof):
             return x + constant
 
     taken = take(Eager, proof)
-    assert tuple(taken.samples_ns) == CASE_STAGES
+    assert (*taken.samples_ns, *taken.missing) == CASE_STAGES
     assert set(taken.programs) == {"trace"}
     count, spent_ns = taken.programs["trace"]
     assert count == 1
@@ -364,7 +365,7 @@ def test_a_call_that_compiles_again_is_refused(proof):
 
     taken = take(Weak, proof)
     assert tuple(taken.samples_ns) == CASE_STAGES[:3]
-    assert set(taken.refused) == {"dispatch", "execute"}
+    assert set(taken.refused) == {"dispatch", "execute", "in_flight"}
     assert taken.refused["execute"].startswith(
         "the call did not run the program that was compiled: events show 1 compile"
     )
@@ -504,7 +505,10 @@ for workload, transform in [(Both, "sharded"), (Both, "pmap"), (Scalar, "sharded
     passes = [take_pass(prepared, proof, effort_s=0.0005) for _ in range(2)]
     data = prepared.data(passes[0].build.compiled)
     found[f"{workload.__name__} {transform}"] = {
-        "stages": [list(taken.samples_ns) for taken in passes],
+        "stages": [
+            [*taken.samples_ns, *(name for name in taken.missing if name == "in_flight")]
+            for taken in passes
+        ],
         "refused": [taken.refused for taken in passes],
         "shapes": [leaf.shape for leaf in prepared.abstract],
         "shard": [leaf.sharding.shard_shape(leaf.shape) for leaf in data],
