@@ -23,6 +23,7 @@ from harness.records.git import commit_of
 
 NEXT = """\
 Value: median over processes; ±: half of its 95 % interval (6 processes or more).
+≥: the least call of a process, where its median is not known. Verdicts compare least calls.
 Next:  asv publish && asv preview             graphs over commits
        harness show --all                     every commit and environment
        harness.load("results")                the same rows as a pandas frame, in Python"""
@@ -43,6 +44,14 @@ def show(
         bool,
         typer.Option(
             "--facts", help="Also what was built: launches, fusions, flops, bytes, temporaries."
+        ),
+    ] = False,
+    calls: Annotated[
+        bool,
+        typer.Option(
+            "--calls",
+            help="Also how calls were distributed: least, 10, 50 and 90 %, and calls per second, "
+            "waited for one by one and in flight.",
         ),
     ] = False,
     because: Annotated[
@@ -71,7 +80,7 @@ def show(
     if because:
         _why(results.path, shown, benchmarks, output)
         return
-    page = _page(shown, facts)
+    page = _page(shown, facts, calls)
     output.show(page if output.format is Format.markdown else (*page, NEXT), shown)
 
 
@@ -90,16 +99,19 @@ def _why(results: Path, shown: pd.DataFrame, benchmarks: Path, output: Output) -
     output.show(why.texts(found), pd.DataFrame(flat), document)
 
 
-def _page(frame: pd.DataFrame, facts: bool) -> Iterator[Part]:
+def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:
     for heading, part in choose.by_origin(frame):
         yield Heading(heading)
         yield from stage_table(part)
         if facts:
             yield TextTable(tables.fact_table(part))
+        if calls:
+            yield TextTable(tables.call_table(part))
 
 
 def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
     """Yield one row per case with a column per stage, and why values are lacking."""
     yield TextTable(tables.stage_table(frame))
-    said = tables.process_text(frame), *tables.slow_texts(frame), *tables.reason_texts(frame)
-    yield from filter(None, said)
+    yield f"{', '.join(tables.OF_CALLS)}: median of calls; `harness show --calls` has the least."
+    said = tables.process_text(frame), *tables.slow_texts(frame), *tables.program_texts(frame)
+    yield from filter(None, [*said, *tables.reason_texts(frame)])

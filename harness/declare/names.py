@@ -10,7 +10,8 @@ from collections.abc import Collection
 RESERVED_AXES = set(
     """
     machine commit commit_date started_at env python jax jaxlib workload version target transform
-    scenario stage unit value calibrated low high n_processes samples status reason fingerprint
+    scenario stage unit value calibrated low high least p10 p50 p90 p50_low
+    p50_high n_calls programs programs_s n_processes samples status reason fingerprint
     effort dirty calibrated_samples entry_bytes precision backend threads comparable labels case
     self
     """.split()  # noqa: SIM905 - one name per line would say no more

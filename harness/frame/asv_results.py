@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.frame.frame import COLUMNS, Rows, objects, stage_order, to_moment
+from harness.frame.frame import CALLS, COLUMNS, Rows, objects, stage_order, to_moment
 from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records.schema import Problems
@@ -149,7 +149,7 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
         "threads": "",
         "comparable": "",
         "labels": "",
-        **dict.fromkeys(TOTALS, math.nan),
+        **dict.fromkeys((*CALLS, *TOTALS), math.nan),
     }
 
 

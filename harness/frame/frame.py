@@ -40,6 +40,15 @@ COLUMNS = {
     "calibrated": NUMBER,
     "low": NUMBER,
     "high": NUMBER,
+    "least": NUMBER,
+    "p10": NUMBER,
+    "p50": NUMBER,
+    "p90": NUMBER,
+    "p50_low": NUMBER,
+    "p50_high": NUMBER,
+    "n_calls": NUMBER,
+    "programs": NUMBER,
+    "programs_s": NUMBER,
     "n_processes": COUNT,
     "samples": OBJECT,
     "status": TEXT,
@@ -60,6 +69,10 @@ COLUMNS = {
     **dict.fromkeys(TOTALS, NUMBER),
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""
+
+CALLS = ("least", "p10", "p50", "p90", "p50_low", "p50_high", "n_calls", "programs", "programs_s")
+"""Columns that only rows from records can have: how calls were distributed, and programs that were
+built inside of a stage."""
 
 LISTS = ("samples", "calibrated_samples")
 """Columns that hold a list of floats in each row."""

@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.frame import row_values
 from harness.frame.code import PROGRAM_CHANGED, as_text, differences, other_code
 from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order, to_moment
 from harness.frame.record_view import ComparisonView, RecordView, TotalsView
+from harness.frame.row_values import WIDTH, elements
 from harness.program.facts import TOTALS
 from harness.records.schema import Comparison, Record, plain_axes
 from harness.sides.registry import REFERENCE
 from harness.stages.registry import CASE_STAGES, STAGES
-from harness.stages.sampling import median_interval_ranks
 from harness.stages.stage import LOOP, median
 
 _TEXT = (
@@ -50,7 +51,7 @@ class _Process(NamedTuple):
     status: str
     reason: str
     values: array[float]
-    """Three elements per stage with samples: its number, its value and the reference's or NaN."""
+    """:func:`harness.frame.row_values.elements` of each stage with samples."""
     remarks: tuple[_Remark, ...]
     """Of stages: what was refused, or why there are no samples."""
     facts: TotalsView | None
@@ -178,8 +179,8 @@ class Collector:
             samples = taken.samples_ns
             if samples:
                 by = reference.get(calibrated_by) or math.nan
-                numbers += (number, statistic(samples), by)
-            if taken.refused or not samples:
+                numbers += elements(number, statistic(samples), by, taken)
+            if taken.refused or taken.reason or not samples:
                 remarks += ((number, taken.refused or {}, taken.reason),)
         reason = "" if measured else sys.intern(record.reason)
         values, side = array("d", numbers), record.comparison
@@ -198,8 +199,8 @@ class Collector:
 
         processes = [one for case in cases for one in case.processes.values()]
         of = np.repeat(np.arange(len(cases)), [len(case.processes) for case in cases])
-        flat = np.frombuffer(bytearray().join(one.values for one in processes)).reshape(-1, 3)
-        row_of = np.repeat(of, [len(one.values) // 3 for one in processes]) * width
+        flat = np.frombuffer(bytearray().join(one.values for one in processes)).reshape(-1, WIDTH)
+        row_of = np.repeat(of, [len(one.values) // WIDTH for one in processes]) * width
         row_of += ranks[flat[:, 0].astype(np.int64)]
         remarks: dict[int, list[_Remark]] = {}
         for number, one in zip(of.tolist(), processes, strict=True):
@@ -222,7 +223,7 @@ class Collector:
                 said = notes.get(number), incomparable, other, changed
                 notes[number] = "; ".join(filter(None, said))
         columns = {
-            **_statistics(row_of, flat[:, 1] / 1e9, flat[:, 1] / flat[:, 2], ids),
+            **row_values.statistics(row_of, flat, ids),
             **{name: objects(one.text[name] for one in cases)[case] for name in _DESCRIBED},
             **{
                 name: objects(getattr(one, name) for one in cases)[case]
@@ -271,7 +272,9 @@ def _outcome(case: _Case, valued: bool, remarks: list[_Remark], note: str) -> tu
         samples = f"{reasons.total()} sample{'' if reasons.total() == 1 else 's'}"
         refused = f"{samples} refused: {reasons.most_common(1)[0][0]}"
     if valued:
-        return "ok", "; ".join(filter(None, (share, refused, note)))
+        said = [why for _, _, why in remarks if why]
+        usual = _commonest(said) if 2 * len(said) > count else ""
+        return "ok", "; ".join(filter(None, (share, refused, usual, note)))
     if refused:
         return "refused", "; ".join(filter(None, (refused, share)))
     missing = _commonest(why for _, counts, why in remarks if not counts) or "no samples"
@@ -316,48 +319,3 @@ def _comparison(case: _Case) -> tuple[str, str, str]:
     comparable = "yes" if all(side.comparable for side in sides) else "no"
     why = f"not comparable: {'; '.join(reasons)}" if reasons else ""
     return comparable, "; ".join(labels), why
-
-
-def _statistics(row_of: _Array, value: _Array, calibrated: _Array, ids: _Array) -> dict[str, Any]:
-    """Return the columns made of values, for all rows of as many processes at once.
-
-    Args:
-        row_of: which row each value is of.
-        value: seconds.
-        calibrated: each value by the reference's, NaN without one.
-        ids: the rows, sorted.
-    """
-    order = np.argsort(row_of, kind="stable")
-    value, calibrated = value[order], calibrated[order]
-    known, starts, counts = np.unique(row_of[order], return_index=True, return_counts=True)
-    rows = np.searchsorted(ids, known)
-    numbers = {name: np.full(len(ids), np.nan) for name in ("value", "calibrated", "low", "high")}
-    sizes = np.zeros(len(ids), np.int64)
-    sizes[rows] = counts
-    lists = {name: np.empty(len(ids), object) for name in ("samples", "calibrated_samples")}
-    bare = np.flatnonzero(sizes == 0)
-    for column in lists.values():
-        column[bare] = objects([] for _ in bare)
-    for size in np.unique(counts).tolist():
-        at = rows[counts == size]
-        members = starts[counts == size][:, None] + np.arange(size)
-        ordered = np.sort(value[members], axis=1)
-        numbers["value"][at] = _median_of_sorted(ordered)
-        numbers["calibrated"][at] = _median_of_sorted(np.sort(calibrated[members], axis=1))
-        interval = median_interval_ranks(size)
-        if interval is not None:
-            numbers["low"][at], numbers["high"][at] = ordered[:, interval].T
-        lists["samples"][at] = objects(value[members].tolist())
-        lists["calibrated_samples"][at] = objects(calibrated[members].tolist())
-    return {**numbers, "n_processes": sizes, **lists}
-
-
-def _median_of_sorted(values: _Array) -> _Array:
-    """Return the median of each row of (rows, n) sorted values, leaving out NaN, which sorts last.
-
-    NaN for a row of nothing but NaN.
-    """
-    n = np.count_nonzero(~np.isnan(values), axis=1)
-    rows = np.arange(len(values))
-    low, high = values[rows, np.maximum(n - 1, 0) // 2], values[rows, n // 2]
-    return (low + high) / 2  # type: ignore[no-any-return]

@@ -25,12 +25,25 @@ else:
     )
 
 
-class _Stage(msgspec.Struct, gc=False):
+class _Calls(msgspec.Struct, gc=False):
+    """The fields of :class:`harness.records.distribution.Distribution` that a row needs."""
+
+    calls: int
+    least_ns: float
+    p10_ns: float
+    p50_ns: float
+    p90_ns: float
+
+
+class StageView(msgspec.Struct, gc=False):
     """The fields of :class:`harness.records.schema.StageSamples` that a row needs."""
 
     samples_ns: list[float] = msgspec.field(default_factory=list)
     refused: dict[str, int] | None = None
     reason: str = ""
+    programs: list[int] = []
+    programs_ns: list[float] = []
+    calls: _Calls | None = None
 
 
 class ComparisonView(msgspec.Struct, gc=False):
@@ -67,7 +80,7 @@ class RecordView(msgspec.Struct, gc=False):
     jaxlib: str
     precision: str = ""
     reason: str = ""
-    stages: dict[str, _Stage] = msgspec.field(default_factory=dict)
+    stages: dict[str, StageView] = msgspec.field(default_factory=dict)
     reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
     fingerprint: str = ""
     facts: TotalsView | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -20,20 +20,82 @@ _CASE = ["machine", "commit", "env", "version", "effort", "dirty", "scenario"]
 _PROCESS = names("process", "reference")
 """Stages that are of no case."""
 
+CALLED = names("run")
+"""Stages that call the program."""
+
+OF_CALLS = names("run", where=lambda stage: stage.statistic is min)
+"""Those of single calls: of a process the least is compared, and the median is shown."""
+
 
 def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text: a row per case with its workload, axes, and the time of each stage.
 
+    The time of a call is the median of calls; `≥` stands before the least, where no more is known.
     `axes` also names what else tells apart two cases of the table (commit, effort, ...).
     Benchmarks that are not ours have a column of their own kind (`time`, `peakmem`, ...) behind.
     """
-    frame = ordinary(frame)
+    frame = typical(ordinary(frame))
     shown = _labelled(frame[~frame["stage"].isin([*_PROCESS, *TOTALS])], _CASE)
     cells = zip(*(shown[name] for name in ("status", "value", "low", "high", "unit")), strict=True)
+    texts = pd.Series([cell_text(*cell) for cell in cells], shown.index, dtype="str")
     stages = [*CASE_STAGES, *sorted(set(shown["stage"]) - set(CASE_STAGES))]
-    shown = shown.assign(text=[cell_text(*cell) for cell in cells])
+    shown = shown.assign(text=("≥ " + texts).where(_is_least(shown), texts))
     table = _by_case(shown, ["workload", "axes", *_CASE], "text", stages).reset_index()
     return table[["workload", "axes", *stages]].astype(object).fillna("").astype("str")
+
+
+def typical(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the median of calls as `value`, `low` and `high`, where it is known."""
+    shown = {"value": "p50", "low": "p50_low", "high": "p50_high"}
+    known = frame["p50"].notna()
+    texts = {name: frame[name].where(~known, frame[other]) for name, other in shown.items()}
+    return frame.assign(**texts)
+
+
+def _is_least(frame: pd.DataFrame) -> pd.Series[bool]:
+    """Tell of each row whether no more is known of its calls than the least."""
+    return frame["stage"].isin(OF_CALLS) & frame["value"].notna() & frame["p50"].isna()
+
+
+def call_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of text: a row per case and stage that makes calls, and how long they took.
+
+    `calls/s` are those of one after another: 1 / the median, or of calls in flight.
+    """
+    shown = ordinary(frame)
+    shown = _labelled(shown[shown["stage"].isin(CALLED) & (shown["status"] == "ok")], _CASE)
+    median = shown["p50"].where(shown["stage"].isin(OF_CALLS), shown["value"])
+    least = shown["least"].where(~_is_least(shown), shown["value"])
+    times = {"least": least, "10 %": shown["p10"], "median": median, "90 %": shown["p90"]}
+    texts = {name: [_known(value, seconds_text) for value in of] for name, of in times.items()}
+    return shown[["workload", "axes", "stage"]].assign(
+        **texts,
+        **{
+            "calls/s": [_known(1 / value, "{:,.0f}".format) for value in median],
+            "calls": [_known(value, "{:,.0f}".format) for value in shown["n_calls"]],
+        },
+    )
+
+
+def _known(value: float, text: Callable[[float], str]) -> str:
+    return "" if math.isnan(value) else text(value)
+
+
+def program_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
+    """Return a line for each stage of a case inside of which whole programs were built."""
+    built = frame[frame["programs"].notna()]
+    cells = zip(
+        *(built[name] for name in ("workload", "stage", "value", "programs", "programs_s")),
+        case_texts(built, scenario=True),
+        strict=True,
+    )
+    lines = [
+        f"{' '.join(filter(None, (workload, case)))}: {stage} {seconds_text(value)}, of which "
+        f"{count:.0f} program{'' if count == 1 else 's'} {seconds_text(programs_s)}"
+        for workload, stage, value, count, programs_s, case in cells
+    ]
+    more = [f"... and {len(lines) - most} more: see the column `programs`"] * (len(lines) > most)
+    return lines[:most] + more
 
 
 def _labelled(frame: pd.DataFrame, apart: list[str]) -> pd.DataFrame:

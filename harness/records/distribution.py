@@ -19,6 +19,8 @@ class Distribution(msgspec.Struct):
 
     calls: int
     """How many there were."""
+    least_ns: float
+    """The shortest."""
     p10_ns: float
     """A tenth of the calls took no longer; of the times themselves, not of the bins."""
     p50_ns: float
@@ -45,6 +47,7 @@ class Distribution(msgspec.Struct):
         first, last = bin_of(ordered[0]), bin_of(ordered[-1])
         return cls(
             calls=len(ordered),
+            least_ns=round(ordered[0], 1),
             p10_ns=round(tenths[0], 1),
             p50_ns=round(tenths[4], 1),
             p90_ns=round(tenths[8], 1),

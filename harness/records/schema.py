@@ -44,7 +44,7 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     refused: dict[str, int] = msgspec.field(default_factory=dict)
     """Samples thrown away because their evidence contradicted their label: reason to count."""
     reason: str = ""
-    """Why the stage was not measured at all, where it was not."""
+    """Why the stage was not measured at all, where it was not; or what its samples stand for."""
     programs: list[int] = msgspec.field(default_factory=list)
     """How many programs were built inside of each sample, where there were any."""
     programs_ns: list[float] = msgspec.field(default_factory=list)

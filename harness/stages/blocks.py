@@ -33,8 +33,8 @@ class Grouping:
     """Calls in a block, each timed by itself."""
     returns: int
     """Calls that are timed until they return."""
-    fitting: int
-    """Calls that take a block's part of the effort; 0 where one takes longer than all of it."""
+    once_ns: float
+    """About what a call takes."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Timed(NamedTuple):
     """Each call that was timed by itself."""
     number: int = 1
     """Calls averaged in a sample."""
-    missing: str = ""
-    """Why there is no sample, where that is no fault."""
+    reason: str = ""
+    """Why there is no sample, where that is no fault, or what else must be known of it."""
 
 
 def group(calls: Calls, effort_s: float = EXECUTE_S) -> Grouping:
@@ -81,12 +81,12 @@ def group(calls: Calls, effort_s: float = EXECUTE_S) -> Grouping:
         spent.append(clock() - begin)
     once_ns = max(1, min(spent))
     if once_ns > effort_s * 1e9:
-        return Grouping(1, 1, 1, 0)
+        return Grouping(1, 1, 1, once_ns)
     fitting = max(1, round(effort_s * 1e9 / BLOCKS / once_ns))
-    readings = fitting
+    returns = min(max(DISPATCHES, fitting), MOST_RETURNS)
     if calls.donated_bytes is not None:
-        readings = min(readings, max(1, DONATED_BYTES // max(1, calls.donated_bytes)))
-    return Grouping(BLOCKS, readings, min(max(DISPATCHES, fitting), MOST_RETURNS), fitting)
+        fitting = min(fitting, max(1, DONATED_BYTES // max(1, calls.donated_bytes)))
+    return Grouping(BLOCKS, fitting, returns, once_ns)
 
 
 def time_returns(calls: Calls, plan: Grouping) -> Timed:

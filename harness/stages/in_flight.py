@@ -5,49 +5,52 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, block
+from harness.stages.blocks import Calls, Grouping, Timed, block
 from harness.stages.stage import LOOP, Stage, median
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
 
-LEAST, MOST = 4, 1_000
+LEAST, MOST = 8, 1_000
 """Calls in flight that make a sample."""
 
-HELD_BYTES = 256 * 2**20
+FLYING_BYTES = 256 * 2**20
 """Results of calls in flight, and buffers that they donate, take at most this much."""
 
-SLOW = f"a call takes more than {EXECUTE_S * 1e3:g} ms"
-LARGE = f"what {LEAST} calls return or donate takes more than {HELD_BYTES // 2**20} MiB"
-INLINE = "the result is there when the call returns: none are in flight"
+SLOW_MS = 5
+"""A longer call is not put into flight: what is gained by not waiting is no part of it."""
+
+SLOW = f"a call takes more than {SLOW_MS} ms"
+LARGE = f"what {LEAST} calls return or donate takes more than {FLYING_BYTES // 2**20} MiB"
+INLINE = "results are there when a call returns: none are in flight, and nothing is gained"
 
 
 def take(run: Pass) -> None:
-    """Time blocks of calls that are waited for together."""
+    """Time blocks of calls of which only the last is waited for."""
     run.repeated("in_flight", time_flights, STAGE.events)
 
 
 def time_flights(calls: Calls, plan: Grouping) -> Timed:
-    """Time calls made one after the other, then one wait for all their results.
+    """Time calls made one after the other, then one wait for the last result.
 
-    Each has its arguments ready, donated buffers of its own included. Results are kept until all
-    are there, since independent calls may overlap, and the last need not be the last to finish.
+    Results before it are let go as they come, as in a program: to keep them would time the
+    operating system, which hands out fresh memory for each. Donated buffers are made ahead.
     """
     call, clock = calls.call, time.perf_counter_ns
-    if not plan.fitting:
-        return Timed([], 0, missing=SLOW)
-    held = calls.result_bytes + (calls.donated_bytes or 0)
-    at_once = HELD_BYTES // max(1, held)
+    if plan.once_ns > SLOW_MS * 1e6:
+        return Timed([], 0, reason=SLOW)
+    at_once = FLYING_BYTES // max(1, calls.result_bytes + (calls.donated_bytes or 0))
     if at_once < LEAST:
-        return Timed([], 0, missing=LARGE)
-    number = max(LEAST, min(plan.fitting, at_once, MOST))
+        return Timed([], 0, reason=LARGE)
+    number = max(LEAST, min(plan.readings, at_once, MOST))
     samples, inline = [], True
-    for _ in range(plan.blocks if plan.fitting >= LEAST else 1):
+    for _ in range(plan.blocks if plan.readings >= LEAST else 1):
         arguments = block(calls, number)
         begin = clock()
-        results = [call(*one) for one in arguments]
-        returned = calls.is_there(results[-1])
-        calls.ready(results)
+        for one in arguments:
+            result = call(*one)
+        returned = calls.is_there(result)
+        calls.ready(result)
         samples.append((clock() - begin) / number)
         inline = inline and returned
     return Timed(samples, sum(samples) * number, (), number, INLINE if inline else "")
@@ -55,7 +58,7 @@ def time_flights(calls: Calls, plan: Grouping) -> Timed:
 
 STAGE = Stage(
     name="in_flight",
-    title="A call among many that are waited for together.",
+    title="A call among many that are not waited for, but for the last.",
     order=105,
     step="run",
     statistic=median,

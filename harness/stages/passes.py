@@ -106,7 +106,7 @@ class Pass:
         """Programs that were built inside of a stage, and the nanoseconds that they took."""
         self.refused: dict[str, str] = {}
         self.missing: dict[str, str] = {}
-        """Why there is no sample of a stage, where that is no fault."""
+        """Why there is no sample of a stage, where that is no fault; or what else to know of it."""
         self.timed_ns = 0.0
         """Time spent inside timed regions, refused samples included."""
         self.entry_bytes = 0
@@ -193,8 +193,9 @@ class Pass:
         with gc_off():
             timed = measure(calls, plan)
         self.timed_ns += timed.spent_ns
-        if timed.missing:
-            self.missing[stage] = timed.missing
+        if timed.reason:
+            self.missing[stage] = timed.reason
+        if not timed.samples_ns:
             return
         if timed.calls_ns:
             self.calls_ns[stage] = timed.calls_ns
@@ -303,7 +304,8 @@ class Pass:
             count, spent_ns = self.programs[stage]
             samples.programs.append(count)
             samples.programs_ns.append(round(spent_ns, 1))
-        samples.reason = self.missing.get(stage, samples.reason)
+        before = "" if stage in self.samples_ns else samples.reason
+        samples.reason = self.missing.get(stage, before)
         if stage in self.refused:
             reason = self.refused[stage]
             samples.refused[reason] = samples.refused.get(reason, 0) + 1

@@ -13,6 +13,7 @@ from harness.frame.frame import COLUMNS
 from harness.frame.load import frame_of
 from harness.records.schema import SCHEMA, Problems, StageSamples, encode
 from harness.records.store import Store
+from harness.stages.registry import CASE_STAGES
 from tests.frame.trees import COMMIT, failed, record, write, write_asv
 
 
@@ -242,18 +243,18 @@ def test_a_case_that_failed_in_some_processes_is_ok_and_says_how_many_failed(tmp
 def test_a_case_that_only_failed_has_a_row_per_stage_with_the_most_common_reason(tmp_path):
     write(tmp_path, failed(0, "a"), failed(1, "b"), failed(2, "b"))
     frame = harness.load(tmp_path)
-    assert list(frame["stage"]) == ["trace", "lower", "compile", "dispatch", "execute"]
+    assert list(frame["stage"]) == list(CASE_STAGES)
     assert set(frame["status"]) == {"failed"}
     assert set(frame["reason"]) == {"b"}
     assert frame["value"].isna().all()
     assert set(frame["n_processes"]) == {0}
-    assert frame["samples"].tolist() == [[]] * 5
+    assert frame["samples"].tolist() == [[]] * len(CASE_STAGES)
 
 
 def test_a_skipped_case_has_a_row_per_stage_with_the_reason(tmp_path):
     write(tmp_path, record(0, {}, status="skipped", reason="no GPU here", target="gpu"))
     frame = harness.load(tmp_path)
-    assert len(frame) == 5
+    assert len(frame) == len(CASE_STAGES)
     assert set(frame["status"]) == {"skipped"}
     assert set(frame["reason"]) == {"no GPU here"}
 

@@ -36,7 +36,7 @@ def taken(function, inputs, proof, axes=None, **fields):
     passes = [take_pass(prepared, proof, effort_s=SHORT_S) for _ in range(2)]
     for run in passes:
         assert run.refused == {}
-        assert {*run.samples_ns, *run.missing} == set(CASE_STAGES)
+        assert set(run.samples_ns) == set(CASE_STAGES)
     return prepared, passes[-1].build
 
 
