@@ -1,4 +1,5 @@
 import gc
+import math
 import subprocess
 import sys
 import time
@@ -9,8 +10,9 @@ import pytest
 
 import harness
 from harness.errors import HarnessWarning, UsageError
-from harness.frame.frame import COLUMNS
+from harness.frame.frame import CALLS, COLUMNS
 from harness.frame.load import frame_of
+from harness.records.distribution import Distribution
 from harness.records.schema import SCHEMA, Problems, StageSamples, encode
 from harness.records.store import Store
 from harness.stages.registry import CASE_STAGES
@@ -435,3 +437,54 @@ def test_loading_is_roughly_linear_in_the_number_of_records(tmp_path):
 
     seconds(10)
     assert seconds(8_000) < 60 * seconds(800)
+
+
+def calls(*times_ns):
+    """Return samples of `execute` as a process keeps them."""
+    return StageSamples([min(times_ns)], calls=Distribution.of(times_ns))
+
+
+def test_quantiles_of_calls_are_medians_over_processes_and_their_counts_add_up(tmp_path):
+    write(tmp_path, *(record(n, {"execute": calls(*range(n + 1, n + 102))}) for n in range(7)))
+    (row,) = harness.load(tmp_path).to_dict("records")
+    assert [round(row[name] * 1e9) for name in ("value", "least", "p10", "p50", "p90")] == [
+        *(4, 4, 14, 54, 94)
+    ]
+    assert [round(row[name] * 1e9) for name in ("p50_low", "p50_high")] == [51, 57]
+    assert row["n_calls"] == 7 * 101
+    assert math.isnan(row["programs"])
+
+
+def test_what_old_records_do_not_know_of_calls_is_missing(tmp_path):
+    old = {"execute": [5.0], "dispatch": [5.0]}
+    write(tmp_path, record(0, old), record(1, {**old, "execute": calls(5, 6, 7)}))
+    execute, dispatch = (
+        harness.load(tmp_path, where={"stage": stage}).iloc[0] for stage in ("execute", "dispatch")
+    )
+    assert dispatch[list(CALLS)].isna().all()
+    assert execute["p50"] == pytest.approx(6e-9)
+    assert math.isnan(execute["n_calls"])
+
+
+def test_an_interval_needs_the_calls_of_all_processes(tmp_path):
+    known = [record(n, {"execute": calls(5, 6, 7)}) for n in range(7)]
+    write(tmp_path, *known, record(7, {"execute": [5.0]}))
+    (row,) = harness.load(tmp_path).to_dict("records")
+    assert row["low"] == row["high"] == pytest.approx(5e-9)
+    assert math.isnan(row["p50_low"])
+    assert math.isnan(row["p50_high"])
+
+
+def test_programs_that_were_built_inside_of_a_stage_are_told(tmp_path):
+    inside = StageSamples([9e6, 8e6, 7e6], programs=[2, 2, 2], programs_ns=[4e6, 3e6, 2e6])
+    write(tmp_path, record(0, {"trace": inside, "lower": [1e6]}))
+    frame = harness.load(tmp_path).set_index("stage")
+    assert (frame.loc["trace", "programs"], frame.loc["trace", "programs_s"]) == (2, 0.003)
+    assert frame.loc["lower", ["programs", "programs_s"]].isna().all()
+
+
+def test_what_must_be_known_of_samples_is_told_where_most_processes_say_so(tmp_path):
+    said = [StageSamples([5.0], reason="inline"), StageSamples([5.0])]
+    for several, reason in (((0, 0, 1), "inline"), ((0, 1, 1), "")):
+        frame = frame_of([record(n, {"in_flight": said[at]}) for n, at in enumerate(several)])
+        assert frame[["status", "reason"]].to_numpy().tolist() == [["ok", reason]]

@@ -1,7 +1,8 @@
 import pytest
 
 from harness.frame.load import frame_of
-from harness.frame.tables import stage_table
+from harness.frame.tables import call_table, program_texts, stage_table
+from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
 from harness.records.units import seconds_text
 from tests.frame.trees import failed, record
@@ -77,3 +78,25 @@ def test_an_empty_frame_makes_an_empty_table():
     table = stage_table(frame_of([]))
     assert table.empty
     assert "execute" in table.columns
+
+
+def test_the_time_of_a_call_is_the_median_and_the_least_stands_beside_it():
+    taken = StageSamples([17e3], calls=Distribution.of([17e3, 30e3, 65e3, 90e3, 99e3]))
+    frame = frame_of(
+        [record(0, {"execute": taken, "in_flight": [20e3]}), record(0, {"execute": [3e3]}, axes={})]
+    )
+    assert sorted(stage_table(frame)["execute"]) == ["65 µs", "≥ 3.0 µs"]
+    rows = call_table(frame).drop(columns=["workload", "axes"]).to_numpy().tolist()
+    assert sorted(rows) == [
+        ["execute", "17 µs", "22 µs", "65 µs", "95 µs", "15,385", "5"],
+        ["execute", "3.0 µs", "", "", "", "", ""],
+        ["in_flight", "", "", "20 µs", "", "50,000", ""],
+    ]
+
+
+def test_programs_that_were_built_inside_of_a_stage_have_a_line():
+    inside = StageSamples([62e6], programs=[2], programs_ns=[35e6])
+    frame = frame_of([record(0, {"trace": inside}, axes={"size": n}) for n in range(12)])
+    lines = program_texts(frame)
+    assert lines[0] == "family.Work size=0: trace 62 ms, of which 2 programs 35 ms"
+    assert lines[10:] == ["... and 2 more: see the column `programs`"]
