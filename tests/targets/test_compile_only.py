@@ -122,7 +122,7 @@ def test_a_program_that_jax_compiles_for_the_cpu_is_refused(measured, target):
 
 @pytest.mark.parametrize("target", BOTH)
 def test_nothing_is_run(measured, target):
-    for stage in ("dispatch", "execute"):
+    for stage in ("dispatch", "execute", "in_flight"):
         samples = cases(measured(target))["spec"].stages[stage]
         assert samples.samples_ns == []
         assert samples.reason == f"{target} is compiled for, not run: no such device here"
