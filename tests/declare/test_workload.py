@@ -46,8 +46,9 @@ class Good(Workload):
 
 
 def declare(**attributes):
-    """Return a workload like `Good` but for some attributes."""
-    return type("Changed", (Good,), attributes)
+    """Return a workload like `Good` but for some attributes, which this module has as Changed."""
+    globals()["Changed"] = type("Changed", (Good,), attributes)
+    return globals()["Changed"]
 
 
 def test_a_right_declaration_passes():
