@@ -19,6 +19,7 @@ from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.schema import Comparison, StageSamples
 from harness.sides import attribution, caches, counting, equivalence, guards, side_process, timing
+from harness.sides.blame import WRONG_VALUES, blame
 from harness.sides.side import Side, Unavailable
 from harness.sides.side_process import ProcessState
 from harness.stages import reference, registry
@@ -193,15 +194,21 @@ class ComparedCase:
         after = guards.digest(side.fetch(self._sets[0]))
         self._reject(guards.mutated(before, after, subject.names))
         expected = equivalence.reference_of(self.workload, self.case, data)
-        judged = equivalence.judge(
-            side.fetch(result),
-            expected,
-            subject.declared,
-            data,
-            self.case.precision,
-            subject.has_products,
+        judge = partial(
+            equivalence.judge,
+            declared=subject.declared,
+            inputs=data,
+            precision=self.case.precision,
+            has_products=subject.has_products,
         )
+        fetched = side.fetch(result)
+        judged = judge(fetched, expected)
         found.error, found.gate, found.dtypes = judged.error, judged.gate, judged.dtypes
+        if any(reason.startswith(WRONG_VALUES) for reason in judged.reasons):
+            said = blame(self.workload, self.case, data, side.name, fetched, judge)
+            if said:
+                others = [one for one in judged.reasons if not one.startswith(WRONG_VALUES)]
+                judged.reasons = [said, *others]
         self._reject(judged.reasons)
         self._label(judged.labels)
         found.versions = side.versions()

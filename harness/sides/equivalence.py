@@ -6,7 +6,7 @@ float64. Each side is judged against it, not against the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,9 +54,14 @@ def is_inexact(dtype: Any) -> bool:
     return dtype.kind in "fc" or dtype.name.startswith(("bfloat", "float"))
 
 
-def reference_of(workload: type[Workload], case: Case, arguments: tuple[Any, ...]) -> Any:
-    """Return what the workload's `reference`, else its `baseline`, gives in float64."""
-    function = workload.reference or workload.baseline
+def reference_of(
+    workload: type[Workload],
+    case: Case,
+    arguments: tuple[Any, ...],
+    function: Callable[..., Any] | None = None,
+) -> Any:
+    """Return what `function` gives in float64: the workload's `reference`, else its `baseline`."""
+    function = function or workload.reference or workload.baseline
     if function is None:
         raise WorkloadError(f"{where(workload)} has neither reference nor baseline.")
     with np.errstate(all="ignore"):

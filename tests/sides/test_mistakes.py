@@ -1,5 +1,6 @@
 """Every mistake that makes a comparison worthless is planted, noticed and named."""
 
+import re
 import time
 
 import jax
@@ -34,7 +35,11 @@ def test_without_a_mistake_both_sides_are_comparable(backend):
         ("Mutates", "mutated input: b is not what it was"),
         ("WrongTree", "wrong pytree: the result is"),
         ("MissingOutput", "wrong pytree"),
-        ("WrongValues", "wrong values: the error of output 0 is 0.001, more than the gate 1e-05"),
+        (
+            "WrongValues",
+            "wrong values: the float64 references differ, baseline from reference by 0.001 "
+            "(gate 1e-05); function agrees with reference: another function, or",
+        ),
         ("WrongShape", "wrong shape: output 0 is (1, 256)"),
         ("Double", "wrong dtype: output 0 is float64, the JAX function declares float32"),
         ("Constant", "constant inputs: a is 1.0 everywhere"),
@@ -50,6 +55,43 @@ def test_a_mistake_of_the_baseline_is_named_and_its_samples_are_kept(name, reaso
     assert reason in reasons(record)
     assert record.stages["slope"].samples_ns or record.stages["slope"].refused
     assert record.stages["latency"].samples_ns
+
+
+BOTH = "differs from the float64 references of function and baseline, which agree, by"
+DIFFER = "the float64 references differ, function from baseline by"
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "said"),
+    [
+        ("OtherBaseline", "xla", rf"{DIFFER} 0.001 \(gate 1e-05\): another function, or one "),
+        ("OtherFunction", "xla", rf"{DIFFER} 0.001 \(gate 1e-05\): another function, or one "),
+        (
+            "NarrowFunction",
+            "xla",
+            rf"{DIFFER} .* \(gate 1e-05\): .* less than its inputs' dtype",
+        ),
+        (
+            "CancellingBaseline",
+            "numpy",
+            rf"numpy {BOTH} .* \(gate 1e-05\); xla agrees with them",
+        ),
+        (
+            "CancellingFunction",
+            "xla",
+            rf"xla {BOTH} .* \(gate 1e-05\); numpy agrees with them",
+        ),
+    ],
+)
+def test_what_disagrees_is_said_and_nobody_is_blamed_by_guess(name, side, said):
+    (reason,) = run_one(compared("unsound", name), side).comparison.reasons
+    assert re.fullmatch(f"wrong values: {said}.*", reason), reason
+
+
+@pytest.mark.parametrize("name", ["CancellingBaseline", "CancellingFunction"])
+def test_the_side_that_is_right_is_not_named(name):
+    other = "numpy" if name == "CancellingFunction" else "xla"
+    assert run_one(compared("unsound", name), other).comparison.comparable
 
 
 def test_a_baseline_that_raises_fails_alone_and_says_where():

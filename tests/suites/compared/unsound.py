@@ -77,6 +77,46 @@ class WrongValues(Pair):
         return np.tanh(a) + b
 
 
+class OtherBaseline(Pair):
+    """The baseline is off, and there is no reference."""
+
+    @staticmethod
+    def baseline(xp, a, b):
+        return (xp.tanh(a) + b) * 1.001
+
+
+class OtherFunction(Pair):
+    """The function is off, and there is no reference."""
+
+    @staticmethod
+    def function(a, b):
+        return (jnp.tanh(a) + b) * 1.001
+
+
+class CancellingBaseline(Pair):
+    """The baseline loses half of its digits in float32, and none that count in float64."""
+
+    @staticmethod
+    def baseline(xp, a, b):
+        return xp.exp(xp.log(xp.tanh(a) + 1e4)) - 1e4 + b
+
+
+class CancellingFunction(Pair):
+    """The function loses half of its digits in float32, and none that count in float64."""
+
+    @staticmethod
+    def function(a, b):
+        return jnp.exp(jnp.log(jnp.tanh(a) + 1e4)) - 1e4 + b
+
+
+class NarrowFunction(Pair):
+    """The function computes in float16."""
+
+    @staticmethod
+    def function(a, b):
+        return jnp.tanh(a.astype("float16")).astype(a.dtype) + b
+
+
 class WrongShape(Pair):
     """The baseline keeps an axis."""
 
