@@ -1,0 +1,185 @@
+"""Measure other people's programs with the harness and with a script that knows nothing of it.
+
+    python -m tests.corpus --checkouts FOLDER [SOURCE ...] [--select REGEX] [--processes 5]
+
+FOLDER holds checkouts of npbench, pyhpc-benchmarks and JAX (as jax-benchmarks). In each round every
+program is measured by one process of the harness and by one process a size of the script, one after
+the other, in random order. The same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from harness import Workload
+from harness.declare.location import import_file
+from harness.declare.workload import name_of
+from harness.engine.context import Options, local_context
+from harness.engine.sweep import sweep
+from harness.stages.sampling import effort
+from tests.corpus.programs.program import FOLDER
+from tests.corpus.table import compared, markdown
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SOURCES = ("npbench", "pyhpc", "jax_own", "libraries")
+MARK = "--markdown docs/foreign-programs.md -->\n"
+MOST_BYTES = 2 * 2**30
+"""A program that needs more memory than this is left out."""
+
+SURROUNDINGS = {
+    "JAX_PLATFORMS": "cpu",
+    "JAX_ENABLE_COMPILATION_CACHE": "0",
+    "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
+}
+"""Both measure on the CPU with the persistent cache off, and find this folder."""
+
+
+class Script:
+    """The samples of the independent script, by round and program, kept in a file."""
+
+    def __init__(self, file: Path, passes: int, limit_s: float) -> None:
+        self.file, self.passes, self.limit_s = file, passes, limit_s
+        lines = file.read_text().splitlines() if file.exists() else []
+        self.samples: list[dict[str, Any]] = [json.loads(line) for line in lines]
+
+    def has(self, number: int, name: str, size: str) -> bool:
+        """Return whether the round has it."""
+        key = number, name, size
+        return any((one["round"], one["program"], one["size"]) == key for one in self.samples)
+
+    def left_out(self) -> dict[tuple[str, str], str]:
+        """Return why programs are not measured, by name and size."""
+        return {
+            (one["program"], one["size"]): one["left_out"]
+            for one in self.samples
+            if "left_out" in one
+        }
+
+    def measure(self, number: int, name: str, size: str) -> None:
+        """Start a process for a sample, unless the round has it."""
+        if self.has(number, name, size):
+            return
+        found = {"round": number, "program": name, "size": size, **self._answer(name, size)}
+        self.samples.append(found)
+        with self.file.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+
+    def _answer(self, name: str, size: str) -> dict[str, Any]:
+        command = [sys.executable, "-m", "tests.corpus.independent", *name.split("."), size]
+        command += ["--passes", str(self.passes)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=self.limit_s)
+        except subprocess.TimeoutExpired:
+            return {"left_out": f"its process takes more than {self.limit_s:g} s"}
+        if done.returncode:
+            return {"left_out": (done.stderr.strip().splitlines() or ["no text"])[-1]}
+        answer: dict[str, Any] = json.loads(done.stdout)
+        if answer["bytes"] > MOST_BYTES:
+            return {"left_out": f"it needs {answer['bytes'] / 2**30:.1f} GiB"}
+        return answer
+
+
+def by_script(workload: Any, number: int, script: Script) -> None:
+    """Measure a workload's program once by the script, at each of its sizes."""
+    for size in workload.sweep["size"]:
+        if (name_of(workload), size) not in script.left_out():
+            script.measure(number, name_of(workload), size)
+
+
+def by_harness(workload: Any, number: int, script: Script, results: Path) -> None:
+    """Measure a workload in one process of the harness, but for what the script leaves out."""
+    out = [size for name, size in script.left_out() if name == name_of(workload)]
+    options = Options(
+        effort(f"1x{script.passes}"), keep=lambda case: case.axes["size"] not in out, seed=number
+    )
+    context = local_context(results, HERE, night=f"round-{number}")
+    sweep([workload], context, options)
+
+
+def measure(chosen: list[Any], script: Script, results: Path, rounds: int) -> None:
+    """Measure every program once a round, by both, in an order that the round's number draws."""
+    began = time.monotonic()
+    for number in range(rounds):
+        order = random.Random(number)
+        for place, workload in enumerate(order.sample(chosen, len(chosen)), 1):
+            harness_first = order.random() < 0.5 and number > 0  # the script says what is left out
+            if harness_first:
+                by_harness(workload, number, script, results)
+            by_script(workload, number, script)
+            if not harness_first:
+                by_harness(workload, number, script, results)
+            spent_min = (time.monotonic() - began) / 60
+            at = f"round {number + 1} of {rounds}, {place} of {len(chosen)}, {spent_min:.1f} min"
+            print(f"\r{at}: {name_of(workload):40.40s}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+def workloads(source: str, pattern: str) -> list[Any]:
+    """Return the workloads of a source that match, as the measuring processes find them."""
+    module = import_file(f"suite.{source}", HERE / "suite" / f"{source}.py")
+    found = [one for one in vars(module).values() if isinstance(one, type)]
+    declared = [one for one in found if issubclass(one, Workload) and one is not Workload]
+    return [one for one in declared if re.search(pattern, name_of(one))]
+
+
+def machine(given: argparse.Namespace) -> str:
+    """Return in a sentence what was measured where."""
+    jax = importlib.metadata.version("jax")
+    return (
+        f"Python {platform.python_version()}, jax {jax}, {os.cpu_count()} cores, "
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}; {given.processes} processes a side with "
+        f"{given.passes} passes each."
+    )
+
+
+def main() -> int:
+    """Do what the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.corpus", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("source", nargs="*", default=SOURCES, help=", ".join(SOURCES))
+    parser.add_argument("--checkouts", default=os.environ.get(FOLDER), metavar="FOLDER")
+    parser.add_argument("--select", default="", metavar="REGEX")
+    parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--passes", type=int, default=2)
+    parser.add_argument("--limit-s", type=float, default=30.0, help="a process's, in seconds")
+    parser.add_argument("--results", type=Path, default=Path("build/corpus"))
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="a page with a mark in it")
+    given = parser.parse_args()
+    os.environ.update(SURROUNDINGS)
+    if given.checkouts:
+        os.environ[FOLDER] = str(Path(given.checkouts).resolve())
+
+    try:
+        chosen = [one for source in given.source for one in workloads(source, given.select)]
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if not chosen:
+        print(f"No program of {', '.join(given.source)} matches {given.select!r}.", file=sys.stderr)
+        return 2
+    given.results.mkdir(parents=True, exist_ok=True)
+    script = Script(given.results / "independent.jsonl", given.passes, given.limit_s)
+    measure(chosen, script, given.results, given.processes)
+    table = compared(given.results, script.samples)
+    text = "\n".join(markdown(table, script.left_out(), machine(given)))
+    print(text)
+    if given.markdown:
+        head, mark, _ = given.markdown.read_text().partition(MARK)
+        given.markdown.write_text(f"{head}{mark}\n{text}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
