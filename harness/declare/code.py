@@ -105,6 +105,12 @@ class LoadedCode:
         file = project / one
         return _place_of(file, project) or f"{_FILE}{file.resolve()}", self._value(str(file))
 
+    def installed(self) -> list[str]:
+        """Return the names that entries have so far of installed distributions."""
+        modules = list(sys.modules.items())
+        names = {self._entry(name, module, Path())[0] for name, module in modules}
+        return sorted(name for name in names if name.startswith(_SITE))
+
     def _entry(self, name: str, module: ModuleType, project: Path) -> tuple[str, str]:
         file = getattr(module, "__file__", None)
         if not isinstance(file, str):

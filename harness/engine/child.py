@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Protocol, Self
 
 from harness.engine.channel import CHANNEL, SPAWNED
 from harness.errors import ExitCode, HarnessError
@@ -52,6 +52,26 @@ class ChildTimeout(ChildError):
     """A child had not answered in time and was stopped."""
 
 
+class Process(Protocol):
+    """What a child needs of a process: :class:`subprocess.Popen` is one."""
+
+    pid: int
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """What it reads."""
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """What it prints."""
+
+    def poll(self) -> int | None:
+        """Return its exit code; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit code once it has ended."""
+
+
 class Child:
     """A process that leads a session of its own; at the end of `with` all of that is gone."""
 
@@ -64,6 +84,7 @@ class Child:
         fds: Sequence[int] = (),
         log: IO[bytes] | None = None,
         patience_s: float = 0.0,
+        fork: Callable[[Sequence[int]], Process] | None = None,
     ) -> None:
         """Start `command`.
 
@@ -74,6 +95,8 @@ class Child:
             fds: open files that it inherits under their numbers.
             log: takes what it prints; without one, the last lines are kept in `output`.
             patience_s: how many seconds it has to end after SIGINT before it is killed.
+            fork: has the process forked that `command` would start, where that is possible: with
+                the channel and `fds` open, in an environment and a folder of its parent's.
 
         Raises:
             OSError: there is no such program or folder.
@@ -88,15 +111,19 @@ class Child:
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns)}
         try:
             with _signals_held():
-                self._process = subprocess.Popen(
-                    list(command),
-                    cwd=cwd,
-                    env={**(os.environ if variables is None else variables), **own},
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE if log is None else log,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=(writable, *fds),
-                    start_new_session=True,
+                self._process: Process = (
+                    fork([writable, *fds])
+                    if fork
+                    else subprocess.Popen(
+                        list(command),
+                        cwd=cwd,
+                        env={**(os.environ if variables is None else variables), **own},
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE if log is None else log,
+                        stderr=subprocess.STDOUT,
+                        pass_fds=(writable, *fds),
+                        start_new_session=True,
+                    )
                 )
         except BaseException:  # Ctrl-C as well: nobody else knows of the process and the pipe
             if hasattr(self, "_process"):
@@ -111,6 +138,11 @@ class Child:
     def pid(self) -> int:
         """The process's number, which is that of its session as well."""
         return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
 
     @property
     def output(self) -> list[str]:

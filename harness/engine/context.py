@@ -91,6 +91,8 @@ class Options:
     """Keep the texts of what is built beside the records; see :mod:`harness.records.kept`."""
     memory_limit_bytes: int | None = None
     seed: int | None = None
+    forked: bool = True
+    """Whether measuring processes are forked where that is safe."""
     injected: Injected | None = None
     """Extra work inside the clock. Only `harness aa` asks for it; it needs `scenarios=("off",)`."""
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from harness.engine.job import Bye, Done, Hello, Job, JobCase, Message, unmeasured
+from harness.engine.parents import Parents
 from harness.engine.process import run
 from harness.engine.visit import Visit
 from harness.records.schema import Record
@@ -39,13 +40,16 @@ class Listener(Protocol):
         """Hear how much of a process's time was inside timed regions."""
 
 
-def execute(job: Job, listener: Listener) -> None:
-    """Measure the cases of `job`; whatever `listener` raises ends the measuring process."""
+def execute(job: Job, listener: Listener, parents: Parents | None = None) -> None:
+    """Measure the cases of `job`; whatever `listener` raises ends the measuring process.
+
+    Processes are forked from `parents`, where there are any and that is safe.
+    """
     state = SCENARIOS[job.scenario]
     if state.directory == "none":
         todo = job.cases
         while todo:
-            todo = _Round(job, listener, todo).measure()
+            todo = _Round(job, listener, todo, parents=parents).measure()
     elif job.cases:
         with tempfile.TemporaryDirectory() as scratch:
             _with_cache(job, listener, Path(scratch))
@@ -87,6 +91,7 @@ class _Round:
         cache: str = "",
         scenario: str = "",
         filled: dict[int, str] | None = None,
+        parents: Parents | None = None,
     ) -> None:
         needed = {}
         if job.backend:
@@ -101,6 +106,7 @@ class _Round:
         )
         self.listener = listener
         self.filled = filled
+        self.parents = parents
         self.by_key = {ref.key: ref for ref in todo}
         self.by_index = {ref.index: ref for ref in todo}
         self.left = dict(self.by_index)
@@ -109,7 +115,8 @@ class _Round:
     def measure(self) -> list[JobCase]:
         """Run the process; return what is left because it did not survive."""
         self.listener.tell(f"{len(self.left)} cases", "start")
-        ending = run(self.job, self._on_message, self._on_visit, self.listener.check)
+        look = self.listener.check
+        ending = run(self.job, self._on_message, self._on_visit, look, self.parents)
         if ending.bye:
             self.listener.timed(ending.bye)
         if not ending.reason:
@@ -121,7 +128,7 @@ class _Round:
         for ref in culprits:
             del self.left[ref.index]
             if self.filled is None:
-                fields = {"stderr": ending.stderr}
+                fields = {"stderr": ending.stderr, **ending.origin}
                 if self.hello:
                     fields |= msgspec.structs.asdict(self.hello)
                 record = unmeasured(self.job, ref, "failed", ending.reason, **fields)

@@ -17,10 +17,11 @@ import psutil
 from harness.declare.code import installed
 from harness.engine.child import Child
 from harness.engine.job import Bye, Done, Fatal, Job, Message, decode_message, encode
+from harness.engine.parents import Parents
 from harness.engine.visit import SIZE, CurrentVisit, Visit
 from harness.records.environment import surroundings
 from harness.sides.side_process import owned
-from harness.stages.scenarios.registry import SCENARIOS
+from harness.stages.scenarios.registry import SCENARIOS, stages_of
 from harness.stages.scenarios.scenario import forgotten
 
 STARTUP_TIMEOUT_S = 300.0
@@ -42,6 +43,8 @@ class Ending:
     bye: Bye | None = None
     hopeless: bool = False
     """Whether the process said itself that it cannot measure anything: another could not either."""
+    origin: dict[str, str] = field(default_factory=dict)
+    """What records say of how it was started."""
 
 
 def variables(job: Job) -> dict[str, str]:
@@ -73,13 +76,25 @@ def memory_limit() -> int:
     return int(total * MEMORY_SHARE)
 
 
+def alone(job: Job) -> str:
+    """Return why a job's process must be started by itself; empty if it may be forked."""
+    if job.backend:
+        return "a comparison sets its threads before NumPy is imported"
+    if "start" in stages_of(job.scenario):
+        return "its start is measured"
+    return "" if sys.platform == "linux" else "only on Linux is it known to be safe"
+
+
 def run(
     job: Job,
     on_message: Callable[[Message], None],
     on_visit: Callable[[Visit], None],
     on_look: Callable[[], None] = lambda: None,
+    parents: Parents | None = None,
 ) -> Ending:
     """Run `job` in a process of its own, hand each message on, and say how the process ended.
+
+    It is forked from one of `parents`, where there are any and that is safe.
 
     The process waits after each record until `on_message` has returned, so that storing it disturbs
     nothing. `on_visit` is called now and then with what the process is at, and `on_look` whenever
@@ -87,16 +102,28 @@ def run(
     second. Whatever happens here, a Ctrl-C or what a callback raises included, the process and all
     that it started are gone afterwards.
     """
+    environment, reason, parent = variables(job), alone(job), None
+    if parents and not reason:
+        found = parents.find(job.base["sweep"], job.process, environment, on_look)
+        parent, reason = (None, found) if isinstance(found, str) else (found, "")
+    origin = {"parent": parent.name if parent else "", "not_forked": reason if parents else ""}
+    job = msgspec.structs.replace(job, base={**job.base, **origin})
     with tempfile.TemporaryFile() as shared:
         shared.truncate(SIZE)
+        fds = [shared.fileno()]
         current = CurrentVisit(shared.fileno())
         command = [sys.executable, "-m", "harness.engine.worker", str(shared.fileno())]
         command += ["compared"] if job.backend else []
         try:
-            with Child(command, variables(job), fds=[shared.fileno()]) as child:
-                return _Conversation(job, child, current, on_message, on_visit, on_look).run()
+            with Child(command, environment, fds=fds, fork=parent and parent.fork) as child:
+                distributions = dict(parent.distributions) if parent else {}
+                ending = _Conversation(
+                    job, child, current, distributions, on_message, on_visit, on_look
+                ).run()
         finally:
             current.close()
+    ending.origin = origin
+    return ending
 
 
 class _Stopped(Exception):
@@ -108,6 +135,8 @@ class _Conversation:
     job: Job
     child: Child
     current: CurrentVisit
+    distributions: dict[str, dict[str, str]]
+    """What of the process's code is installed, looked up once."""
     on_message: Callable[[Message], None]
     on_visit: Callable[[Visit], None]
     on_look: Callable[[], None]
@@ -117,8 +146,6 @@ class _Conversation:
         self.visit: Visit | None = None
         self.bye: Bye | None = None
         self.hopeless = False
-        self.distributions: dict[str, dict[str, str]] = {}
-        """What of the process's code is installed, looked up once."""
         self.deadline = time.monotonic() + STARTUP_TIMEOUT_S
 
     def run(self) -> Ending:

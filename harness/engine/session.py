@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import time
 from abc import ABC, abstractmethod
@@ -138,15 +139,13 @@ class StagedSession(Session):
         send: Send,
         current: CurrentVisit,
         code: LoadedCode,
-        process_ns: dict[str, float],
-        spawned_ns: int,
+        process_ns: dict[str, float] | None,
         topology: Topology | None = None,
     ) -> None:
         self.topology = topology
         self.process_ns = process_ns
+        """What it has paid once; None where it has been forked, and has not paid it all."""
         self.proof = Evidence()
-        self.ready_ns = float(time.monotonic_ns() - spawned_ns)
-        self.process_ns["ready"] = self.ready_ns
         self.work: injection.Work | None = None
         super().__init__(job, workload, send, current, code)
 
@@ -184,8 +183,8 @@ class StagedSession(Session):
                     raise
                 raise unusable(self.topology.target, error) from error
             end = _clock()
-        self.process_ns["first_lower"] = middle - begin
-        self.process_ns["first_compile"] = end - middle
+        if self.process_ns is not None:
+            self.process_ns |= {"first_lower": middle - begin, "first_compile": end - middle}
         if any(ref.extra_ns for ref in self.job.cases):
             self.work = injection.measure_work()
 
@@ -196,6 +195,7 @@ class StagedSession(Session):
             Reference, Case(), self.proof, topology=self.topology, is_reference=True
         )
         runs = {REFERENCE: CaseRun(self, None, self.reference)}
+        ready_ns = self.process_ns["ready"] if self.process_ns else math.nan
         for ref, case in self.cases():
             staged = StagedCase(
                 self.workload,
@@ -203,7 +203,7 @@ class StagedSession(Session):
                 self.proof,
                 scenario=job.scenario,
                 folder=job.cache_folder,
-                ready_ns=self.ready_ns,
+                ready_ns=ready_ns,
                 topology=self.topology,
                 expected=ref.fingerprint,
                 programs=job.programs,
@@ -216,7 +216,7 @@ class StagedSession(Session):
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case; with the reference program's, that of the process itself."""
         reference_ns = values_ns(self.reference.stages())
-        if run.ref is None:
+        if run.ref is None and self.process_ns is not None:
             process = self.record(
                 self.job.process_key,
                 workload="process",

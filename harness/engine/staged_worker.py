@@ -17,8 +17,23 @@ from harness.targets import topologies
 _clock = time.perf_counter_ns
 
 
-def measure(line: bytes, current_fd: int, stored: Semaphore, import_ns: int) -> None:
-    """Wake the back end, and take the stages of the job's cases; `import_ns` is what JAX took."""
+def measure(
+    line: bytes,
+    current_fd: int,
+    stored: Semaphore,
+    import_ns: int | None = None,
+    code: LoadedCode | None = None,
+) -> None:
+    """Wake the back end, and take the stages of the job's cases.
+
+    Args:
+        line: the job.
+        current_fd: where it is noted what is being measured.
+        stored: counts the records that have been stored.
+        import_ns: what the import of JAX took; None in a process that was forked after it, and so
+            cannot tell what a process pays once.
+        code: what notes the code that is loaded, where that was begun already.
+    """
     job, current, send = decode_job(line), CurrentVisit(current_fd), sender(stored)
     topology = None
     try:
@@ -38,14 +53,15 @@ def measure(line: bytes, current_fd: int, stored: Semaphore, import_ns: int) -> 
     # Now, because what it imports of JAX belongs to the time of the back end.
     from harness.engine.session import StagedSession
 
-    code = LoadedCode()
+    code = code or LoadedCode()
     workload = workload_of(job, send)
     if workload is None:
         return
-    process_ns: dict[str, float] = {"import": import_ns, "backend": backend_ns}
-    session = StagedSession(
-        job, workload, send, current, code, process_ns, channel.spawned_ns(), topology
-    )
+    process_ns = None
+    if import_ns is not None:
+        ready_ns = time.monotonic_ns() - channel.spawned_ns()
+        process_ns = {"import": import_ns, "backend": backend_ns, "ready": float(ready_ns)}
+    session = StagedSession(job, workload, send, current, code, process_ns, topology)
     try:
         session.measure()
     except topologies.Unusable as error:

@@ -15,6 +15,7 @@ from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.execution import execute
 from harness.engine.machine_load import Others
+from harness.engine.parents import Parents
 from harness.engine.state import GroupListener, Outcome, Progress, SweepState
 from harness.errors import FleetError
 
@@ -42,12 +43,14 @@ def sweep(
     state.note_skipped()
     for _ in range(ROUNDS):
         measured = False
-        for process in range(options.effort.limit):
-            for group in state.groups:
-                job = state.job(group, process)
-                if job:
-                    execute(job, GroupListener(state, group, process))
-                    measured = True
+        with Parents() as parents:  # new ones where they have loaded what was edited meanwhile
+            for process in range(options.effort.limit):
+                for group in state.groups:
+                    job = state.job(group, process)
+                    if job:
+                        listener = GroupListener(state, group, process)
+                        execute(job, listener, parents if options.forked else None)
+                        measured = True
         if not measured:
             break
     outcome.others_cores = others.cores()

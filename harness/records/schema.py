@@ -151,6 +151,11 @@ class Record(msgspec.Struct, omit_defaults=True):
     """The night of a series that measured it, such as `2026-11-20`; "" outside a series."""
     dirty: str = ""
     """Digest of what the working tree had changed since the commit; "" for a clean tree."""
+    parent: str = ""
+    """The process that it was forked from, with others of the sweep; empty where it was started by
+    itself, as all were before 0.2.0."""
+    not_forked: str = ""
+    """Why it was started by itself, where others would have been forked."""
     load_average: list[float] = msgspec.field(default_factory=list)
     """1, 5 and 15 minutes, read when the process began."""
     retries: list[str] = msgspec.field(default_factory=list)

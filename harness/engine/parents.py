@@ -1,0 +1,187 @@
+"""Measuring processes forked from parents: the sweep's end of :mod:`harness.engine.parent`.
+
+Those of one parent share its hash seed and its address layout. So each process number of a sweep
+has a parent of its own, and no two processes of a row come from one. The first process of a number
+is started by itself, and tells what a process pays once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO
+
+from harness.declare.code import installed
+from harness.engine.child import Child
+from harness.engine.parent import ANSWER
+
+MOST = 4
+"""So many parents are kept, of processes with other environments; one has about 100 MB."""
+
+STARTUP_TIMEOUT_S = 300.0
+"""How long a parent may take to import JAX."""
+
+
+class Forked:
+    """A process that a parent has forked, with what :class:`subprocess.Popen` has of one."""
+
+    def __init__(self, control: socket.socket, fds: Sequence[int]) -> None:
+        """Have a process forked that has `fds` open.
+
+        Raises:
+            OSError: the parent is gone.
+        """
+        self._control = control
+        self.returncode: int | None = None
+        theirs, stdin = os.pipe()
+        stdout, output = os.pipe()
+        self.stdin: IO[bytes] = os.fdopen(stdin, "wb")
+        self.stdout: IO[bytes] = os.fdopen(stdout, "rb", buffering=0)
+        try:
+            socket.send_fds(control, [b"!"], [theirs, output, *fds])
+            answer = control.recv(ANSWER.size)
+            if not answer:
+                raise BrokenPipeError("the parent of the measuring processes is gone")
+        except BaseException:
+            self.stdin.close()
+            self.stdout.close()
+            raise
+        finally:
+            os.close(theirs)
+            os.close(output)
+        (self.pid,) = ANSWER.unpack(answer)
+
+    def poll(self) -> int | None:
+        """Return its exit code, -N where signal N killed it; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit code once it has ended, or raise :class:`subprocess.TimeoutExpired`."""
+        if self.returncode is None:
+            if not select.select([self._control], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked process", timeout or 0)
+            try:
+                answer = self._control.recv(ANSWER.size)
+            except ConnectionError:
+                answer = b""
+            code = os.waitstatus_to_exitcode(ANSWER.unpack(answer)[0]) if answer else None
+            # Without its parent nobody can tell: who is left of its session is killed by `Child`.
+            self.returncode = -signal.SIGKILL if code is None else code
+        return self.returncode
+
+
+class Parent:
+    """A process that has imported JAX, and forks others."""
+
+    def __init__(self, name: str, variables: Mapping[str, str], watch: Callable[[], None]) -> None:
+        """Start it, and wait until it can fork; `watch` is called meanwhile."""
+        self.name = name
+        self.distributions: dict[str, dict[str, str]] = {}
+        """Which installed distributions it has loaded, as they were then."""
+        deadline = time.monotonic() + STARTUP_TIMEOUT_S
+
+        def look() -> None:
+            watch()
+            if time.monotonic() > deadline:
+                raise TimeoutError
+
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-m", "harness.engine.parent", str(theirs.fileno())]
+        self._ended = contextlib.ExitStack()
+        self._ended.callback(self._control.close)
+        with theirs, self._ended:
+            child = self._ended.enter_context(Child(command, variables, fds=[theirs.fileno()]))
+            try:
+                said = next(child.lines(look), b"")
+            except TimeoutError:
+                said = b""
+            if said:
+                about = json.loads(said)
+                self.unsafe: str = about["unsafe"]
+                installed(dict.fromkeys(about["loaded"], ""), self.distributions)
+            else:
+                self.unsafe = "; ".join(["no parent could be started", *child.output[-1:]])
+            self._child = child
+            self._ended = self._ended.pop_all()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it can fork."""
+        return self._child.is_running
+
+    def fork(self, fds: Sequence[int]) -> Forked:
+        """Return a process that has `fds` open; one at a time."""
+        return Forked(self._control, fds)
+
+    def end(self) -> None:
+        """End it, and what it has forked."""
+        self._ended.close()
+
+
+Environment = frozenset[tuple[str, str]]
+
+
+class Parents:
+    """The parents of a sweep: those of one process number at a time."""
+
+    def __init__(self) -> None:
+        self._number = -1
+        self._running: dict[Environment, Parent | None] = {}
+        """None where one process has been started by itself, and another was not asked for."""
+        self._unsafe: dict[Environment, str] = {}
+        self._started = 0
+
+    def find(
+        self, sweep: str, number: int, variables: Mapping[str, str], watch: Callable[[], None]
+    ) -> Parent | str:
+        """Return the parent of a process with that number; the reason where it has none."""
+        if number != self._number:
+            self.close()
+            self._number = number
+        environment = frozenset(variables.items())
+        if environment in self._unsafe:
+            return self._unsafe[environment]
+        if environment not in self._running:
+            self._running[environment] = None
+            return "it is the first, and tells what a process pays once"
+        parent = self._running.pop(environment)
+        if parent is not None and not parent.is_running:
+            parent.end()
+            parent = None
+        if parent is None:
+            running = [(one, other) for one, other in self._running.items() if other]
+            if len(running) == MOST:
+                oldest, other = running[0]
+                other.end()
+                self._running[oldest] = None
+            self._started += 1
+            parent = Parent(f"{sweep}/{self._started}", variables, watch)
+            if parent.unsafe:
+                parent.end()
+                self._unsafe[environment] = parent.unsafe
+                return parent.unsafe
+        self._running[environment] = parent  # as the last that was used
+        return parent
+
+    def close(self) -> None:
+        """End them all."""
+        while self._running:
+            parent = self._running.popitem()[1]
+            if parent is not None:
+                parent.end()
+
+    def __enter__(self) -> Parents:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
