@@ -17,7 +17,7 @@ from harness import targets
 from harness.asv.answers import Answer
 from harness.asv.metrics import METRICS, case_metrics, process_metrics
 from harness.declare.check import check
-from harness.declare.source import NO_SOURCE, source_of, version_of
+from harness.declare.source import NO_SOURCE, source_lines, source_of, version_of
 from harness.declare.workload import (
     Case,
     Workload,
@@ -151,7 +151,7 @@ def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
         return measure(workload)
 
     try:
-        line = inspect.getsourcelines(workload)[1]
+        line = source_lines(workload)[1]
     except NO_SOURCE:
         line = 1_000_000 + next(_lines)  # made by `type`: no line of its own, but asv wants one
     page = f"<harness {workload.__module__}.{workload.__qualname__}>"

@@ -34,10 +34,9 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 def check(workload: type[Workload]) -> None:
     """Raise :class:`WorkloadError` if the declaration is wrong; nothing is called or traced."""
-    here = where(workload)
     if inspect.isabstract(workload):
         missing = ", ".join(sorted(workload.__abstractmethods__))
-        raise WorkloadError(f"{here} does not define {missing}; a workload needs both.")
+        raise WorkloadError(f"{where(workload)} does not define {missing}; a workload needs both.")
     for find in (
         _of_sweep,
         _of_names,
@@ -49,7 +48,7 @@ def check(workload: type[Workload]) -> None:
         _of_baselines,
     ):
         for problem in find(workload):
-            raise WorkloadError(f"{here}: {problem}")
+            raise WorkloadError(f"{where(workload)}: {problem}")
 
 
 # What is wrong, one sentence after the other; each may rely on those before it not being said.

@@ -13,7 +13,7 @@ RESERVED_AXES = set(
     scenario stage unit value calibrated low high least p10 p50 p90 p50_low
     p50_high n_calls programs programs_s n_processes samples status reason fingerprint
     effort dirty calibrated_samples entry_bytes precision backend threads comparable labels case
-    self
+    self n_forked
     """.split()  # noqa: SIM905 - one name per line would say no more
 )
 """Names an axis cannot have: columns of the frame. Rooms above add theirs."""

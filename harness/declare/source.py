@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
+import linecache
 import re
+import sys
 import textwrap
 import tokenize
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
@@ -85,9 +89,50 @@ def _coupled(sweep: Any) -> Iterator[str]:
 
 def _source(thing: Any) -> str:
     try:
-        return textwrap.dedent(inspect.getsource(thing)).strip()
+        lines = source_lines(thing)[0] if isinstance(thing, type) else inspect.getsource(thing)
+        return textwrap.dedent("".join(lines)).strip()
     except NO_SOURCE:
         return ""
+
+
+def source_lines(cls: type) -> tuple[list[str], int]:
+    """Return what `inspect.getsourcelines` does for a class, without reading the file each time.
+
+    Up to Python 3.12 that parses all of the class's file.
+
+    Raises:
+        OSError, TypeError, SyntaxError, tokenize.TokenError: the text is not to be had.
+    """
+    file = inspect.getsourcefile(cls)
+    if sys.version_info >= (3, 13) or file is None:
+        return inspect.getsourcelines(cls)
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, vars(sys.modules[cls.__module__]))
+    if file not in _files or _files[file][0] is not lines:
+        found = list(_classes(ast.parse("".join(lines)), ""))
+        count = Counter(name for name, _ in found)
+        _files[file] = lines, {name: line for name, line in found if count[name] == 1}
+    start = _files[file][1].get(cls.__qualname__)
+    if start is None:  # none, or several to choose among
+        return inspect.getsourcelines(cls)
+    return inspect.getblock(lines[start - 1 :]), start
+
+
+_files: dict[str, tuple[list[str], dict[str, int]]] = {}
+"""By file: its lines, and at which of them each class begins whose name is there once."""
+
+
+def _classes(node: ast.AST, within: str) -> Iterator[tuple[str, int]]:
+    """Yield the qualified name and the first line of each class."""
+    for child in ast.iter_child_nodes(node):
+        name = within
+        if isinstance(child, ast.ClassDef):
+            name = f"{within}{child.name}."
+            decorators = child.decorator_list
+            yield name[:-1], decorators[0].lineno if decorators else child.lineno
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            name = f"{within}{child.name}.<locals>."
+        yield from _classes(child, name)
 
 
 def _source_of_class(cls: type) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from harness.declare.axes import Axis, Plain, given
-from harness.declare.source import NO_SOURCE
+from harness.declare.source import NO_SOURCE, source_lines
 from harness.errors import ExitCode, HarnessError
 
 TRANSFORMS = ("forward", "gradient", "vmap", "sharded", "pmap")
@@ -208,7 +208,7 @@ def where(workload: type[Workload]) -> str:
     """Return the name and, if it can be found, the file and line of a workload, for messages."""
     try:
         file = inspect.getsourcefile(workload) or "?"
-        line = inspect.getsourcelines(workload)[1]
+        line = source_lines(workload)[1]
     except NO_SOURCE:
         return f"{workload.__qualname__} (in {workload.__module__})"
     return f"{workload.__qualname__} ({file}:{line})"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import sys
 import threading
 from collections.abc import Callable
@@ -18,6 +19,9 @@ CHANNEL = "HARNESS_CHANNEL"
 SPAWNED = "HARNESS_SPAWNED_NS"
 """The variable that holds `time.monotonic_ns()` of the parent just before it started the child. On
 Linux and macOS that clock counts from the machine's start, so parent and child read the same."""
+
+ANSWER = struct.Struct("i")
+"""What a parent answers an order to fork with: the process's number, and later its status."""
 
 
 def read_job() -> bytes:

@@ -52,7 +52,7 @@ class ChildTimeout(ChildError):
     """A child had not answered in time and was stopped."""
 
 
-class Process(Protocol):
+class Running(Protocol):
     """What a child needs of a process: :class:`subprocess.Popen` is one."""
 
     pid: int
@@ -84,7 +84,7 @@ class Child:
         fds: Sequence[int] = (),
         log: IO[bytes] | None = None,
         patience_s: float = 0.0,
-        fork: Callable[[Sequence[int]], Process] | None = None,
+        fork: Callable[[Sequence[int]], Running] | None = None,
     ) -> None:
         """Start `command`.
 
@@ -111,7 +111,7 @@ class Child:
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns)}
         try:
             with _signals_held():
-                self._process: Process = (
+                self._process: Running = (
                     fork([writable, *fds])
                     if fork
                     else subprocess.Popen(

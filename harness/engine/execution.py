@@ -52,10 +52,10 @@ def execute(job: Job, listener: Listener, parents: Parents | None = None) -> Non
             todo = _Round(job, listener, todo, parents=parents).measure()
     elif job.cases:
         with tempfile.TemporaryDirectory() as scratch:
-            _with_cache(job, listener, Path(scratch))
+            _with_cache(job, listener, Path(scratch), parents)
 
 
-def _with_cache(job: Job, listener: Listener, scratch: Path) -> None:
+def _with_cache(job: Job, listener: Listener, scratch: Path, parents: Parents | None) -> None:
     """Measure with a persistent cache, in an empty directory or one that a process has filled."""
     state = SCENARIOS[job.scenario]
     todo = job.cases
@@ -70,7 +70,7 @@ def _with_cache(job: Job, listener: Listener, scratch: Path) -> None:
         # What was put in, so that an entry that holds another program is noticed.
         todo = [msgspec.structs.replace(ref, fingerprint=filled.get(ref.index, "")) for ref in todo]
     while todo:
-        todo = _Round(job, listener, todo, folder).measure()
+        todo = _Round(job, listener, todo, folder, parents=parents).measure()
         if state.directory == "empty":
             # A process that died may have written some of the others' entries.
             folder = tempfile.mkdtemp(dir=scratch)

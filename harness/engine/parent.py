@@ -15,7 +15,6 @@ import os
 import select
 import signal
 import socket
-import struct
 import sys
 import threading
 import traceback
@@ -23,11 +22,9 @@ import warnings
 
 from harness.engine import channel
 
-ANSWER = struct.Struct("i")
-"""What an order is answered with, twice."""
-
 FILES = 4
 """With an order come standard input, the output, the channel, and the note of what is measured."""
+
 
 def main(control: socket.socket) -> None:
     """Import what every measuring process needs, and fork until there is no sweep any more."""
@@ -104,15 +101,17 @@ def _await(pid: int, control: socket.socket) -> None:
     """Tell the sweep of a process and of its end; end it if the sweep is gone before."""
     ended = os.pidfd_open(pid)
     try:
-        control.send(ANSWER.pack(pid))
-        if control in select.select([ended, control], [], [])[0]:  # nothing else is to be heard
+        control.send(channel.ANSWER.pack(pid))
+        if (
+            control.fileno() in select.select([ended, control.fileno()], [], [])[0]
+        ):  # nothing else is to be heard
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
             channel.end()
     finally:
         os.close(ended)
     _, status = os.waitpid(pid, 0)
-    control.send(ANSWER.pack(status))
+    control.send(channel.ANSWER.pack(status))
 
 
 if __name__ == "__main__":

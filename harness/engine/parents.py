@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 from harness.declare.code import installed
+from harness.engine.channel import ANSWER
 from harness.engine.child import Child
-from harness.engine.parent import ANSWER
 
 MOST = 4
 """So many parents are kept, of processes with other environments; one has about 100 MB."""

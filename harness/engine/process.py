@@ -110,12 +110,12 @@ def run(
     job = msgspec.structs.replace(job, base={**job.base, **origin})
     with tempfile.TemporaryFile() as shared:
         shared.truncate(SIZE)
-        fds = [shared.fileno()]
+        fds, fork = [shared.fileno()], parent.fork if parent else None
         current = CurrentVisit(shared.fileno())
         command = [sys.executable, "-m", "harness.engine.worker", str(shared.fileno())]
         command += ["compared"] if job.backend else []
         try:
-            with Child(command, environment, fds=fds, fork=parent and parent.fork) as child:
+            with Child(command, environment, fds=fds, fork=fork) as child:
                 distributions = dict(parent.distributions) if parent else {}
                 ending = _Conversation(
                     job, child, current, distributions, on_message, on_visit, on_look

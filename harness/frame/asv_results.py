@@ -145,6 +145,7 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
         "night": "",
         "environment": "",
         "static": "",
+        "n_forked": math.nan,
         "entry_bytes": math.nan,
         "threads": "",
         "comparable": "",

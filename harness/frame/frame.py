@@ -66,6 +66,7 @@ COLUMNS = {
     "comparable": TEXT,
     "labels": TEXT,
     "static": TEXT,
+    "n_forked": NUMBER,
     **dict.fromkeys(TOTALS, NUMBER),
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""

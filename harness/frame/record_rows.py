@@ -56,6 +56,7 @@ class _Process(NamedTuple):
     """Of stages: what was refused, or why there are no samples."""
     facts: TotalsView | None
     comparison: ComparisonView | Comparison | None
+    forked: bool
     code: str
     """The JSON text of the code that it ran; empty where that is not recorded."""
 
@@ -186,7 +187,8 @@ class Collector:
         values, side = array("d", numbers), record.comparison
         started_at = record.started_at_ms
         code = sys.intern(as_text(record.code))
-        return _Process(self._files, started_at, status, reason, values, remarks, facts, side, code)
+        about = values, remarks, facts, side, bool(record.parent), code
+        return _Process(self._files, started_at, status, reason, *about)
 
     def rows(self) -> Rows:
         """Return one row per case and stage, cases in the order of what tells them apart."""
@@ -230,6 +232,9 @@ class Collector:
                 for name in ("effort", "environment", "fingerprint")
             },
             "entry_bytes": np.array([one.entry_bytes for one in cases], float)[case],
+            "n_forked": np.array(
+                [sum(p.forked for p in one.processes.values()) for one in cases], float
+            )[case],
             "commit_date": np.array([one.commit_date for one in cases], np.int64)[case],
             "started_at": np.array(
                 [max(p.started_at for p in one.processes.values()) for one in cases], np.int64

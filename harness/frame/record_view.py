@@ -91,6 +91,7 @@ class RecordView(msgspec.Struct, gc=False):
     static: list[str] = []
     environment: msgspec.Raw = msgspec.Raw()
     code: msgspec.Raw = msgspec.Raw()
+    parent: str = ""
 
 
 _decoder = msgspec.json.Decoder(RecordView)

@@ -2,9 +2,9 @@
 
     python -m tests.engine.kills --rounds 50
 
-Each round starts or resumes the same sweep and kills, at a random moment, the measuring process
-(SIGKILL), the sweep itself (SIGKILL) or interrupts it as Ctrl-C does (SIGINT). After each kill
-every record that was there before must still be there and readable; at the end one more run
+Each round starts or resumes the same sweep and kills, at a random moment, the measuring process or
+its parent (SIGKILL), the sweep itself (SIGKILL) or interrupts it as Ctrl-C does (SIGINT). After
+each kill every record that was there before must still be there and readable; at the end one more run
 completes the sweep, and its frame must have the keys of a sweep that was never disturbed.
 """
 
@@ -35,7 +35,7 @@ KEYS = ["workload", "size", "transform", "target", "stage", "unit", "status", "n
 def command(results: Path, effort: str) -> list[str]:
     """Return the command line of the sweep."""
     return [
-        *(sys.executable, "-m", "harness", "run", "Scale", "--effort", effort),
+        *(sys.executable, "-m", "harness", "run", "Printing|Scale", "--effort", effort),
         *("--benchmarks", str(SUITES / "troubled"), "--results", str(results)),
         *("--machine", "tested"),
     ]
@@ -66,10 +66,13 @@ def disturb(results: Path, effort: str, rng: random.Random, longest_s: float) ->
             said.seek(0)
             text = said.read().decode()
             raise AssertionError(f"the sweep ended by itself with {running.returncode}:\n{text}")
-    victim = rng.choice(["worker", "sweep", "interrupt"])
-    if victim == "worker":
-        for child in psutil.Process(running.pid).children():
-            child.kill()
+    victim = rng.choice(["worker", "parent", "sweep", "interrupt"])
+    if victim in ("worker", "parent"):
+        below = psutil.Process(running.pid).children(recursive=True)
+        of_parents = [one for one in below if one.ppid() != running.pid]
+        for one in (of_parents or below) if victim == "worker" else below[:1]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
         time.sleep(rng.uniform(0.5, 2.0))  # it goes on with another process, until it is stopped
     while running.poll() is None:
         running.send_signal(signal.SIGKILL if victim == "sweep" else signal.SIGINT)

@@ -1,0 +1,138 @@
+"""Measuring processes that are forked: what they say, and what is left when something is killed."""
+
+import subprocess
+import sys
+import time
+
+import msgspec
+import psutil
+import pytest
+
+from harness.program.facts import TOTALS
+from tests.sweeps import SUITES, sweep, workload
+
+Scale = workload("small", "Scale")
+Printing = workload("bad", "Printing")
+TIMES = ("samples_ns", "programs_ns")
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """The outcomes of one sweep with forked processes, and of one without."""
+    folder = tmp_path_factory.mktemp("both")
+    return [
+        sweep([Printing, Scale], folder / str(forked), "2x1", seed=7, forked=forked)
+        for forked in (True, False)
+    ]
+
+
+def of(outcome, name):
+    found = [record for record in outcome.records if record.workload == name]
+    return sorted(found, key=lambda record: (record.replicate, str(record.axes)))
+
+
+def test_the_first_of_each_number_starts_by_itself_and_the_others_have_a_parent_of_their_own(both):
+    forked, _ = both
+    first = of(forked, "bad.Printing")
+    assert {record.parent for record in first} == {""}
+    assert {record.not_forked for record in first} == {
+        "it is the first, and tells what a process pays once"
+    }
+    others = of(forked, "small.Scale")
+    assert [record.parent.rpartition("/")[2] for record in others] == ["1", "1", "2", "2"]
+    assert {record.not_forked for record in others} == {""}
+    assert len(of(forked, "process")) == 2
+    assert len(of(forked, "reference")) == 4
+
+
+def test_a_forked_process_measures_the_same_program_with_the_same_evidence(both):
+    for forked, fresh in zip(*(of(outcome, "small.Scale") for outcome in both), strict=True):
+        assert forked.parent
+        assert not fresh.parent
+        assert not fresh.not_forked
+        for field in ("key", "fingerprint", "code", "environment", "status", "reason"):
+            assert getattr(forked, field) == getattr(fresh, field), field
+        facts = [[getattr(one.facts, name) for name in TOTALS] for one in (forked, fresh)]
+        assert facts[0] == facts[1]
+        stages = [
+            {
+                name: {k: v for k, v in msgspec.structs.asdict(stage).items() if k not in TIMES}
+                | {"count": len(stage.samples_ns)}
+                for name, stage in one.stages.items()
+                if name not in ("dispatch", "execute")  # as many calls as the time allows
+            }
+            for one in (forked, fresh)
+        ]
+        assert stages[0] == stages[1]
+
+
+@pytest.mark.parametrize(
+    ("starts", "reason"),
+    [
+        (
+            "import threading, time\n"
+            "threading.Thread(target=time.sleep, args=[600], name='beside', daemon=True).start()",
+            "threads run as soon as JAX is imported: beside",
+        ),
+        (
+            "import sys\nif 'harness.engine.parent' in sys.orig_argv: import jax; jax.devices()",
+            "a back end of JAX is awake as soon as JAX is imported",
+        ),
+    ],
+)
+def test_where_a_fork_is_unsafe_processes_start_by_themselves_and_say_why(
+    tmp_path, monkeypatch, starts, reason
+):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(starts)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    outcome = sweep([Printing, Scale], tmp_path / "results")
+    assert {(one.status, one.parent, one.not_forked) for one in of(outcome, "small.Scale")} == {
+        ("ok", "", reason)
+    }
+
+
+def test_a_process_whose_start_is_measured_starts_by_itself(tmp_path):
+    outcome = sweep([Printing, Scale], tmp_path, scenarios=("cold",))
+    assert {(one.parent, one.not_forked) for one in of(outcome, "small.Scale")} == {
+        ("", "its start is measured")
+    }
+
+
+@pytest.mark.usefixtures("fresh_processes")
+def test_with_a_killed_sweep_the_parents_and_what_they_forked_are_gone(tmp_path):
+    command = [sys.executable, "-m", "harness", "run", "Printing|Scale", "--effort", "99x1"]
+    command += ["--benchmarks", str(SUITES / "troubled")]
+    with subprocess.Popen([*command, "--results", str(tmp_path)], stderr=subprocess.DEVNULL) as run:
+        deadline = time.monotonic() + 120
+        below = []
+        while time.monotonic() < deadline:
+            below = psutil.Process(run.pid).children(recursive=True)
+            if len(below) == 2:
+                break
+            time.sleep(0.02)
+        run.kill()
+    assert len(below) == 2, "no process was forked"
+    _, alive = psutil.wait_procs(below, timeout=20)
+    assert not [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.usefixtures("fresh_processes")
+def test_a_killed_parent_costs_what_it_was_measuring_and_another_takes_its_place(tmp_path):
+    parents = []
+
+    def kill_the_first(progress):
+        if parents or progress.record is None or not progress.record.parent:
+            return
+        for one in psutil.Process().children(recursive=True):
+            if "harness.engine.parent" in " ".join(one.cmdline()):
+                parents.append(one)
+                one.kill()
+
+    outcome = sweep([Printing, Scale], tmp_path, on_progress=kill_the_first)
+    found = of(outcome, "small.Scale")
+    assert parents
+    assert sorted(one.status for one in found) == ["failed", "ok"]
+    (failed,) = (one for one in found if one.status == "failed")
+    assert failed.reason.startswith("killed by SIGKILL")
+    assert failed.parent.endswith("/1")
