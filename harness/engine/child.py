@@ -52,7 +52,7 @@ class ChildTimeout(ChildError):
     """A child had not answered in time and was stopped."""
 
 
-class Running(Protocol):
+class ChildProcess(Protocol):
     """What a child needs of a process: :class:`subprocess.Popen` is one."""
 
     pid: int
@@ -84,7 +84,7 @@ class Child:
         fds: Sequence[int] = (),
         log: IO[bytes] | None = None,
         patience_s: float = 0.0,
-        fork: Callable[[Sequence[int]], Running] | None = None,
+        fork: Callable[[Sequence[int]], ChildProcess] | None = None,
     ) -> None:
         """Start `command`.
 
@@ -111,7 +111,7 @@ class Child:
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns)}
         try:
             with _signals_held():
-                self._process: Running = (
+                self._process: ChildProcess = (
                     fork([writable, *fds])
                     if fork
                     else subprocess.Popen(

@@ -4,8 +4,8 @@
 
 Each round starts or resumes the same sweep and kills, at a random moment, the measuring process or
 its parent (SIGKILL), the sweep itself (SIGKILL) or interrupts it as Ctrl-C does (SIGINT). After
-each kill every record that was there before must still be there and readable; at the end one more run
-completes the sweep, and its frame must have the keys of a sweep that was never disturbed.
+each kill every record that was there before must still be there and readable; at the end one more
+run completes the sweep, and its frame must have the keys of a sweep that was never disturbed.
 """
 
 from __future__ import annotations
