@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +17,10 @@ from harness.cli.output import Part, notes, print_page, say
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
 from harness.declare import discovery
+from harness.declare.code import ENV, FILE, folder_of
 from harness.engine import machine_load
 from harness.engine.context import Context, Options, local_context
+from harness.engine.snapshot import snapshot
 from harness.engine.state import Outcome
 from harness.engine.sweep import sweep as measure
 from harness.engine.sweep import sweep_elsewhere
@@ -25,6 +29,8 @@ from harness.frame.code import PROGRAM_CHANGED
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
 from harness.records import environment
+from harness.records.git import commit_of
+from harness.records.schema import Record
 from harness.records.store import store_path
 from harness.stages import sampling
 from harness.stages.scenarios import registry as scenarios
@@ -52,6 +58,14 @@ def run(
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what the results already hold.")
+    ] = False,
+    from_snapshot: Annotated[
+        bool,
+        typer.Option(
+            "--from-snapshot",
+            help="Measure a copy of the project taken now, so that edits and checkouts during the "
+            "sweep change nothing.",
+        ),
     ] = False,
     keep_programs: Annotated[
         bool,
@@ -105,6 +119,10 @@ def run(
 ) -> None:
     """Measure what is asked for, and print the table of stages."""
     _check_on(on, each_machine, wait_for_workers, keep_programs, machine)
+    if on and from_snapshot:
+        raise UsageError(
+            "--from-snapshot does not work with --on: workers have files of their own."
+        )
     level = sampling.effort(effort)
     places = targets.names(target or ()) or None
     chosen = discover(benchmarks, [*(workloads or []), *(select or [])])
@@ -132,7 +150,8 @@ def run(
                 given = (measured, context, asked, on_progress, say, each_machine)
                 outcome = sweep_elsewhere(on, *given, **waiting)
             else:
-                outcome = measure(measured, context, asked, on_progress)
+                with _place(benchmarks, results, context, from_snapshot) as placed:
+                    outcome = measure(measured, placed, asked, on_progress)
     except KeyboardInterrupt:
         say("interrupted. Every finished record is kept; the same command resumes.")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -145,6 +164,18 @@ def run(
         raise typer.Exit(ExitCode.SOME_FAILED if outcome.failed else ExitCode.NOTHING)
     if outcome.failed or outcome.refused or chosen.broken:
         raise typer.Exit(ExitCode.SOME_FAILED)
+
+
+@contextmanager
+def _place(benchmarks: Path, results: Path, context: Context, copied: bool) -> Iterator[Context]:
+    """Yield the context of a sweep over the files where they are, or over a copy of them."""
+    if not copied:
+        yield context
+        return
+    with snapshot(folder_of(benchmarks), results) as copy:
+        if context.commit != commit_of(benchmarks, exclude=results):
+            raise UsageError(f"{copy.project} was changed while it was copied. Run again.")
+        yield dataclasses.replace(context, snapshot=copy)
 
 
 def _check_on(
@@ -173,6 +204,16 @@ def _check_on(
         )
 
 
+def _not_copied(record: Record) -> set[str]:
+    """Return the top packages that a record of a snapshot has from outside of the project."""
+    names = record.code if record.snapshot else ()
+    return {
+        name.partition(".")[0]
+        for name in names
+        if "==" not in name and name.isprintable() and not name.startswith(("./", ENV, FILE))
+    }
+
+
 def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
     """Yield what a sweep did, here or on a fleet, and where to look next."""
     frame = ordinary(frame_of(outcome.records))
@@ -189,6 +230,8 @@ def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
     if outcome.edited:
         names = ", ".join(outcome.edited[:5]) + (" ..." if len(outcome.edited) > 5 else "")
         yield f"Edited during the sweep, so that some was measured again: {names}"
+    if elsewhere := sorted({name for record in outcome.records for name in _not_copied(record)}):
+        yield f"Not in the snapshot, measured where they are: {', '.join(elsewhere)}"
     if outcome.wide:
         some = "; ".join(outcome.wide[:5]) + (" ..." if len(outcome.wide) > 5 else "")
         yield (

@@ -13,8 +13,7 @@ import typer
 from harness.cli import options
 from harness.cli.options import Filters, Results
 from harness.cli.output import Format, Heading, Output, Part, TextTable, plain, say, warnings_said
-from harness.declare.code import project_folder
-from harness.declare.location import Source
+from harness.declare.code import folder_of
 from harness.errors import ExitCode
 from harness.frame import choose, tables, why
 from harness.frame.frame import ordinary
@@ -85,8 +84,7 @@ def show(
 
 
 def _why(results: Path, shown: pd.DataFrame, benchmarks: Path, output: Output) -> None:
-    project = project_folder(Source("benchmarks", "", str(benchmarks / "__init__.py")))
-    found = why.why(results, shown, project, commit_of(benchmarks, exclude=results))
+    found = why.why(results, shown, folder_of(benchmarks), commit_of(benchmarks, exclude=results))
     if not found:
         say(f"{results} holds no records of these rows: files of rows do not say what code ran.")
         raise typer.Exit(ExitCode.NOTHING)

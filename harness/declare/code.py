@@ -39,7 +39,7 @@ UNREADABLE = "unreadable"
 ENV = "env:"
 """Marks a name as that of an environment variable, in `depends_on` as well."""
 
-_FILE = "file:"
+FILE = "file:"
 _UNSET = "unset"
 
 _SITES = ("site-packages", "dist-packages")
@@ -65,6 +65,11 @@ def project_folder(source: Source) -> Path:
     depth = source.module.count(".") + (file.name == "__init__.py")
     repositories = (folder for folder in file.parents if (folder / ".git").exists())
     return next(repositories, file.parents[depth])
+
+
+def folder_of(benchmarks: Path) -> Path:
+    """Return the folder that the names of files start from, of all workloads in `benchmarks`."""
+    return project_folder(Source(benchmarks.name, "", str(benchmarks / "__init__.py")))
 
 
 class LoadedCode:
@@ -103,7 +108,7 @@ class LoadedCode:
         if one.startswith(ENV):
             return one, _hash_of_variable(one, self._variables)
         file = project / one
-        return _place_of(file, project) or f"{_FILE}{file.resolve()}", self._value(str(file))
+        return _place_of(file, project) or f"{FILE}{file.resolve()}", self._value(str(file))
 
     def installed(self) -> list[str]:
         """Return the names that entries have so far of installed distributions."""
@@ -198,8 +203,8 @@ def _now(name: str, project: Path) -> str:
         return _digest_of(str(project / name))
     if name.startswith(ENV):
         return _hash_of_variable(name, os.environ)
-    if name.startswith(_FILE):
-        return _digest_of(name.removeprefix(_FILE))
+    if name.startswith(FILE):
+        return _digest_of(name.removeprefix(FILE))
     if "==" in name:
         return _by_name(name.partition("==")[0]).get(name, UNREADABLE)
     return next((_digest_of(file) for file in _files_of(name)), UNREADABLE)

@@ -24,6 +24,8 @@ def sender(stored: Semaphore) -> Callable[[Message], None]:
 
 def workload_of(job: Job, send: Callable[[Message], None]) -> type[Workload] | None:
     """Return the class that a job is about; None where it is not to be had, which is then said."""
+    if job.snapshot:
+        job.snapshot.enter()
     try:
         return job.workload()
     except WorkloadError as error:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from harness import targets
 from harness.declare import code
 from harness.declare.workload import Case
+from harness.engine.snapshot import Snapshot
 from harness.records import environment
 from harness.records.git import Commit, commit_of
 from harness.records.store import Store, store_path
@@ -50,6 +51,8 @@ class Context:
     """The night of a series; each measures anew what another may have measured of this commit."""
     host: Host = field(default_factory=this_host)
     """The machine that measures."""
+    snapshot: Snapshot | None = None
+    """The copy of the project that is measured; None where it is measured in place."""
 
     @property
     def store(self) -> Store:

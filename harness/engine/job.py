@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from harness.declare.code import project_folder
 from harness.declare.location import Source, load
 from harness.declare.source import comparison_version_of, version_of
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, where
+from harness.engine.snapshot import Snapshot
 from harness.records.schema import Comparison, Record, to_raw
 
 
@@ -38,6 +41,8 @@ class Job(msgspec.Struct, kw_only=True):
     """The cases that one process is to measure, and what it writes into each record."""
 
     source: Source
+    snapshot: Snapshot | None = None
+    """The copy of the project that the source is in; None where it is measured in place."""
     target: str
     description: str = ""
     """What tells the compiler of a compile-only target's device; empty for a real one."""
@@ -79,6 +84,11 @@ class Job(msgspec.Struct, kw_only=True):
     def comparison(self) -> Comparison | None:
         """What a record says of the side that it takes, before anything is known."""
         return Comparison(self.backend, self.threads) if self.backend else None
+
+    @property
+    def project(self) -> Path:
+        """The folder that names of the project's files start from."""
+        return self.snapshot.root if self.snapshot else project_folder(self.source)
 
     def workload(self) -> type[Workload]:
         """Return the class that it is about, once its source is known to be the one meant.

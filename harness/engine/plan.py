@@ -223,8 +223,10 @@ class Plan:
         """Return the job to measure `cases` of a group in process number `process`."""
         options, place = self.options, group.place
         replicate = group.replicate(process)
+        snapshot = self.context.snapshot
         return Job(
-            source=group.source,
+            source=snapshot.source(group.source) if snapshot else group.source,
+            snapshot=snapshot,
             target=place.name,
             description=place.description,
             # JAX is kept from a device that another library computes on.
@@ -267,6 +269,7 @@ class Plan:
             "commit_date_ms": commit.date_ms,
             "dirty": commit.dirty,
             "night": context.night,
+            "snapshot": context.snapshot is not None,
             "protocol": options.protocol,
             "effort": options.effort.name,
             "sweep": self.sweep.name,

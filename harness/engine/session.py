@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from harness.declare.code import LoadedCode, project_folder
+from harness.declare.code import LoadedCode
 from harness.declare.source import METHOD_VERSION
 from harness.declare.workload import Case, Workload
 from harness.engine.case_run import CaseRun
@@ -47,7 +47,7 @@ class Session(ABC):
     ) -> None:
         self.job = job
         self.code = code
-        self.project = project_folder(job.source)
+        self.project = job.project
         self.workload = workload
         self.send = send
         self.current = current

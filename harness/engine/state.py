@@ -130,11 +130,11 @@ class SweepState:
             if replicate not in self.added:
                 self.added.add(replicate)
                 self.total += len(wanted)
-        todo = []
+        todo, context = [], self.plan.context
         for ref in wanted:
             name = ref.key, replicate
             earlier, current = self.before.get(name), self.now.get(name)
-            project = project_folder(group.source)
+            project = context.snapshot.root if context.snapshot else project_folder(group.source)
             differing = self._differing(current, project) if current else []
             if edited := [one for one in differing if proven(one, project)]:
                 self.outcome.edited = sorted({*self.outcome.edited, *edited})
@@ -225,6 +225,8 @@ class SweepState:
         hopeless: bool = False,
     ) -> None:
         """Store a record: of a case, or with None of a process or of its reference program."""
+        if self.plan.context.snapshot:
+            record = self.plan.context.snapshot.as_original(record, Record)
         name = record.key, record.replicate
         # On a fleet, another sweep may have measured it, and may have stored it as well.
         elsewhere = record.sweep != self.plan.sweep.name
