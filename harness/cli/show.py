@@ -19,6 +19,7 @@ from harness.frame import choose, tables, why
 from harness.frame.frame import ordinary
 from harness.frame.load import load
 from harness.records.git import commit_of
+from harness.stages.registry import OF_CALLS
 
 NEXT = """\
 Value: median over processes; ±: half of its 95 % interval (6 processes or more).
@@ -110,6 +111,6 @@ def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:
 def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
     """Yield one row per case with a column per stage, and why values are lacking."""
     yield TextTable(tables.stage_table(frame))
-    yield f"{', '.join(tables.OF_CALLS)}: median of calls; `harness show --calls` has the least."
+    yield f"{', '.join(OF_CALLS)}: median of calls; `harness show --calls` has the least."
     said = tables.process_text(frame), *tables.slow_texts(frame), *tables.program_texts(frame)
     yield from filter(None, [*said, *tables.reason_texts(frame)])

@@ -12,7 +12,7 @@ from harness.frame.frame import INSTRUMENTS, axis_columns, is_missing, ordinary
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import scaled_text, seconds_text
 from harness.stages import compile
-from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, names
+from harness.stages.registry import CASE, CASE_STAGES, OF_CALLS, PROCESS_STAGES, names
 
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
 _CASE = ["machine", "commit", "env", "version", "effort", "dirty", "scenario"]
@@ -23,13 +23,11 @@ _PROCESS = names("process", "reference")
 CALLED = names("run")
 """Stages that call the program."""
 
-OF_CALLS = names("run", where=lambda stage: stage.statistic is min)
-"""Those of single calls: of a process the least is compared, and the median is shown."""
-
 
 def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text: a row per case with its workload, axes, and the time of each stage.
 
+    Of stages that nobody has measured those are shown that every case goes through.
     The time of a call is the median of calls; `≥` stands before the least, where no more is known.
     `axes` also names what else tells apart two cases of the table (commit, effort, ...).
     Benchmarks that are not ours have a column of their own kind (`time`, `peakmem`, ...) behind.
@@ -41,7 +39,10 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     stages = [*CASE_STAGES, *sorted(set(shown["stage"]) - set(CASE_STAGES))]
     shown = shown.assign(text=("≥ " + texts).where(_is_least(shown), texts))
     table = _by_case(shown, ["workload", "axes", *_CASE], "text", stages).reset_index()
-    return table[["workload", "axes", *stages]].astype(object).fillna("").astype("str")
+    table = table[["workload", "axes", *stages]].astype(object).fillna("").astype("str")
+    usual = names(*CASE, where=lambda stage: stage.stacked)
+    empty = [stage for stage in stages if set(table[stage]) <= {"", _WORDS["skipped"]}]
+    return table.drop(columns=[stage for stage in empty if stage not in usual])
 
 
 def typical(frame: pd.DataFrame) -> pd.DataFrame:

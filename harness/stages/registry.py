@@ -119,5 +119,8 @@ the first call's time, warm / cold."""
 CASE_STAGES = names(*CASE)
 """The stages of a case without a persistent cache, in order."""
 
+OF_CALLS = names("run", where=lambda stage: stage.statistic is min)
+"""Stages of single calls: the median is shown, and of each process the least is compared."""
+
 PROCESS_STAGES = names("process")
 """What a process pays once; records of the workload `process` hold them."""

@@ -170,7 +170,9 @@ def _process(record: Record, stage: str, by: str) -> str:
         f"load {record.load_average[0]:.2f}" if record.load_average else "",
         f"{host.get('affinity', '?')} cores of {host['cpu']}" if host.get("cpu") else "",
         f"program {record.fingerprint[:8]}" if record.fingerprint else "",
-        "samples " + " ".join(f"{sample / 1e9:.4g}" for sample in taken.samples_ns) + " s",
+        ("least of " if stage in registry.OF_CALLS else "median of ")
+        + " ".join(f"{sample / 1e9:.4g}" for sample in taken.samples_ns)
+        + " s",
         f"{sum(taken.refused.values())} refused" if taken.refused else "",
     ]
     return " · ".join(filter(None, parts))

@@ -13,7 +13,7 @@ import pandas as pd
 from harness.frame.frame import rows_of
 from harness.frame.tables import case_texts
 from harness.records.units import seconds_text
-from harness.stages.registry import STAGES
+from harness.stages.registry import OF_CALLS, STAGES
 from harness.verdicts import rules
 from harness.verdicts.error_rates import rates_text
 from harness.verdicts.judge import COLUMNS
@@ -36,8 +36,8 @@ COUNTED = (rules.SLOWER, rules.FASTER, rules.SAME, rules.UNSURE)
 HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
 
 LEGEND = (
-    "A, B: medians over processes, as measured. B / A: above 1, B takes longer; {basis}; in "
-    "brackets the 95 % interval."
+    "A, B: medians over processes, as measured, of {calls} the least call of each. B / A: above 1, "
+    "B takes longer; {basis}; in brackets the 95 % interval."
 )
 
 STORED = "calibrated by a reference in the same process unless marked raw"
@@ -180,7 +180,9 @@ def _time(value_s: float) -> str:
 
 def legend(comparison: Comparison) -> tuple[str, ...]:
     """Return what the columns of the table mean."""
-    said = LEGEND.format(basis=TURNS if comparison.interleaved else STORED)
+    said = LEGEND.format(
+        calls=" and ".join(OF_CALLS), basis=TURNS if comparison.interleaved else STORED
+    )
     return (said, *(ACROSS if comparison.across else ()))
 
 

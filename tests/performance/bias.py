@@ -1,116 +1,127 @@
-"""Whether the harness's `execute` is what a bare loop measures in the same process.
+"""Whether the harness's `execute` is what a bare loop in a process of its own measures.
 
-    python -m tests.performance.bias [--rounds 40]
+    python -m tests.performance.bias [--rounds 12] [--ms 60]
 
-For programs of 10 microseconds and more, the harness's block timing and a bare loop over
-`perf_counter_ns`, of as many calls, take turns in random order in one process. Printed is the ratio
-of the medians over all rounds, with the interval of the median of the ratios round by round.
-Target: within 1 %.
+In each round a sweep of one process and three passes measures eight functions
+(tests/suites/calls), and another fresh process runs each in a bare loop of as many milliseconds,
+which of the two first by chance:
+
+    t = clock(); jax.block_until_ready(f(x)); clock() - t
+
+It knows nothing of the harness but where the functions stand. Printed are the bare loop's least and
+median call (medians over rounds), and harness / bare: the median of the ratios round by round, with
+its 95 % interval. Target: within 5 %.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
+import json
+import os
 import random
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
-import jax
+from harness.declare import discovery
+from harness.engine.context import Options, local_context
+from harness.engine.sweep import sweep
+from harness.stages.sampling import effort, median_interval_ranks
+from tests.performance.command import ROOT, options
 
-from harness.declare.inputs import fill
-from harness.declare.workload import Case, Workload, spec
-from harness.stages import sampling
-from harness.stages.blocks import Calls, Grouping, group, time_blocks
-from harness.stages.passes import gc_off
-from harness.stages.prepared import prepare, wrap
-from harness.watch import evidence
-from tests.performance.command import options
+SUITE = ROOT / "tests" / "suites" / "calls"
 
-
-class Gelu(Workload):
-    """Elementwise: from a few microseconds up."""
-
-    sweep = {"size": [2**12, 2**14, 2**16, 2**18, 2**20]}
-
-    def inputs(self, size):
-        return spec((size,))
-
-    @staticmethod
-    def function(x):
-        return jax.nn.gelu(x)
+Found = dict[str, tuple[float, float]]
+"""The least and the median call of each function, in seconds."""
 
 
-class Matmul(Workload):
-    """A matrix product."""
-
-    sweep = {"size": [128, 256, 512]}
-
-    def inputs(self, size):
-        return spec((size, size)), spec((size, size))
-
-    @staticmethod
-    def function(a, b):
-        return a @ b
+def workloads() -> list[Any]:
+    """Return the eight workloads, from the shortest call to the longest."""
+    found = {one.__name__: one for one in discovery.discover(SUITE).workloads}
+    order = ("Gelu", "LongGelu", "Scan", "Product", "Softmax", "Eigen", "Sort", "Products")
+    return [found[name] for name in order]
 
 
-def bare(call, arguments, plan: Grouping) -> float:
-    """Return nanoseconds per call of a bare loop: the least of as many readings."""
-    least = math.inf
-    turns = range(plan.number)
-    for _ in range(plan.readings):
-        begin = time.perf_counter_ns()
-        for _ in turns:
-            jax.block_until_ready(call(*arguments))
-        end = time.perf_counter_ns()
-        least = min(least, end - begin)
-    return least / plan.number
+def bare(ms: float) -> Found:
+    """Run each function in a bare loop in this process."""
+    import jax
+    import numpy as np
+
+    clock = time.perf_counter_ns
+    found = {}
+    for workload in workloads():
+        shape = workload().inputs().shape
+        x = jax.numpy.asarray(np.random.default_rng(0).standard_normal(shape), "float32")
+        function = jax.jit(workload.function)
+        for _ in range(5):
+            jax.block_until_ready(function(x))
+        times: list[int] = []
+        while len(times) < 3 or sum(times) < ms * 1e6:
+            begin = clock()
+            jax.block_until_ready(function(x))
+            times.append(clock() - begin)
+        found[workload.__name__] = min(times) / 1e9, statistics.median(times) / 1e9
+    return found
 
 
-def compare(workload: type[Workload], case: Case, rounds: int) -> tuple[float, list[float]]:
-    """Return the bare loop's median in nanoseconds, and harness / bare for each round."""
-    prepared = prepare(workload, case)
-    call = wrap(prepared)
-    arguments = tuple(jax.device_put(fill(prepared.arguments)))
-    jax.block_until_ready(call(*arguments))
-    calls = Calls(call, itertools.repeat(arguments), jax.block_until_ready)
-    with gc_off():
-        plan = group(calls)
-    plan = Grouping(1, plan.readings, plan.number, 0)
-    ours: list[float] = []
-    theirs: list[float] = []
-    for _ in range(rounds):
-        turns = ["ours", "theirs"]
-        random.shuffle(turns)
-        for turn in turns:
-            with gc_off():
-                if turn == "ours":
-                    ours += time_blocks(calls, plan).samples_ns
-                else:
-                    theirs.append(bare(call, arguments, plan))
-    ratios = [mine / other for mine, other in zip(ours, theirs, strict=True)]
-    print(
-        f"{workload.__name__:8s} {case.id.partition(', transform')[0]:14s} "
-        f"{statistics.median(theirs) / 1e3:10.1f} us  "
-        f"{statistics.median(ours) / statistics.median(theirs):.4f}",
-        end="  ",
-    )
-    return statistics.median(theirs), ratios
+def swept() -> Found:
+    """Measure them by a sweep of one process."""
+    with tempfile.TemporaryDirectory() as results:
+        context = local_context(Path(results), SUITE, None)
+        records = sweep(workloads(), context, Options(effort("1x3"), targets=("cpu",))).records
+    return {
+        record.workload.rpartition(".")[2]: (calls.least_ns / 1e9, calls.p50_ns / 1e9)
+        for record in records
+        if (taken := record.stages.get("execute")) and (calls := taken.calls)
+    }
+
+
+def fresh(ms: float) -> Found:
+    """Return what :func:`bare` finds in a fresh process."""
+    command = [sys.executable, "-m", "tests.performance.bias", "--child", "--ms", str(ms)]
+    surroundings = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(command, env=surroundings, check=True, stdout=-1, cwd=ROOT)
+    return {name: tuple(pair) for name, pair in json.loads(done.stdout).items()}
+
+
+def ratio_text(ratios: Iterable[float]) -> str:
+    """Return the median of ratios and its interval."""
+    ordered = sorted(ratios)
+    ranks = median_interval_ranks(len(ordered))
+    assert ranks is not None, "give at least 6 rounds"
+    low, high = (ordered[rank] for rank in ranks)
+    return f"{statistics.median(ordered):.3f} [{low:.3f}, {high:.3f}]"
 
 
 def main() -> None:
-    """Compare every case, and print a line for each."""
-    given = options(__doc__, rounds=40)
-    evidence.Evidence()  # what is registered while the harness measures
-    print("workload case             bare loop   ratio of medians   median of ratios [95 %]")
-    for workload in (Gelu, Matmul):
-        for size in workload.sweep["size"]:
-            _, ratios = compare(workload, Case({"size": size}), given.rounds)
-            ranks = sampling.median_interval_ranks(len(ratios))
-            assert ranks is not None, "give at least 6 rounds"
-            ordered = sorted(ratios)
-            low, high = ordered[ranks[0]], ordered[ranks[1]]
-            print(f"         {statistics.median(ratios):.4f} [{low:.4f}, {high:.4f}]")
+    """Take turns, and print a line for each function."""
+    given = options(__doc__, rounds=12, ms=60.0, child=False)
+    if given.child:  # what each bare process does
+        print(json.dumps(bare(given.ms)))
+        return
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    rounds: list[dict[str, Found]] = []
+    for number in range(given.rounds):
+        ways = [("bare", lambda: fresh(given.ms)), ("harness", swept)]
+        random.shuffle(ways)
+        rounds.append({name: way() for name, way in ways})
+        print(f"round {number + 1} of {given.rounds}", file=sys.stderr)
+    print("| function | bare: least | median | harness / bare: least | median |")
+    print("|---|---|---|---|---|")
+    for name in rounds[0]["bare"]:
+        cells = [
+            f"{statistics.median(one['bare'][name][at] for one in rounds) * 1e6:,.0f} µs"
+            for at in (0, 1)
+        ]
+        cells += [
+            ratio_text(one["harness"][name][at] / one["bare"][name][at] for one in rounds)
+            for at in (0, 1)
+        ]
+        print(f"| {name} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

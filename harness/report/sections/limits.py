@@ -23,8 +23,8 @@ METHOD = (
     "Fewer than 6 give no interval of the median.",
     "Cold is cold: nothing of an earlier pass is in memory, the persistent cache is off unless the "
     "scenario says otherwise, and JAX's own events must agree, or the sample is refused.",
-    "Trace, lower and compile are medians over passes; execute and dispatch are the least, because "
-    "what disturbs a call only makes it longer.",
+    "Trace, lower and compile are medians over passes. Of execute and dispatch the median call is "
+    "shown, and the least is compared, because what disturbs a call only makes it longer.",
     "A machine drifts. Compare over time by the calibrated value, which divides by a reference "
     "measured in the same process; seconds alone compare within one run.",
     "A changed time with an unchanged program is the environment's doing, not the program's.",

@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from harness.frame.startup import STACKED
+from harness.frame.tables import typical
 from harness.records.units import seconds_text
 from harness.report import charts, palette
 from harness.report.cases import machine_picks, stages_of
@@ -30,16 +31,16 @@ MOST_ANSWERS = 3
 
 
 def _content(measured: Measured) -> Content | None:
-    ok = measured.ok
+    ok = typical(measured.ok)
     if ok.empty:
         return None
     shown = [stage for stage in STACKED if stage in set(ok["stage"])]
     figures = (_figure(ok, shown),) if shown else ()
-    return Content(figures, (_long(ok), _wide(measured.newest)), shown=("cases",))
+    return Content(figures, (_long(ok), _wide(typical(measured.newest))), shown=("cases",))
 
 
 def _longest(measured: Measured) -> tuple[str, ...]:
-    ok = measured.ok
+    ok = typical(measured.ok)
     ok = ok[~ok["stage"].isin(names("first_call")) & (ok["scenario"] != _twice(ok))]
     rows = ok.nlargest(MOST_ANSWERS, "value")
     return tuple(
@@ -131,7 +132,8 @@ SECTION = Section(
     title="Where the time goes",
     intro="Tracing, lowering and compiling are paid once per program and process, or loading "
     "instead of compiling where the persistent cache answers; execute is one call. Each value is "
-    "the median over processes.",
+    "the median over processes, of execute and dispatch of their median calls (where results hold "
+    "no more, of their least).",
     content=_content,
     missing="No stage was measured with success.",
     command="harness run",

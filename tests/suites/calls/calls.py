@@ -1,0 +1,90 @@
+"""Functions of one array, whose calls take from ten microseconds to tens of milliseconds."""
+
+import jax
+import jax.numpy as jnp
+
+from harness import Workload, spec
+
+
+class Gelu(Workload):
+    """A small elementwise program, which runs where it is called."""
+
+    def inputs(self):
+        return spec((1024,))
+
+    @staticmethod
+    def function(x):
+        return jax.nn.gelu(x)
+
+
+class LongGelu(Gelu):
+    """An elementwise program of tens of microseconds."""
+
+    def inputs(self):
+        return spec((65_536,))
+
+
+class Scan(Workload):
+    """A loop of 256 small steps."""
+
+    def inputs(self):
+        return spec((256, 64))
+
+    @staticmethod
+    def function(x):
+        return jax.lax.scan(lambda carry, row: (jnp.tanh(carry + row), carry.sum()), x[0], x)
+
+
+class Product(Workload):
+    """A product of matrices that takes some hundred microseconds."""
+
+    def inputs(self):
+        return spec((256, 256))
+
+    @staticmethod
+    def function(x):
+        return x @ x
+
+
+class Softmax(Workload):
+    """Rows of a few megabytes."""
+
+    def inputs(self):
+        return spec((256, 4096))
+
+    @staticmethod
+    def function(x):
+        return jax.nn.softmax(x)
+
+
+class Eigen(Workload):
+    """LAPACK on one thread, some milliseconds."""
+
+    def inputs(self):
+        return spec((96, 96))
+
+    @staticmethod
+    def function(x):
+        return jnp.linalg.eigh(x + x.T)
+
+
+class Sort(Workload):
+    """One thread, some ten milliseconds."""
+
+    def inputs(self):
+        return spec((262_144,))
+
+    @staticmethod
+    def function(x):
+        return jnp.sort(x)
+
+
+class Products(Workload):
+    """Four large products, on all cores."""
+
+    def inputs(self):
+        return spec((768, 768))
+
+    @staticmethod
+    def function(x):
+        return x @ (x @ (x @ (x @ x)))
