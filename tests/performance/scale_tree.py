@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.frame.frame import Rows, objects, to_frame
+from harness.frame.frame import CALLS, Rows, objects, to_frame
 from harness.program.facts import TOTALS
 from harness.stages.sampling import median_interval_ranks
 
@@ -86,6 +86,7 @@ def synthetic_frame(
         ],
         "n_processes": np.full(len(night), processes),
         "entry_bytes": np.full(len(night), np.nan),
+        **dict.fromkeys(CALLS, np.full(len(night), np.nan)),
         **{name: 100.0 * program for name in TOTALS},
         **_summaries(samples, samples / reference),
     }

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.frame import COLUMNS, COUNT, NUMBER, OBJECT
-from harness.stages.registry import CASE_STAGES
 
 CACHED = ("load", "first_call", "start")
 HOSTILE = (
@@ -23,7 +22,7 @@ def frame(
     workloads: Sequence[str],
     nights: int = 1,
     sizes: Sequence[int] = SIZES,
-    stages: Sequence[str] = CASE_STAGES,
+    stages: Sequence[str] = ("trace", "lower", "compile", "dispatch", "execute"),
     n: int = 8,
     seed: int = 0,
     step: float = 1.5,

@@ -15,6 +15,7 @@ from harness.engine.context import local_context
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.load import frame_of
 from harness.stages.injection import name
+from harness.stages.registry import CASE_STAGES
 from harness.verdicts.aa import rates as of
 from harness.verdicts.aa.arms import injections, medians_ns, name_of_run, usual_effects
 from harness.verdicts.error_rates import ErrorRates
@@ -66,7 +67,7 @@ def test_a_run_is_measured_stored_and_resumed(tmp_path):
     rates = msgspec.json.decode(file.read_bytes(), type=ErrorRates)
     assert (rates.machine, rates.effort, rates.pairs) == ("box", "1x1", 1)
     assert rates.narrowed
-    assert rates.flagged.of == rates.flagged_by_asv.of == 5
+    assert rates.flagged.of == rates.flagged_by_asv.of == len(CASE_STAGES)
     assert set(rates.flagged_by_stage) == set(rates.asv_by_stage) == {n.stage for n in rates.noise}
     assert all(len(noise.ratios) == 1 and noise.axes == {"size": 8} for noise in rates.noise)
     (found,) = rates.power
