@@ -85,6 +85,7 @@ def synthetic_frame(
             case * 2 + program - 1
         ],
         "n_processes": np.full(len(night), processes),
+        "n_forked": np.zeros(len(night)),
         "entry_bytes": np.full(len(night), np.nan),
         **dict.fromkeys(CALLS, np.full(len(night), np.nan)),
         **{name: 100.0 * program for name in TOTALS},
