@@ -8,24 +8,26 @@ from typing import Any
 
 from harness.asv.metrics import FACT_METRICS, METRICS
 from harness.declare.workload import Workload, name_of
-from harness.records.schema import Record, StageSamples, case_of
-from harness.stages.registry import values_ns
+from harness.records.schema import FIRST_CALL, Record, StageSamples, case_of
+from harness.stages.registry import ALONE_STAGES, values_ns
 
 Answer = dict[str, Any]
 
-_ByScenario = Mapping[str, list[Record]]
+_ByScenario = Mapping[tuple[str, bool], list[Record]]
+"""By scenario, and whether a process took a first call and nothing else."""
 
 
 def answers(workload: type[Workload], records: list[Record]) -> Answer:
     """Turn records into what the readers look up: by case and metric, one value per process."""
-    cases: dict[str, dict[str, list[Record]]] = {}
+    cases: dict[str, dict[tuple[str, bool], list[Record]]] = {}
     process: dict[str, list[Record]] = {}
     for record in records:
         if record.comparison is not None:
             continue  # another protocol: `harness baselines` shows it
         if record.workload == name_of(workload):
             scenarios = cases.setdefault(case_of(record).id, {})
-            scenarios.setdefault(record.scenario, []).append(record)
+            alone = record.protocol == FIRST_CALL
+            scenarios.setdefault((record.scenario, alone), []).append(record)
         elif record.workload == "process":
             process.setdefault(record.scenario, []).append(record)
     return {
@@ -39,11 +41,11 @@ def answers(workload: type[Workload], records: list[Record]) -> Answer:
 
 
 def _case(records: _ByScenario) -> dict[str, Answer]:
-    with_cache = bool(records.get("cold") and records.get("warm"))
+    with_cache = bool(records.get(("cold", False)) and records.get(("warm", False)))
     return {
         name: _SPECIAL[name](records)
         if name in _SPECIAL
-        else _stage(records.get(one.scenario, []), one.stage)
+        else _stage(records.get((one.scenario, one.stage in ALONE_STAGES), []), one.stage)
         for name, one in METRICS.items()
         if not one.once and (with_cache or not one.cached)
     }
@@ -65,7 +67,7 @@ def _stage(records: list[Record], stage: str) -> Answer:
 
 def _fact(records: _ByScenario, fact: str) -> Answer:
     """Return a fact of the program: one value, for processes do not disagree on it."""
-    of_case = records.get("off") or records.get("cold", [])
+    of_case = records.get(("off", False)) or records.get(("cold", False), [])
     good = _measured(of_case)
     if not good:
         return _why_nothing(of_case)
@@ -77,7 +79,7 @@ def _fact(records: _ByScenario, fact: str) -> Answer:
 
 
 def _entry_bytes(records: _ByScenario) -> Answer:
-    return _samples([float(r.entry_bytes) for r in records["cold"] if r.entry_bytes])
+    return _samples([float(r.entry_bytes) for r in records["cold", False] if r.entry_bytes])
 
 
 def _relative_warm(records: _ByScenario) -> Answer:
@@ -87,7 +89,7 @@ def _relative_warm(records: _ByScenario) -> Answer:
         values = {r.replicate.rpartition("#")[2]: values_ns(r.stages) for r in of_scenario}
         return {number: one["first_call"] for number, one in values.items() if "first_call" in one}
 
-    cold, warm = first_calls(records["cold"]), first_calls(records["warm"])
+    cold, warm = (first_calls(records.get((name, True), [])) for name in ("cold", "warm"))
     return _samples([warm[number] / cold[number] for number in warm if cold.get(number)])
 
 
@@ -108,6 +110,8 @@ def _measured(records: list[Record]) -> list[Record]:
 
 
 def _why_nothing(records: list[Record]) -> Answer:
+    if not records:
+        return {"skip": "no first call was asked for"}
     reasons = sorted({record.reason for record in records})
     kind = "skip" if all(record.status == "skipped" for record in records) else "fail"
     return {kind: "; ".join(reasons)}

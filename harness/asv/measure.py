@@ -19,6 +19,7 @@ from harness.asv.project import CONFIGURATIONS, Project
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.sweep import sweep
+from harness.errors import UsageError
 from harness.records import environment
 from harness.records.environment import env_name, machine_name
 from harness.records.git import Commit, commit_of
@@ -56,6 +57,7 @@ def measure(workload: type[Workload]) -> Answer:
         options = Options(
             sampling.effort(effort),
             keep=functools.partial(call.selects, workload),
+            first_calls=_number("HARNESS_FIRST_CALLS"),
             fresh=_wanted("HARNESS_FRESH"),
             keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
         )
@@ -67,6 +69,13 @@ def measure(workload: type[Workload]) -> Answer:
             environment.night(os.environ.get("HARNESS_NIGHT", "")),
         )
         return answers(workload, sweep([workload], context, options).records)
+
+
+def _number(variable: str) -> int | None:
+    text = os.environ.get(variable, "")
+    if text and not text.isdecimal():
+        raise UsageError(f"{variable} is {text!r}; expected a number of processes, 0 for none.")
+    return int(text) if text else None
 
 
 def _wanted(variable: str) -> bool:

@@ -25,6 +25,7 @@ from harness.declare.workload import (
     declaration_hooks,
     name_of,
 )
+from harness.stages.registry import ALONE, ALONE_METRICS
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
@@ -60,7 +61,7 @@ def attach(workload: type[Workload]) -> None:
             type="time" if metric.unit == "seconds" else "track",
             # asv's own name, said outright: imported into another module, it is the same benchmark.
             benchmark_name=f"{name_of(workload)}.track_{name}",
-            version=version,
+            version=version + ALONE if name in ALONE_METRICS else version,
             params=[list(values) for values in axes.values()],
             param_names=list(axes),
             pretty_source=source,

@@ -48,6 +48,17 @@ def run(
     target: options.MeasuredTargets = None,
     scenario: options.Scenarios = None,
     effort: options.Effort = "default",
+    first_calls: Annotated[
+        int | None,
+        typer.Option(
+            "--first-calls",
+            metavar="N",
+            min=0,
+            envvar="HARNESS_FIRST_CALLS",
+            help="Processes of its own that take a case's first call, per scenario; 0 for none. "
+            "Without it as many as others, 3 in off and 5 in other scenarios at the most.",
+        ),
+    ] = None,
     with_baselines: Annotated[
         bool,
         typer.Option(
@@ -134,6 +145,7 @@ def run(
         targets=places,
         keep=discovery.case_filter(case or []),
         scenarios=tuple(scenarios.find(one).name for one in scenario) if scenario else None,
+        first_calls=first_calls,
         with_baselines=with_baselines,
         fresh=fresh,
         keep_programs=keep_programs,

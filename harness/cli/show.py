@@ -113,4 +113,4 @@ def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
     yield TextTable(tables.stage_table(frame))
     yield f"{', '.join(OF_CALLS)}: median of calls; `harness show --calls` has the least."
     said = tables.process_text(frame), *tables.slow_texts(frame), *tables.program_texts(frame)
-    yield from filter(None, [*said, *tables.reason_texts(frame)])
+    yield from filter(None, [*said, tables.collected_text(frame), *tables.reason_texts(frame)])

@@ -156,6 +156,8 @@ def _of_names(workload: type[Workload]) -> Iterator[str]:
             if name not in known:
                 like = nearest(name, list(known))
                 yield f"{attribute} names {name!r}.{like} There are: {', '.join(known)}."
+    if (calls := workload.first_calls) is not None and (type(calls) is not int or calls < 0):
+        yield f"first_calls is {calls!r}; expected a number of processes, 0 for none, or None."
     if workload.vmap_batch < 1:
         yield f"vmap_batch is {workload.vmap_batch!r}; expected at least 1."
 

@@ -123,6 +123,8 @@ class Workload(ABC):
             variable, else a file, by its path from the project's folder (the git repository's,
             else the one that the module is imported from). Where one has changed, it is measured
             anew.
+        first_calls: how many processes of its own a case gets that take its first call, per
+            scenario; 0 leaves first calls out, None leaves it to effort and scenario.
         vmap_batch: size of the leading axis that `vmap` adds.
         x64: whether the process that measures enables 64-bit types (`jax_enable_x64`).
         process_stages: whether asv shows, beside this workload's stages, what its processes paid
@@ -138,6 +140,7 @@ class Workload(ABC):
     targets: ClassVar[Sequence[str]] = ("cpu", "gpu", "tpu")
     scenarios: ClassVar[Sequence[str]] = ("off",)
     depends_on: ClassVar[Sequence[str]] = ()
+    first_calls: ClassVar[int | None] = None
     vmap_batch: ClassVar[int] = 8
     x64: ClassVar[bool] = False
     process_stages: ClassVar[bool] = False

@@ -84,6 +84,9 @@ class Options:
     """Which cases to measure."""
     scenarios: tuple[str, ...] | None = None
     """States of the persistent cache; None means each workload's own."""
+    first_calls: int | None = None
+    """How many first calls a case gets in each scenario, with a process for each; None leaves it to
+    the workload, or to effort and scenario."""
     fresh: bool = False
     """Measure again what has been measured before."""
     timeout_s: float | None = None

@@ -6,6 +6,7 @@ A process that does not survive a case leaves the others to a next one. What com
 
 from __future__ import annotations
 
+import random
 import tempfile
 from pathlib import Path
 from typing import Protocol
@@ -46,13 +47,62 @@ def execute(job: Job, listener: Listener, parents: Parents | None = None) -> Non
     Processes are forked from `parents`, where there are any and that is safe.
     """
     state = SCENARIOS[job.scenario]
-    if state.directory == "none":
+    if job.first_calls:
+        with tempfile.TemporaryDirectory() as scratch:
+            _first_calls(job, listener, Path(scratch), parents)
+    elif state.directory == "none":
         todo = job.cases
         while todo:
             todo = _Round(job, listener, todo, parents=parents).measure()
     elif job.cases:
         with tempfile.TemporaryDirectory() as scratch:
             _with_cache(job, listener, Path(scratch), parents)
+
+
+def _first_calls(job: Job, listener: Listener, scratch: Path, parents: Parents | None) -> None:
+    """Take the first call of each case in its scenarios, each in a process of its own.
+
+    Cases come in random order, and so do the scenarios of a case, one after the other, so that they
+    meet the same machine; but what reads a directory follows the process that fills it.
+    """
+    rng = random.Random(job.seed)
+    by_case: dict[int, dict[str, JobCase]] = {}
+    for ref in job.cases:
+        by_case.setdefault(ref.index, {})[ref.scenario] = ref
+    for refs in rng.sample(list(by_case.values()), len(by_case)):
+        for name in rng.sample(list(refs), len(refs)):
+            filled_in = SCENARIOS[name].filled_in
+            if filled_in in refs and filled_in != name:
+                continue  # it has its turn with that
+            chain = [name, *(each for each in refs if SCENARIOS[each].filled_in == name != each)]
+            folder = "" if SCENARIOS[name].directory == "none" else tempfile.mkdtemp(dir=scratch)
+            found: dict[int, str] = {}
+            if filled_in:
+                _first_call(job, listener, refs[name], folder, found, filled_in)
+            for each in chain:
+                _first_call(job, listener, refs[each], folder, found, parents=parents)
+
+
+def _first_call(
+    job: Job,
+    listener: Listener,
+    ref: JobCase,
+    folder: str,
+    found: dict[int, str],
+    filled_in: str = "",
+    parents: Parents | None = None,
+) -> None:
+    """Call one function in a process of its own; with `filled_in`, only to fill the directory.
+
+    `found` takes the fingerprint of the program, which whoever reads the directory is to have.
+    """
+    expected = found.get(ref.index, "") if SCENARIOS[ref.scenario].directory == "filled" else ""
+    own = msgspec.structs.replace(ref, fingerprint=expected)
+    base = {**job.base, "scenario": ref.scenario}
+    job = msgspec.structs.replace(job, scenario=filled_in or ref.scenario, base=base)
+    process = _Round(job, listener, [own], folder, only_fills=bool(filled_in), parents=parents)
+    process.measure()
+    found |= process.fingerprints
 
 
 def _with_cache(job: Job, listener: Listener, scratch: Path, parents: Parents | None) -> None:
@@ -66,7 +116,9 @@ def _with_cache(job: Job, listener: Listener, scratch: Path, parents: Parents | 
         filled: dict[int, str] = {}
         left = todo
         while left:
-            left = _Round(job, listener, left, folder, scenario, filled).measure()
+            filling = _Round(job, listener, left, folder, scenario, only_fills=True)
+            left = filling.measure()
+            filled |= filling.fingerprints
         # What was put in, so that an entry that holds another program is noticed.
         todo = [msgspec.structs.replace(ref, fingerprint=filled.get(ref.index, "")) for ref in todo]
     while todo:
@@ -77,11 +129,7 @@ def _with_cache(job: Job, listener: Listener, scratch: Path, parents: Parents | 
 
 
 class _Round:
-    """One process over what is left of a job.
-
-    With `filled`, it only fills the directory: no record is kept, and `filled` takes the
-    fingerprint of each case's program.
-    """
+    """One process over what is left of a job; one that `only_fills` the directory keeps none."""
 
     def __init__(
         self,
@@ -90,7 +138,7 @@ class _Round:
         todo: list[JobCase],
         cache: str = "",
         scenario: str = "",
-        filled: dict[int, str] | None = None,
+        only_fills: bool = False,
         parents: Parents | None = None,
     ) -> None:
         needed = {}
@@ -102,15 +150,17 @@ class _Round:
             scenario=scenario or job.scenario,
             cache_folder=cache,
             environment={**job.environment, **needed},
-            passes=job.passes if filled is None else 1,
+            passes=1 if only_fills else job.passes,
         )
         self.listener = listener
-        self.filled = filled
+        self.only_fills = only_fills
         self.parents = parents
         self.by_key = {ref.key: ref for ref in todo}
         self.by_index = {ref.index: ref for ref in todo}
         self.left = dict(self.by_index)
         self.hello: Hello | None = None
+        self.fingerprints: dict[int, str] = {}
+        """Of the programs of the cases that were measured."""
 
     def measure(self) -> list[JobCase]:
         """Run the process; return what is left because it did not survive."""
@@ -127,7 +177,7 @@ class _Round:
             culprits = [ref for ref in culprits if ref.index == ending.visit.case]
         for ref in culprits:
             del self.left[ref.index]
-            if self.filled is None:
+            if not self.only_fills:
                 fields = {"stderr": ending.stderr, **ending.origin}
                 if self.hello:
                     fields |= msgspec.structs.asdict(self.hello)
@@ -140,11 +190,10 @@ class _Round:
             self.hello = message
         elif isinstance(message, Done):
             ref = self.by_key.get(message.record.key)
-            if self.filled is None:
+            if not self.only_fills:
                 self.listener.keep(message.record, ref)
-            elif ref:
-                self.filled[ref.index] = message.record.fingerprint
             if ref:
+                self.fingerprints[ref.index] = message.record.fingerprint
                 del self.left[ref.index]
 
     def _on_visit(self, visit: Visit) -> None:

@@ -33,6 +33,8 @@ class JobCase(msgspec.Struct):
     precision: str = ""
     fingerprint: str = ""
     """The program that the persistent cache must answer with, where that is known."""
+    scenario: str = ""
+    """The state of the persistent cache, where a job has several."""
     extra_ns: dict[str, float] = msgspec.field(default_factory=dict)
     """Nanoseconds of extra work by stage; see :mod:`harness.stages.injection`. Ordinarily none."""
 
@@ -60,6 +62,8 @@ class Job(msgspec.Struct, kw_only=True):
     """Of float32 products, for a side that reads it from the environment."""
     scenario: str = "off"
     """The state of the persistent cache; see :mod:`harness.stages.scenarios`."""
+    first_calls: bool = False
+    """Each case is called once, in a process of its own, in the scenario that it names."""
     cache_folder: str = ""
     """The directory of the persistent cache, made where the job is carried out; empty for none."""
     programs: str = ""
@@ -136,6 +140,7 @@ def unmeasured(job: Job, ref: JobCase, status: str, reason: str, **fields: Any) 
         "axes": dict(ref.axes),
         "transform": ref.transform,
         "precision": ref.precision,
+        "scenario": ref.scenario or job.scenario,
         "status": status,
         "reason": reason,
     }

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harness import targets
 from harness.declare.location import Source, locate
 from harness.declare.source import METHOD_VERSION, comparison_version_of, version_of
@@ -25,7 +27,7 @@ from harness.declare.workload import (
 )
 from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Job, JobCase
-from harness.records.schema import SCHEMA, digest
+from harness.records.schema import FIRST_CALL, SCHEMA, digest
 from harness.sides import registry as sides
 from harness.sides.ceilings import Ceilings
 from harness.stages.scenarios import registry as scenarios
@@ -45,6 +47,9 @@ class Group:
     threads: str = ""
     precision: str = ""
     """The one precision of its cases, where the process's environment decides on it."""
+    first_calls: dict[str, int] = field(default_factory=dict)
+    """By scenario, how many first calls each of its cases gets, with a process for each; empty
+    where processes measure all of its cases in one scenario."""
     refs: list[JobCase] = field(default_factory=list)
 
     @property
@@ -67,6 +72,7 @@ class Group:
         """The workload, where and in which scenario: what its processes are called after."""
         devices = f"x{self.cpu_devices}" if self.cpu_devices else ""
         scenario = f"/{self.scenario}" if self.scenario != "off" else ""
+        scenario = "/first calls" if self.first_calls else scenario
         arm = ",".join(filter(None, (self.backend, self.threads, self.precision)))
         return f"{name_of(self.workload)}@{self.target}{devices}{scenario}{arm and '/' + arm}"
 
@@ -94,6 +100,8 @@ class Plan:
         self.left_out: dict[str, str] = {}
         """Workloads of which nothing is to be measured or skipped, and why."""
         self.skipped: list[tuple[Group, JobCase, str]] = []
+        self.visited: dict[str, str] = {}
+        """The key of a first call to that of the same case where it is visited."""
         self.groups: list[Group] = []
         _check_names(workloads)
         for workload in workloads:
@@ -101,21 +109,25 @@ class Plan:
             if lacking:
                 self.left_out[name_of(workload)] = lacking
                 continue
-            self.groups += self._split(workload)
+            split = list(self._split(workload))
+            self.groups += [*split, *self._alone(split)]
             if options.with_baselines:
                 self.groups += self._compare(workload)
         if any(group.backend for group in self.groups):
             self.groups += self._compare(Ceilings)
 
-    def key(self, workload: str, version: str, case: str, group: Group) -> str:
-        """Return the identity of a measurement: of what, in what, and how."""
+    def key(self, workload: str, version: str, case: str, group: Group, scenario: str = "") -> str:
+        """Return the identity of a measurement: of what, in what, and how.
+
+        `scenario` is that of the case, where it is not that of the group.
+        """
         commit = self.context.commit
         return digest(
             SCHEMA,
             workload,
             version,
             case,
-            group.scenario,
+            scenario or group.scenario,
             group.backend,
             group.threads,
             group.cpu_devices,
@@ -125,9 +137,13 @@ class Plan:
             self.context.host.identity,
             commit.hash,
             commit.dirty,
-            self.options.protocol,
+            self.protocol(group),
             *filter(None, [self.context.night]),
         )
+
+    def protocol(self, group: Group) -> str:
+        """Return what a process of a group does with a case."""
+        return FIRST_CALL if group.first_calls else self.options.protocol
 
     def instrument_key(self, instrument: str, group: Group) -> str:
         """Return the key for what a process measures of itself: `process`, or `reference`."""
@@ -163,6 +179,40 @@ class Plan:
                 )
                 self._add(group, index, case, lacking)
         yield from (group for group in groups.values() if group.refs)
+
+    def _alone(self, groups: list[Group]) -> Iterator[Group]:
+        """Yield groups of first calls of the cases of a workload's groups.
+
+        The scenarios of a place are in one group, so that they take turns.
+        """
+        found: dict[tuple[str, int], Group] = {}
+        for group in groups:
+            wanted = 0 if group.place.compile_only else self._first_calls(group)
+            if not wanted:
+                continue
+            own = found.setdefault(
+                (group.target, group.cpu_devices),
+                Group(group.workload, group.source, group.place, group.cpu_devices, "off"),
+            )
+            own.first_calls[group.scenario] = wanted
+            for ref in group.refs:
+                name, version = name_of(group.workload), group.version
+                key = self.key(name, version, ref.id, own, group.scenario)
+                self.visited[key] = ref.key
+                own.refs.append(
+                    msgspec.structs.replace(ref, key=key, scenario=group.scenario, extra_ns={})
+                )
+        yield from found.values()
+
+    def _first_calls(self, group: Group) -> int:
+        """Return how many first calls a case of a group gets."""
+        asked = (self.options.first_calls, group.workload.first_calls)
+        number = next((one for one in asked if one is not None), None)
+        if number is not None:
+            return number
+        scenario, processes = scenarios.SCENARIOS[group.scenario], self.options.effort.processes
+        enough = processes >= scenario.least_processes and not self.options.injected
+        return min(processes, scenario.first_calls) if enough else 0
 
     def _compare(self, workload: type[Workload]) -> Iterator[Group]:
         """Yield the groups of a workload's comparison with its baseline."""
@@ -238,6 +288,7 @@ class Plan:
             cpu_devices=group.cpu_devices,
             x64=group.workload.x64,
             scenario=group.scenario,
+            first_calls=bool(group.first_calls),
             cases=list(cases),
             passes=options.effort.passes,
             seed=random.Random(f"{self.sweep.seed}/{replicate}").getrandbits(31),
@@ -270,7 +321,7 @@ class Plan:
             "dirty": commit.dirty,
             "night": context.night,
             "snapshot": context.snapshot is not None,
-            "protocol": options.protocol,
+            "protocol": self.protocol(group),
             "effort": options.effort.name,
             "sweep": self.sweep.name,
             "seed": self.sweep.seed,

@@ -21,7 +21,7 @@ from harness.engine.parents import Parents
 from harness.engine.visit import SIZE, CurrentVisit, Visit
 from harness.records.environment import surroundings
 from harness.sides.side_process import owned
-from harness.stages.scenarios.registry import SCENARIOS, stages_of
+from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.scenarios.scenario import forgotten
 
 STARTUP_TIMEOUT_S = 300.0
@@ -80,8 +80,8 @@ def alone(job: Job) -> str:
     """Return why a job's process must be started by itself; empty if it may be forked."""
     if job.backend:
         return "a comparison sets its threads before NumPy is imported"
-    if "start" in stages_of(job.scenario):
-        return "its start is measured"
+    if SCENARIOS[job.scenario].directory != "none":
+        return "its cache has a directory of its own"
     return "" if sys.platform == "linux" else "only on Linux is it known to be safe"
 
 

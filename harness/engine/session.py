@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 import os
 import time
 from abc import ABC, abstractmethod
@@ -139,13 +138,14 @@ class StagedSession(Session):
         send: Send,
         current: CurrentVisit,
         code: LoadedCode,
+        proof: Evidence,
         process_ns: dict[str, float] | None,
         topology: Topology | None = None,
     ) -> None:
         self.topology = topology
         self.process_ns = process_ns
         """What it has paid once; None where it has been forked, and has not paid it all."""
-        self.proof = Evidence()
+        self.proof = proof
         self.work: injection.Work | None = None
         super().__init__(job, workload, send, current, code)
 
@@ -195,7 +195,6 @@ class StagedSession(Session):
             Reference, Case(), self.proof, topology=self.topology, is_reference=True
         )
         runs = {REFERENCE: CaseRun(self, None, self.reference)}
-        ready_ns = self.process_ns["ready"] if self.process_ns else math.nan
         for ref, case in self.cases():
             staged = StagedCase(
                 self.workload,
@@ -203,7 +202,6 @@ class StagedSession(Session):
                 self.proof,
                 scenario=job.scenario,
                 folder=job.cache_folder,
-                ready_ns=ready_ns,
                 topology=self.topology,
                 expected=ref.fingerprint,
                 programs=job.programs,

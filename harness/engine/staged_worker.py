@@ -51,9 +51,11 @@ def measure(
         send(Fatal(str(error)))
         return
     # Now, because what it imports of JAX belongs to the time of the back end.
+    from harness.engine.first_call_session import FirstCallSession
     from harness.engine.session import StagedSession
+    from harness.watch.evidence import Evidence
 
-    code = code or LoadedCode()
+    code, proof = code or LoadedCode(), Evidence()
     workload = workload_of(job, send)
     if workload is None:
         return
@@ -61,7 +63,9 @@ def measure(
     if import_ns is not None:
         ready_ns = time.monotonic_ns() - channel.spawned_ns()
         process_ns = {"import": import_ns, "backend": backend_ns, "ready": float(ready_ns)}
-    session = StagedSession(job, workload, send, current, code, process_ns, topology)
+    session = (FirstCallSession if job.first_calls else StagedSession)(
+        job, workload, send, current, code, proof, process_ns, topology
+    )
     try:
         session.measure()
     except topologies.Unusable as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -23,6 +24,9 @@ from harness.stages.registry import values_ns
 MAX_FAILURES = 2
 """A case that failed in this many processes is left alone: it is a defect, not an accident."""
 
+
+FIRST_CALLS_S = 30.0
+"""A case whose first calls have taken this long, in all scenarios together, gets no more."""
 
 _MEASURED = ("ok", "refused")
 
@@ -113,7 +117,15 @@ class SweepState:
         """By the key of a case: how many processes failed at it."""
         self.plan = Plan(workloads, context, options, sweep, programs)
         self.groups = self.plan.groups
-        self.total = sum(len(group.refs) for group in self.groups) * options.effort.processes
+        self.rounds = max(
+            [options.effort.limit, *(n for each in self.groups for n in each.first_calls.values())]
+        )
+        """How many processes a group has at the most."""
+        self.total = sum(
+            group.first_calls.get(ref.scenario, options.effort.processes)
+            for group in self.groups
+            for ref in group.refs
+        )
         self.done = 0
         self.settled: set[tuple[str, str]] = set()
         """Key and replicate of what is counted in `done`."""
@@ -125,7 +137,11 @@ class SweepState:
         self._catch_up()
         wanted = group.refs
         replicate = group.replicate(process)
-        if process >= self.options.effort.processes:
+        if group.first_calls:
+            wanted = self._callable(group, process)
+        elif process >= self.options.effort.limit:
+            return None
+        elif process >= self.options.effort.processes:
             wanted = self.wide(group)
             if replicate not in self.added:
                 self.added.add(replicate)
@@ -157,6 +173,29 @@ class SweepState:
             else:
                 todo.append(ref)
         return self.plan.job(group, todo, process) if todo else None
+
+    def _callable(self, group: Group, process: int) -> list[JobCase]:
+        """Return the cases of a group whose first call is to be taken in process number `process`.
+
+        What could not be measured where it is visited is left out, and so is what takes long.
+        """
+        spent_s: dict[int, float] = {}
+        for ref, earlier in itertools.product(group.refs, range(process)):
+            record = self.now.get((ref.key, group.replicate(earlier)))
+            samples = record.stages.get("first_call") if record else None
+            taken_s = sum(samples.samples_ns) / 1e9 if samples else 0.0
+            spent_s[ref.index] = spent_s.get(ref.index, 0.0) + taken_s
+        wanted = []
+        for ref in group.refs:
+            if process >= group.first_calls[ref.scenario]:
+                continue
+            failures = self.failures.get(self.plan.visited[ref.key], 0)
+            hopeless = failures >= MAX_FAILURES or failures > process
+            if hopeless or spent_s.get(ref.index, 0.0) >= FIRST_CALLS_S:
+                self._settle((ref.key, group.replicate(process)))
+            else:
+                wanted.append(ref)
+        return wanted
 
     def _differing(self, record: Record, project: Path) -> list[str]:
         """Return what has become other code since a record was measured."""
@@ -191,8 +230,8 @@ class SweepState:
 
     def wide(self, group: Group) -> list[JobCase]:
         """Return the cases of a group whose medians are not known well enough yet."""
-        wide = []
-        for ref in group.refs:
+        wide: list[JobCase] = []
+        for ref in () if group.first_calls else group.refs:
             values: dict[str, list[float]] = {}
             for process in range(self.options.effort.limit):
                 record = self.now.get((ref.key, group.replicate(process)))

@@ -44,7 +44,7 @@ def sweep(
     for _ in range(ROUNDS):
         measured = False
         with Parents() as parents:  # new ones where they have loaded what was edited meanwhile
-            for process in range(options.effort.limit):
+            for process in range(state.rounds):
                 for group in state.groups:
                     job = state.job(group, process)
                     if job:

@@ -222,7 +222,7 @@ class _Sweep:
             task = min(tasks, key=lambda task: (task.process, task.number))
             self.waiting.remove(task)
             team = worker.teams[task.target]
-            job = task.begin(team, place.host, self.options.effort.limit)
+            job = task.begin(team, place.host)
             if job:
                 return Attempt(task, job, worker, team, place.devices(task.target))
 

@@ -78,10 +78,10 @@ class Task:
         """Who may take it; see :func:`keys`."""
         return self.team, self.host, self.target
 
-    def begin(self, team: Team, host: str, limit: int) -> Job | None:
+    def begin(self, team: Team, host: str) -> Job | None:
         """Return the next job for a team, skipping what is there; None if nothing is left."""
         self.team, self.host = team, host
-        while self.process < limit:
+        while self.process < team.state.rounds:
             job = team.state.job(team.groups[self.name], self.process)
             if job:
                 if self.retries:

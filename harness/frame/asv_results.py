@@ -24,7 +24,14 @@ from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records.schema import Problems
 from harness.sides.registry import REFERENCE
-from harness.stages.registry import DERIVED_METRICS, STAGES, asv_metrics
+from harness.stages.registry import (
+    ALONE,
+    ALONE_METRICS,
+    DERIVED_METRICS,
+    STAGES,
+    asv_metrics,
+    used,
+)
 
 FORMAT = 2
 """Version of asv's result files and of its benchmarks.json."""
@@ -191,6 +198,10 @@ def _benchmark_rows(
     if not isinstance(packed, list) or len(packed) > len(columns):
         raise _Malformed(f"benchmark {name} is not what asv writes")
     cells = dict(itertools.zip_longest(columns, packed))
+    version = _text(cells.get("version"))
+    if ours and name.rpartition(".track_")[2] in ALONE_METRICS:
+        stage = stage if version.endswith(ALONE) else used(stage)
+        version = version.removesuffix(ALONE)
     points = _points(name, cells.get("params"))
     names = _texts(about.get("param_names")) or []
     value_of = {key: _column(name, cells, key, len(points)) for key in _PER_CASE}
@@ -205,7 +216,7 @@ def _benchmark_rows(
             **shared,
             "started_at": to_moment(cells.get("started_at")),
             "workload": workload,
-            "version": _text(cells.get("version")),
+            "version": version,
             "stage": stage,
             "unit": _text(about.get("unit")) or unit,
             "backend": REFERENCE if ours else "",

@@ -49,6 +49,7 @@ COLUMNS = {
     "n_calls": NUMBER,
     "programs": NUMBER,
     "programs_s": NUMBER,
+    "collected_s": NUMBER,
     "n_processes": COUNT,
     "samples": OBJECT,
     "status": TEXT,
@@ -71,9 +72,12 @@ COLUMNS = {
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""
 
-CALLS = ("least", "p10", "p50", "p90", "p50_low", "p50_high", "n_calls", "programs", "programs_s")
-"""Columns that only rows from records can have: how calls were distributed, and programs that were
-built inside of a stage."""
+CALLS = (
+    *("least", "p10", "p50", "p90", "p50_low", "p50_high", "n_calls"),
+    *("programs", "programs_s", "collected_s"),
+)
+"""Columns that only rows from records can have: how calls were distributed, and what went on
+inside of a stage: programs that were built, and Python's garbage collection."""
 
 LISTS = ("samples", "calibrated_samples")
 """Columns that hold a list of floats in each row."""

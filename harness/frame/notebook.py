@@ -33,6 +33,7 @@ def sweep(
     scenarios: Sequence[str] | None = None,
     results: str | Path | None = None,
     machine: str | None = None,
+    first_calls: int | None = None,
     with_baselines: bool = False,
     fresh: bool = False,
     timeout_s: float | None = None,
@@ -54,6 +55,8 @@ def sweep(
         results: a results tree that keeps the records and from which a second call resumes. None
             measures into a temporary folder that is gone afterwards.
         machine: the name of this machine in the results; None means asv's.
+        first_calls: processes of its own that take a case's first call, per scenario; 0 for none,
+            None leaves it to the workload, or to effort and scenario.
         with_baselines: compare with the workloads' baselines as well; with `results`, read
             :func:`harness.against_baseline` of it afterwards.
         fresh: measure again what `results` already holds.
@@ -91,6 +94,7 @@ def sweep(
         scenarios=tuple(find_scenario(name).name for name in scenarios)
         if scenarios is not None
         else None,
+        first_calls=first_calls,
         with_baselines=with_baselines,
         fresh=fresh,
         timeout_s=timeout_s,

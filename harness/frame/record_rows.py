@@ -21,9 +21,9 @@ from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order,
 from harness.frame.record_view import ComparisonView, RecordView, TotalsView
 from harness.frame.row_values import WIDTH, elements
 from harness.program.facts import TOTALS
-from harness.records.schema import Comparison, Record, plain_axes
+from harness.records.schema import FIRST_CALL, Comparison, Record, plain_axes
 from harness.sides.registry import REFERENCE
-from harness.stages.registry import CASE_STAGES, STAGES
+from harness.stages.registry import ALONE_STAGES, CASE_STAGES, STAGES, used
 from harness.stages.stage import LOOP, median
 
 _TEXT = (
@@ -65,12 +65,12 @@ class _Case:
     """A case, and the record that speaks for each of its processes."""
 
     __slots__ = (
-        *("axes", "commit_date", "described", "effort", "entry_bytes", "environment"),
+        *("alone", "axes", "commit_date", "described", "effort", "entry_bytes", "environment"),
         *("facts", "fingerprint", "fingerprint_of", "processes", "program_changed", "text"),
     )
 
     def __init__(self) -> None:
-        self.described = False
+        self.described = self.alone = False
         self.text: dict[str, str] = {}
         self.axes: dict[str, Any] = {}
         self.commit_date = NO_MOMENT
@@ -156,6 +156,7 @@ class Collector:
         # A record that could not find its case has neither axes nor transform.
         case.described = bool(record.transform)
         side = record.comparison
+        case.alone = record.protocol == FIRST_CALL
         text = [getattr(record, name) for name in _TEXT]
         text += (side.backend, side.threads) if side else (REFERENCE, "")
         text.append(", ".join(record.static))
@@ -172,7 +173,10 @@ class Collector:
         numbers: list[float] = []
         remarks: tuple[_Remark, ...] = ()
         stages, reference = self._stages, record.reference_ns
+        old = record.protocol != FIRST_CALL and record.comparison is None
         for stage, taken in record.stages.items() if measured else ():
+            if old and stage in ALONE_STAGES:
+                stage = used(stage)
             known = stages.get(stage)
             if known is None:  # of another release of the harness
                 known = stages[stage] = len(stages), "", median
@@ -212,7 +216,9 @@ class Collector:
         ids = np.union1d(row_of, np.fromiter(remarks, np.int64, len(remarks)))
         bare = np.setdiff1d(np.arange(len(cases)), ids // width)
         usual = np.sort(ranks[[self._stages[stage][0] for stage in CASE_STAGES]])
-        ids = np.union1d(ids, (bare[:, None] * width + usual).ravel())
+        alone = np.array([one.alone for one in cases], bool)[bare]
+        ids = np.union1d(ids, (bare[~alone, None] * width + usual).ravel())
+        ids = np.union1d(ids, bare[alone] * width + ranks[self._stages["first_call"][0]])
         case = ids // width
 
         facts, notes = _facts(cases)

@@ -44,6 +44,7 @@ class StageView(msgspec.Struct, gc=False):
     programs: list[int] = []
     programs_ns: list[float] = []
     calls: _Calls | None = None
+    collected_ns: list[float] = []
 
 
 class ComparisonView(msgspec.Struct, gc=False):
@@ -74,6 +75,7 @@ class RecordView(msgspec.Struct, gc=False):
     commit: str
     commit_date_ms: int | None
     effort: str
+    protocol: str
     started_at_ms: int
     python: str
     jax: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-WIDTH = 10
+WIDTH = 11
 """How many elements one process gives for one stage."""
 
 
@@ -28,14 +28,16 @@ def elements(
 
     They are the number of the stage, its value and the reference's; of its calls the least, the
     10, 50 and 90 %, and how many they were; of programs that were built inside of it how many, and
-    the nanoseconds. The latter are medians over passes; NaN is what is not known.
+    the nanoseconds; and those of Python's garbage collector. The latter are medians over passes;
+    NaN is what is not known.
     """
     calls, programs = taken.calls, taken.programs
     told = (math.nan,) * 5
     if calls:
         told = (calls.least_ns, calls.p10_ns, calls.p50_ns, calls.p90_ns, calls.calls)
     built = (median(programs), median(taken.programs_ns)) if programs else (math.nan,) * 2
-    return (number, value_ns, by_ns, *told, *built)
+    collected = median(taken.collected_ns) if taken.collected_ns else math.nan
+    return (number, value_ns, by_ns, *told, *built, collected)
 
 
 def statistics(row_of: Array, flat: Array, ids: Array) -> dict[str, Any]:
@@ -54,6 +56,7 @@ def statistics(row_of: Array, flat: Array, ids: Array) -> dict[str, Any]:
         **{name: flat[:, 3 + at] / 1e9 for at, name in enumerate(("least", "p10", "p50", "p90"))},
         "programs": flat[:, 8],
         "programs_s": flat[:, 9] / 1e9,
+        "collected_s": flat[:, 10] / 1e9,
     }
     intervals = {"value": ("low", "high"), "p50": ("p50_low", "p50_high")}
     known, starts, counts = np.unique(row_of[order], return_index=True, return_counts=True)

@@ -11,6 +11,9 @@ from harness.stages.registry import PROCESS_STAGES, STAGES, names
 ONCE = ("python", *(name for name in PROCESS_STAGES if name != "ready"))
 """Phases that a process pays once, whatever it runs."""
 
+_FIRST = [name for name in ONCE if name.startswith("first_")]
+"""Those that the first program pays: a first call contains them."""
+
 STACKED = sorted(
     names(where=lambda stage: stage.stacked), key=lambda name: STAGES[name].step == "run"
 )
@@ -50,7 +53,8 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
           any process pays besides.
         - `trace_s`, `lower_s`, then `compile_s` or, where the persistent cache answers, `load_s`.
         - `execute_s`: one call that ran before, so a first one may take longer; in the scenarios
-          `cold` and `warm` what `first_call` takes beyond the stages before it, at least 0.
+          `cold` and `warm` what `first_call` takes beyond the stages before it and what a process
+          pays once for its first program, at least 0.
         - `total_s`: the sum of the phases, and `..._share`, each phase's part of it.
 
         Seconds are medians over processes, NaN where a phase was not measured or does not happen;
@@ -70,10 +74,10 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     head = head[[*case, "environment"]].set_index(key)
     head = head[~head.index.duplicated()].reindex(stages.index)
 
-    before = stages[STACKED[:-1]].sum(axis=1)
+    once = _once(frame, head)
+    before = stages[STACKED[:-1]].sum(axis=1) + once[_FIRST].sum(axis=1)
     called = (stages["first_call"] - before).clip(lower=0)
     stages["execute"] = stages["execute"].fillna(called)
-    once = _once(frame, head)
     found = once.join(stages[STACKED]).astype(float)
     expected = [phase for phase in PHASES if phase not in ("compile", "load")]
     lacking = found[expected].isna()

@@ -175,6 +175,21 @@ def slow_texts(frame: pd.DataFrame, most: int = 5) -> list[str]:
     ]
 
 
+def collected_text(frame: pd.DataFrame) -> str:
+    """Return in one line what Python's garbage collector took of first calls, "" if unknown."""
+    rows = frame[(frame["stage"] == "first_call") & (frame["status"] == "ok")]
+    share = (rows["collected_s"] / rows["value"]).dropna()
+    if share.empty:
+        return ""
+    most = rows.loc[[share.idxmax()]]
+    (workload,), (taken,) = most["workload"], most["collected_s"]
+    (case,) = case_texts(most, scenario=True)
+    return (
+        f"Of first_call, Python's garbage collector took {share.median():.0%} (median of cases), "
+        f"at most {share.max():.0%} ({seconds_text(taken)}, {f'{workload} {case}'.strip()})."
+    )
+
+
 def reason_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
     """Return a line for each reason why rows are not ok or leave something out, commonest first.
 

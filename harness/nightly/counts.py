@@ -39,7 +39,9 @@ def declared(project: Project, night: Night) -> Cases:
         plan = Plan([workload], context, Options(sampling.effort(night.effort), keep=keep))
         refs = [(group, ref) for group in plan.groups for ref in group.refs]
         refs += [(group, ref) for group, ref, _ in plan.skipped]
-        cases |= {(name_of(workload), ref.id, group.scenario) for group, ref in refs}
+        cases |= {
+            (name_of(workload), ref.id, ref.scenario or group.scenario) for group, ref in refs
+        }
     return cases
 
 

@@ -23,6 +23,10 @@ from harness.records.distribution import Distribution
 SCHEMA = 1
 """Version of the layout of :class:`Record`; a reader skips, and counts, lines of any other."""
 
+FIRST_CALL = "a first call in a process of its own"
+"""The protocol of a process that does nothing else. What records of other protocols have as
+`first_call` and `start` was taken in a process that had built the program before."""
+
 INSTRUMENTS = ("process", "reference")
 """The workloads that stand for what a process measures of itself."""
 
@@ -51,6 +55,8 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     """What JAX reports for lowering and compiling those, in nanoseconds, part of the sample."""
     calls: Distribution | None = None
     """How long the calls took, where each of many was timed by itself. Old records know nothing."""
+    collected_ns: list[float] = msgspec.field(default_factory=list)
+    """What Python's garbage collector took of each sample, where it was on."""
 
 
 class Comparison(msgspec.Struct, omit_defaults=True):

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.stages.stage import Stage, median
+from harness.stages.stage import LOOP, Stage, median
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
 
+SEEN = "this process had traced {} before: that was no first call"
+
 
 def take(run: Pass) -> None:
-    """Call a new jitted function as a user does, with nothing in memory."""
-    spent_ns, seen = run.clocked("first_call", run.first_call())
-    outcomes = [("first_call", {**STAGE.events, **proof}) for _, proof in run.scenario.outcomes]
+    """Call the function as a user's program does, which has never seen it; the collector is on."""
+    before = {name for _, name in run.proof.traced}
+    count = len(run.proof.traced)
+    spent_ns, seen = run.clocked("first_call", run.first_call(), collector=True)
+    built = run.scenario.outcomes or (("compile", {"compile": 1}),)
+    outcomes = [("first_call", {**STAGE.events, **proof}) for _, proof in built]
     run.judge_as_one_of(outcomes, spent_ns, seen)
+    # What is traced inside of a function takes less than the function.
+    _, name = max(run.proof.traced[count:], default=(0.0, ""))
+    if name in before:
+        run.refuse("first_call", SEEN.format(name))
 
 
 STAGE = Stage(
     name="first_call",
-    title="The first call of a jitted function, until its result is there.",
+    title="The first call of a jitted function in its process, until its result is there.",
     order=120,
     step="first_call",
     statistic=median,
-    calibrated_by="compile",
+    calibrated_by=LOOP,
     effect=0.1,
     colour="#999999",
     take=take,

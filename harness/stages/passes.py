@@ -18,7 +18,7 @@ from harness.records.schema import StageSamples
 from harness.stages import injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
 from harness.stages.build import Build
-from harness.stages.prepared import Prepared, is_there, nbytes, supply, wrap
+from harness.stages.prepared import Prepared, is_there, nbytes, supply
 from harness.stages.registry import STAGES
 from harness.stages.scenarios import cache_state
 from harness.stages.scenarios.registry import SCENARIOS, stages_of
@@ -36,7 +36,6 @@ def take_pass(
     folder: Path | None = None,
     *,
     number: int = 0,
-    ready_ns: float = 0.0,
     announce: Callable[[str], None] = lambda stage: None,
     effort_s: float = EXECUTE_S,
     steps: Container[str] | None = None,
@@ -44,8 +43,7 @@ def take_pass(
     """Take every stage of a scenario once, from nothing in memory.
 
     Where the scenario begins with an empty directory, the first pass fills `folder`; later passes
-    and first calls have empty directories of their own. What is prepared for a topology is compiled
-    and not run.
+    have empty directories of their own. What is prepared for a topology is compiled and not run.
 
     Args:
         prepared: the case.
@@ -53,25 +51,19 @@ def take_pass(
         scenario: one of :data:`harness.stages.scenarios.registry.SCENARIOS`.
         folder: the directory of the persistent cache; None where the scenario has none.
         number: of the pass in its process, from 0.
-        ready_ns: what the process took until it could begin.
         announce: called with the name of each stage before it begins, outside the clock.
         effort_s: how long the program is run for, in seconds.
         steps: takes only the stages of these; None means all.
     """
     state = SCENARIOS[scenario]
     with ExitStack() as stack:
-        compiled_in = called_in = folder
-        if folder is not None and state.directory == "empty":
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            called_in = scratch / "called"
-            called_in.mkdir()
-            if number:
-                compiled_in = scratch / "compiled"
-                compiled_in.mkdir()
-        if compiled_in is not None:
-            cache_state.use(compiled_in)
+        own = folder
+        if folder is not None and state.directory == "empty" and number:
+            own = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        if own is not None:
+            cache_state.use(own)
         jax.clear_caches()
-        run = Pass(prepared, proof, state, compiled_in, called_in, ready_ns, announce, effort_s)
+        run = Pass(prepared, proof, state, own, announce, effort_s)
         for name in stages_of(scenario):
             if steps is None or STAGES[name].step in steps:
                 run.take(STAGES[name])
@@ -89,11 +81,10 @@ class Pass:
     scenario: Scenario
     folder: Path | None
     """The directory that the persistent cache has now."""
-    called_in: Path | None
-    """That of first calls."""
-    ready_ns: float
     announce: Callable[[str], None]
-    effort_s: float
+    effort_s: float = EXECUTE_S
+    spawned_ns: int = 0
+    """When the process was started, by the monotonic clock."""
 
     def __post_init__(self) -> None:
         self.build = Build.of(self.prepared)
@@ -104,11 +95,15 @@ class Pass:
         """Calls in a sample, where several are averaged."""
         self.programs: dict[str, tuple[int, float]] = {}
         """Programs that were built inside of a stage, and the nanoseconds that they took."""
+        self.collected_ns: dict[str, float] = {}
+        """What of a stage Python's garbage collector took, where it was on."""
         self.refused: dict[str, str] = {}
         self.missing: dict[str, str] = {}
         """Why there is no sample of a stage, where that is no fault; or what else to know of it."""
         self.timed_ns = 0.0
         """Time spent inside timed regions, refused samples included."""
+        self.called_ns = 0
+        """When the first call had its result, by the monotonic clock."""
         self.entry_bytes = 0
         """What the persistent cache wrote for the program."""
         self._programs_ns = 0.0
@@ -142,16 +137,23 @@ class Pass:
 
     # The clock
 
-    def clocked(self, stage: str, step: Callable[[], object]) -> tuple[int, evidence.Counts]:
-        """Return what a step took in nanoseconds, and what JAX and its cache did meanwhile."""
+    def clocked(
+        self, stage: str, step: Callable[[], object], collector: bool = False
+    ) -> tuple[int, evidence.Counts]:
+        """Return what a step took in nanoseconds, and what JAX and its cache did meanwhile.
+
+        With `collector`, Python's garbage collector is left on, and its share is noted.
+        """
         self.announce(stage)
         step = self._lengthened(stage, step)
         before = self._entries()
         self.proof.take()
-        with gc_off():
+        with gc_timed() if collector else gc_off() as collections_ns:
             begin = _clock()
             step()
             end = _clock()
+        if collections_ns is not None:
+            self.collected_ns[stage] = sum(collections_ns)
         self.timed_ns += end - begin
         self._programs_ns = self.proof.programs_ns()
         return end - begin, self._with_entries(self.proof.take(), before)
@@ -228,15 +230,15 @@ class Pass:
             self._calls = calls, group(executed, self.effort_s)
 
     def first_call(self) -> Callable[[], object]:
-        """Return the first call of a new jitted function, in a cache of its own, to be timed."""
-        # Fresh donated buffers are copies, which JAX compiles: before the directory is looked at.
-        arguments = next(supply(self.prepared, self.build.compiled))
-        self.folder = self.called_in
-        if self.folder is not None:
-            cache_state.use(self.folder)
-        jax.clear_caches()
-        call = functools.partial(wrap(self.prepared), **self.prepared.keywords)
-        return lambda: jax.block_until_ready(call(*arguments))
+        """Return the first call of the function in this process, to be timed."""
+        arguments = self.prepared.data(None)
+        jitted, keywords = self.build.jitted, self.prepared.keywords
+
+        def call() -> None:
+            jax.block_until_ready(jitted(*arguments, **keywords))
+            self.called_ns = time.monotonic_ns()
+
+        return call
 
     # The proof
 
@@ -294,6 +296,7 @@ class Pass:
         self.samples_ns.pop(stage, None)
         self.calls_ns.pop(stage, None)
         self.programs.pop(stage, None)
+        self.collected_ns.pop(stage, None)
         self.refused[stage] = reason
 
     def add_to(self, samples: StageSamples, stage: str) -> None:
@@ -304,6 +307,8 @@ class Pass:
             count, spent_ns = self.programs[stage]
             samples.programs.append(count)
             samples.programs_ns.append(round(spent_ns, 1))
+        if stage in self.collected_ns:
+            samples.collected_ns.append(self.collected_ns[stage])
         before = "" if stage in self.samples_ns else samples.reason
         samples.reason = self.missing.get(stage, before)
         if stage in self.refused:
@@ -316,6 +321,30 @@ class Pass:
         misplaced = topology.misplaced(self.build.compiled) if topology is not None else ""
         for stage in (*self.samples_ns, *self.refused) if misplaced else ():
             self.refuse(stage, misplaced)
+
+
+@contextmanager
+def gc_timed() -> Iterator[list[int]]:
+    """Let Python's garbage collector run, and note the nanoseconds of each collection."""
+    began, spent_ns = 0, list[int]()
+
+    def begin(phase: str, _: object) -> None:
+        nonlocal began
+        if phase == "start":
+            began = _clock()
+
+    def end(phase: str, _: object) -> None:
+        if phase == "stop":
+            spent_ns.append(_clock() - began)
+
+    # JAX has a callback as well (jax 0.10 to 0.12), which is part of what a collection takes.
+    gc.callbacks.insert(0, begin)
+    gc.callbacks.append(end)
+    try:
+        yield spent_ns
+    finally:
+        gc.callbacks.remove(begin)
+        gc.callbacks.remove(end)
 
 
 @contextmanager

@@ -68,11 +68,14 @@ class Prepared:
         return jaxpr is before
 
     def data(self, compiled: Any) -> tuple[Any, ...]:
-        """Return the arguments as arrays on the devices that the program wants them on."""
+        """Return the arguments as arrays on the devices that the program wants them on.
+
+        Where nothing is compiled yet, they are where a user has them.
+        """
         if self._data is not None:
             return self._data
         filled = inputs.fill(self.arguments)
-        if self.is_pmap:
+        if self.is_pmap and compiled is not None:
             filled = jax.device_put(filled, compiled.input_shardings[0])
         elif self.shardings is not None:
             filled = jax.tree_util.tree_map(_put, filled, self.shardings)
@@ -107,8 +110,17 @@ def is_there(tree: Any) -> bool:
     return bool(known) and all(leaf.is_ready() for leaf in known)
 
 
-def prepare(workload: type[Workload], case: Case, topology: Topology | None = None) -> Prepared:
+def prepare(
+    workload: type[Workload],
+    case: Case,
+    topology: Topology | None = None,
+    *,
+    traces: bool = True,
+) -> Prepared:
     """Make a case ready to be measured; with a `topology` it is compiled for that, and not run.
+
+    A function that is jitted already may be traced to see whether the case can be measured;
+    without `traces` it is not.
 
     Raises:
         WorkloadError: the case is declared wrongly.
@@ -135,7 +147,8 @@ def prepare(workload: type[Workload], case: Case, topology: Topology | None = No
         abstract = jax.tree_util.tree_map(_placed, abstract, shardings)
     static = static_arguments(workload, case)
     if own is not None and (case.precision or case.transform not in ("forward", "sharded")):
-        _check_transform(own, case, abstract, static)
+        if traces:
+            _check_transform(own, case, abstract, static)
         own = None
     return Prepared(workload, case, arguments, abstract, shardings, static, topology, own)
 

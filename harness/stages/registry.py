@@ -116,6 +116,25 @@ DERIVED_METRICS = {"entry_bytes": ("cold", "bytes"), "relative_warm": ("warm", "
 """Scenario and unit of what asv shows of the persistent cache besides stages. `relative_warm` is
 the first call's time, warm / cold."""
 
+ALONE_STAGES = names("first_call", "start")
+"""Stages whose every sample has a process of its own."""
+
+ALONE_METRICS = frozenset(
+    {name for name, (_, stage) in asv_metrics().items() if stage in ALONE_STAGES}
+    | {"relative_warm"}
+)
+"""What asv shows of them."""
+
+ALONE = "+alone"
+"""Ends the version of those metrics, so that asv keeps them apart from what was called so before
+0.2.0, when it was taken in a process that had built the program already."""
+
+
+def used(stage: str) -> str:
+    """Return what frames call a stage of old that was taken in such a used process."""
+    return f"used_{stage}"
+
+
 CASE_STAGES = names(*CASE)
 """The stages of a case without a persistent cache, in order."""
 

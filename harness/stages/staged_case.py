@@ -16,7 +16,7 @@ from harness.program.text import fingerprint
 from harness.records import kept
 from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
-from harness.stages import injection, reference, registry
+from harness.stages import injection, reference
 from harness.stages.passes import Pass, take_pass
 from harness.stages.prepared import Prepared, prepare
 from harness.stages.scenarios.cache_state import switched_off
@@ -48,8 +48,6 @@ class StagedCase:
     scenario: str = "off"
     folder: str = ""
     """The directory of the persistent cache; empty where there is none."""
-    ready_ns: float = 0.0
-    """What the process took until it could begin."""
     topology: Topology | None = None
     """What the case is compiled for without being run."""
     expected: str = ""
@@ -111,7 +109,6 @@ class StagedCase:
             self.scenario,
             Path(self.folder) if self.folder else None,
             number=number,
-            ready_ns=self.ready_ns,
             announce=announce,
         )
 
@@ -121,8 +118,7 @@ class StagedCase:
         if from_cache or not self.fingerprint:
             self.fingerprint = fingerprint(build.compiled)
         if self.expected and self.fingerprint != self.expected:
-            for stage in registry.names("load", "first_call"):
-                taken.refuse(stage, OTHER_PROGRAM)
+            taken.refuse("load", OTHER_PROGRAM)
         if self.passes or from_cache or self.is_reference:
             return
         self.facts = facts_of(build.traced, build.lowered, build.compiled)

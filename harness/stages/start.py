@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 def take(run: Pass) -> None:
-    """Add the first call to what the process took until it could begin: the same proof."""
-    for first_ns in run.samples_ns.get("first_call", ()):
-        run.keep("start", [run.ready_ns + first_ns])
+    """Read when the first call had its result: one span of time, with the same proof."""
     if "first_call" in run.refused:
         run.refuse("start", run.refused["first_call"])
+    else:
+        run.keep("start", [run.called_ns - run.spawned_ns])
 
 
 STAGE = Stage(
     name="start",
     title="From the start of the process until the first result is there.",
     order=130,
-    step="first_call",
+    step="start",
     statistic=median,
     calibrated_by=LOOP,
     effect=0.1,

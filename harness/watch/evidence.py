@@ -20,6 +20,8 @@ class Evidence:
     """
 
     def __init__(self) -> None:
+        self.traced: list[tuple[float, str]] = []
+        """The seconds and the name of every function that was traced since this listens."""
         self._counts: Counts = {}
         self._spent_s: dict[str, list[float]] = {}
         self._thread = threading.get_ident()
@@ -43,10 +45,12 @@ class Evidence:
         lowered, compiled = (sorted(self._spent_s.get(kind, ())) for kind in ("lower", "compile"))
         return 1e9 * (sum(lowered[: len(compiled)]) + sum(compiled))
 
-    def _on_event(self, event: str, *spent_s: float, **_: Any) -> None:
+    def _on_event(self, event: str, *spent_s: float, **about: Any) -> None:
         kind = _KINDS.get(event)
         if kind is None:
             return
+        if kind == "trace" and spent_s:
+            self.traced.append((spent_s[0], about.get("fun_name", "")))
         if threading.get_ident() != self._thread:
             kind = f"{kind} in another thread"
         self._counts[kind] = self._counts.get(kind, 0) + 1

@@ -97,7 +97,7 @@ def test_where_a_fork_is_unsafe_processes_start_by_themselves_and_say_why(
 def test_a_process_whose_start_is_measured_starts_by_itself(tmp_path):
     outcome = sweep([Printing, Scale], tmp_path, scenarios=("cold",))
     assert {(one.parent, one.not_forked) for one in of(outcome, "small.Scale")} == {
-        ("", "its start is measured")
+        ("", "its cache has a directory of its own")
     }
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, STAGES
-from harness.stages.scenarios.registry import SCENARIOS, stages_of
+from harness.stages.scenarios.registry import SCENARIOS, stages_alone, stages_of
 from harness.stages.scenarios.scenario import Scenario
 from harness.stages.stage import Stage
 
@@ -50,7 +50,9 @@ def test_stages_stand_in_the_order_of_a_program_and_are_calibrated_by_stages_tha
 def test_a_scenario_has_the_stages_of_its_steps():
     assert {name: stages_of(name) for name in SCENARIOS} == {
         "off": CASE_STAGES,
-        "cold": ("trace", "lower", "compile", "first_call", "start"),
-        "warm": ("trace", "lower", "load", "first_call", "start"),
-        "default": ("trace", "lower", "compile", "load", "first_call", "start"),
+        "cold": ("trace", "lower", "compile"),
+        "warm": ("trace", "lower", "load"),
+        "default": ("trace", "lower", "compile", "load"),
     }
+    assert stages_alone("off") == ("first_call",)
+    assert {stages_alone(name) for name in ("cold", "warm", "default")} == {("first_call", "start")}

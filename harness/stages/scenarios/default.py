@@ -7,7 +7,7 @@ from harness.stages.scenarios.scenario import HIT, REQUEST, WRITTEN, Scenario
 SCENARIO = Scenario(
     name="default",
     description="as warm, with JAX's own thresholds: only what compiled for 1 s or more is written",
-    steps=("build", "compile", "load", "first_call"),
+    steps=("build", "compile", "load"),
     directory="filled",
     filled_in="default",
     outcomes=(("load", HIT), ("compile", WRITTEN), ("compile", REQUEST)),

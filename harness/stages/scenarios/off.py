@@ -8,5 +8,8 @@ SCENARIO = Scenario(
     name="off",
     description="no persistent cache: what every other number of the harness is taken in",
     steps=("build", "compile", "run"),
+    alone=("first_call",),
+    first_calls=3,
+    least_processes=3,  # fewer allow no verdict
     directory="none",
 )

@@ -32,8 +32,13 @@ def find(name: str) -> Scenario:
 
 
 def stages_of(name: str) -> tuple[str, ...]:
-    """Return the names of the stages of a case in a scenario, in order."""
+    """Return the names of the stages of a visit to a case in a scenario, in order."""
     return stages.names(*SCENARIOS[name].steps)
+
+
+def stages_alone(name: str) -> tuple[str, ...]:
+    """Return the names of the stages whose every sample has a process of its own, in order."""
+    return stages.names(*SCENARIOS[name].alone)
 
 
 def inapplicable(name: str, target: Target) -> str | None:

@@ -1,0 +1,192 @@
+"""First calls: each in a process of its own that has never seen the function."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harness.engine import execution, state
+from harness.frame.load import frame_of
+from harness.frame.startup import cache_effectiveness
+from harness.frame.tables import collected_text, stage_table
+from harness.records.schema import FIRST_CALL
+from tests.sweeps import sweep, workload
+
+Scale = workload("small", "Scale")
+SCENARIOS = ("off", "cold", "warm", "default")
+
+
+def calls(outcome, name=""):
+    """Return the records of first calls."""
+    return [r for r in outcome.records if r.protocol == FIRST_CALL and r.workload.endswith(name)]
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """What is called first in one process each, in several ways."""
+    names = ("Littering", "Seen", "Jitted", "LeftOut")
+    chosen = [*(workload("first", name) for name in names), workload("small", "Several")]
+    return sweep(chosen, tmp_path_factory.mktemp("first"), "3x1", seed=1)
+
+
+@pytest.fixture(scope="module")
+def everywhere(tmp_path_factory):
+    """Two cases in every scenario, called twice; and the jobs of the processes, in order."""
+    jobs, run = [], execution.run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execution, "run", lambda job, *others: jobs.append(job) or run(job, *others))
+        results = tmp_path_factory.mktemp("everywhere")
+        return sweep([Scale], results, scenarios=SCENARIOS, first_calls=2), jobs
+
+
+def test_a_first_call_has_a_process_of_its_own_in_every_scenario(everywhere):
+    outcome, jobs = everywhere
+    found = {(r.scenario, r.axes["size"], r.replicate[-2:]) for r in calls(outcome)}
+    assert found == {(s, n, k) for s in SCENARIOS for n in (8, 16) for k in ("#0", "#1")}
+    assert {r.status for r in calls(outcome)} == {"ok"}
+    own = [job for job in jobs if job.first_calls]
+    assert all(len(job.cases) == 1 for job in own)
+    # `default` needs another process that fills its directory, `warm` has that of `cold`.
+    assert len(own) == len(calls(outcome)) + 4
+
+
+def test_the_scenarios_of_a_case_follow_each_other_and_cold_fills_what_warm_reads(everywhere):
+    _, jobs = everywhere
+    own = [(job.process, job.cases[0].index, job.scenario) for job in jobs if job.first_calls]
+    turns = [own[start : start + 5] for start in range(0, len(own), 5)]
+    assert len({turn[:2] for turn in own}) == len(turns) == 4
+    for turn in turns:
+        assert len({each[:2] for each in turn}) == 1
+        order = [scenario for *_, scenario in turn]
+        assert order.index("warm") == order.index("cold") + 1
+    folders = {job.scenario: job.cache_folder for job in jobs if job.first_calls}
+    assert folders["cold"] == folders["warm"] != folders["default"]
+
+
+def test_a_start_is_one_span_from_the_start_of_the_process_to_the_first_result(everywhere):
+    outcome, _ = everywhere
+    for record in calls(outcome):
+        (first,) = record.stages["first_call"].samples_ns
+        assert ("start" in record.stages) == (record.scenario != "off")
+        if record.scenario != "off":
+            (start,) = record.stages["start"].samples_ns
+            assert start > first + 1e7
+
+
+def test_a_visit_takes_no_first_call(everywhere):
+    outcome, _ = everywhere
+    others = [r for r in outcome.records if r.protocol != FIRST_CALL]
+    assert {stage for r in others for stage in r.stages}.isdisjoint({"first_call", "start"})
+
+
+def test_first_calls_stand_beside_the_stages_of_their_case(everywhere):
+    frame = frame_of(everywhere[0].records)
+    table = stage_table(frame)
+    assert len(table) == 8
+    assert (table["first_call"] != "").all()
+    rows = frame[frame["stage"] == "first_call"]
+    assert set(rows["n_processes"]) == {2}
+    assert (rows["collected_s"] >= 0).all()
+    assert rows["calibrated"].notna().all()
+    assert set(rows["fingerprint"]) == set(
+        frame[(frame["stage"] == "compile") & (frame["workload"] == "small.Scale")]["fingerprint"]
+    )
+    ratio = cache_effectiveness(frame)["relative_warm"]
+    assert ((ratio > 0) & (ratio < 2)).all()
+
+
+def test_what_the_garbage_collector_takes_is_part_of_a_first_call_and_told(outcome):
+    for record in calls(outcome, "Littering"):
+        samples = record.stages["first_call"]
+        assert 5e6 < samples.collected_ns[0] < samples.samples_ns[0]
+    said = collected_text(frame_of(calls(outcome, "Littering")))
+    assert "garbage collector took" in said
+    assert said.endswith("first.Littering).")
+
+
+@pytest.mark.parametrize("scenario", ["off", "cold", "warm"])
+def test_a_call_of_what_the_process_had_traced_is_refused_as_a_first_call(outcome, scenario):
+    found = {r.axes["seen"]: r for r in calls(outcome, "Seen") if r.scenario == scenario}
+    assert found[False].status == "ok"
+    assert found[True].status == "refused"
+    for samples in found[True].stages.values():
+        assert samples.samples_ns == []
+        assert list(samples.refused) == [
+            "this process had traced function before: that was no first call"
+        ]
+
+
+def test_the_user_s_own_object_and_every_way_to_use_two_devices_have_first_calls(outcome):
+    assert {r.status for r in calls(outcome, "Jitted")} == {"ok"}
+    assert {(r.transform, r.status) for r in calls(outcome, "Several")} == {
+        (transform, "ok") for transform in ("forward", "sharded", "pmap")
+    }
+
+
+def test_a_workload_or_whoever_measures_can_leave_first_calls_out(outcome, tmp_path):
+    assert calls(outcome, "LeftOut") == []
+    assert calls(sweep([Scale], tmp_path, scenarios=("cold",), first_calls=0)) == []
+
+
+def test_a_quick_look_at_stages_has_no_first_calls(tmp_path):
+    assert calls(sweep([Scale], tmp_path, "2x1")) == []
+
+
+def test_what_cannot_be_measured_is_not_called_either(tmp_path):
+    trouble = workload("bad", "Troubled")
+    outcome = sweep([trouble], tmp_path, "3x1", keep=lambda case: case.axes["trouble"] == "raise")
+    assert outcome.failed
+    assert calls(outcome) == []
+
+
+def test_a_case_whose_first_calls_take_long_gets_fewer(tmp_path, monkeypatch):
+    monkeypatch.setattr(state, "FIRST_CALLS_S", 0.01)
+    outcome = sweep([Scale], tmp_path, first_calls=3)
+    assert sorted(r.replicate[-2:] for r in calls(outcome)) == ["#0", "#0"]
+
+
+@pytest.mark.parametrize("damage", ["removed", "another program"])
+def test_a_warm_first_call_that_the_cache_did_not_answer_is_refused(tmp_path, monkeypatch, damage):
+    run, entries = execution.run, {}
+
+    def tamper(job, *others):
+        files = list(Path(job.cache_folder).glob("jit_function-*-cache"))
+        if job.first_calls and job.scenario == "warm":
+            (file,) = files
+            content = file.read_bytes()
+            if damage == "removed":
+                file.unlink()
+            else:
+                file.write_bytes(next(iter(entries.values()), content))
+            entries[job.cases[0].index] = content
+        return run(job, *others)
+
+    monkeypatch.setattr(execution, "run", tamper)
+    outcome = sweep([workload("first", "Factor")], tmp_path, scenarios=("warm",), first_calls=1)
+    first, second = calls(outcome)
+    if damage == "removed":
+        assert "the label needs" in next(iter(first.stages["first_call"].refused))
+    else:
+        assert first.status == "ok"
+        assert list(second.stages["first_call"].refused) == [
+            "the cache answered with another program than was put into it"
+        ]
+
+
+def test_what_older_releases_called_a_first_call_has_another_name(everywhere):
+    new = calls(everywhere[0])
+    old = [
+        msgspec.structs.replace(r, protocol="3 passes", key=f"old {r.key}", version="2.old")
+        for r in new
+    ]
+    frame = frame_of([*new, *old])
+    kinds = {
+        (row.version == "2.old", row.stage) for row in frame.itertuples() if row.status == "ok"
+    }
+    assert kinds == {
+        (False, "first_call"),
+        (False, "start"),
+        (True, "used_first_call"),
+        (True, "used_start"),
+    }
+    assert set(frame[frame["stage"] == "first_call"]["n_processes"]) == {2}
