@@ -6,7 +6,7 @@ import pandas as pd
 
 from harness.frame.cases import by_stage, case_columns, check, free_names, keys, measured
 from harness.frame.frame import ORIGIN, axis_columns, ordinary
-from harness.stages.registry import PROCESS_STAGES, STAGES, names
+from harness.stages.registry import PROCESS_STAGES, STAGES, names, used
 
 ONCE = ("python", *(name for name in PROCESS_STAGES if name != "ready"))
 """Phases that a process pays once, whatever it runs."""
@@ -69,15 +69,17 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     case = case_columns(frame)
     key = keys(rows, case)
     stages = by_stage(rows, key)
-    stages = stages.reindex(columns=[*STACKED, "first_call"]).dropna(how="all")
+    stages = stages.reindex(columns=[*STACKED, "first_call", used("first_call")]).dropna(how="all")
     head = rows.assign(environment=rows.get("environment", ""))
     head = head[[*case, "environment"]].set_index(key)
     head = head[~head.index.duplicated()].reindex(stages.index)
 
     once = _once(frame, head)
-    before = stages[STACKED[:-1]].sum(axis=1) + once[_FIRST].sum(axis=1)
-    called = (stages["first_call"] - before).clip(lower=0)
-    stages["execute"] = stages["execute"].fillna(called)
+    before = stages[STACKED[:-1]].sum(axis=1)
+    # A process that was used already had paid for its first program.
+    calls = stages["first_call"] - once[_FIRST].sum(axis=1), stages[used("first_call")]
+    for call in calls:
+        stages["execute"] = stages["execute"].fillna((call - before).clip(lower=0))
     found = once.join(stages[STACKED]).astype(float)
     expected = [phase for phase in PHASES if phase not in ("compile", "load")]
     lacking = found[expected].isna()

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness.frame.load import frame_of
-from harness.records.schema import to_raw
+from harness.records.schema import FIRST_CALL, to_raw
 from tests.frame.trees import record
 
 COLD = {"compile": [80e6], "first_call": [100e6]}
@@ -21,6 +21,7 @@ def case(axes, warm=WARM, **fields):
             stages=stages,
             axes=axes,
             scenario=scenario,
+            protocol=FIRST_CALL,
             # As in records: each scenario sets flags of its own.
             environment=to_raw({"flags": {"JAX_ENABLE_COMPILATION_CACHE": scenario}}),
             **{**fields, "entry_bytes": 12_000 if scenario == "cold" else 0},

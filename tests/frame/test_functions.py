@@ -6,6 +6,7 @@ import pytest
 
 import harness
 from harness.errors import UsageError
+from harness.records.schema import FIRST_CALL
 from tests.frame.cases import case, frame
 
 FUNCTIONS = {
@@ -28,7 +29,10 @@ def measured():
     called = {"first_call": 0.3}
     return frame(
         *(case(stages, axes={"size": size}) for size in (1, 2)),
-        *(case(called, axes={"size": 1}, scenario=scenario) for scenario in ("cold", "warm")),
+        *(
+            case(called, axes={"size": 1}, scenario=scenario, protocol=FIRST_CALL)
+            for scenario in ("cold", "warm")
+        ),
     )
 
 

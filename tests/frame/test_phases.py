@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness.frame.startup import PHASES
-from harness.records.schema import to_raw
+from harness.records.schema import FIRST_CALL, to_raw
 from tests.frame.cases import HOSTILE, case, frame
 
 ONCE = {"import": 0.3, "backend": 0.1, "first_lower": 0.02, "first_compile": 0.03, "ready": 0.5}
@@ -34,9 +34,15 @@ def test_the_phases_of_a_case_and_their_shares_sum_to_its_total():
     assert row["missing"] == ""
 
 
-def test_a_warm_cache_has_load_for_compile_and_the_rest_of_the_first_call():
-    warm = {"trace": 0.01, "lower": 0.02, "load": 0.005, "first_call": 0.04}
-    found = harness.phases(frame(process(scenario="warm"), case(warm, scenario="warm"))).iloc[0]
+@pytest.mark.parametrize(("protocol", "first_s"), [(FIRST_CALL, 0.09), ("of old", 0.04)])
+def test_a_warm_cache_has_load_for_compile_and_the_rest_of_the_first_call(protocol, first_s):
+    built = {"trace": 0.01, "lower": 0.02, "load": 0.005, "first_call": first_s}
+    found = harness.phases(
+        frame(
+            process(scenario="warm"),
+            case(built, scenario="warm", protocol=protocol),
+        )
+    ).iloc[0]
     assert math.isnan(found["compile_s"])
     assert found["load_s"] == pytest.approx(0.005)
     assert found["execute_s"] == pytest.approx(0.005)

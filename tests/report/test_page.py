@@ -34,7 +34,7 @@ def committed():
 def test_committed_results_make_a_small_page(committed, comparisons):
     page = render(reported(committed, comparisons))
     assert len(page.encode()) < 2_000_000
-    for name in ("stages", "scaling", "cache", "ratios", "roofline", "facts", "history"):
+    for name in ("stages", "scaling", "ratios", "roofline", "facts", "history"):
         assert f'data-figure="{name}"' in page
     assert 'data-figure="verdicts"' in page
 

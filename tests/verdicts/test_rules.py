@@ -11,6 +11,7 @@ import pytest
 from harness.errors import UsageError
 from harness.frame.load import frame_of
 from harness.program.facts import Facts
+from harness.records.schema import FIRST_CALL
 from harness.verdicts import compare_arms
 from harness.verdicts.error_rates import SCHEMA, ErrorRates, Noise, Rate
 from harness.verdicts.judge import COLUMNS, NUMBERS
@@ -266,8 +267,9 @@ def test_another_scenario_is_calibrated_by_the_loop_because_the_reference_depend
     # In a process that reads all its programs from the cache, the reference compiles alone.
     alone = {"trace": 1e6, "lower": 1e6, "compile": 1.25e6, "loop": 1e6}
     stages = ("first_call", "start")
-    a, b = arm(stages=stages, scenario="cold"), arm(stages=stages, scenario="warm")
-    c = arm(stages=stages, scenario="warm", reference_ns=alone)
+    called = {"stages": stages, "protocol": FIRST_CALL}
+    a, b = arm(**called, scenario="cold"), arm(**called, scenario="warm")
+    c = arm(**called, scenario="warm", reference_ns=alone)
     for other in (b, c):
         frame = compare_arms(a, other, on=["scenario"], stages=["first_call"])
         assert frame[["verdict", "basis"]].to_numpy().tolist() == [["same", "calibrated"]]
