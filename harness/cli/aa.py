@@ -11,7 +11,7 @@ import typer
 
 from harness import targets
 from harness.cli import options
-from harness.cli.inventory import discover
+from harness.cli.inventory import discover, with_cases
 from harness.cli.output import Heading, Part, TextTable, print_page, say
 from harness.cli.progress import progress
 from harness.declare import discovery
@@ -80,7 +80,7 @@ def aa(
     places = targets.names(target or ()) or None
     injections = arms.injections(effect or [], level.name) if power or effect else []
     discovered = discover(benchmarks, select or [])
-    workloads = discovery.with_axes(discovered.workloads, case or [])
+    workloads = with_cases(discovered.workloads, case or [])
     asked = Options(level, targets=places, keep=discovery.case_filter(case or []), seed=seed)
     context = local_context(results, benchmarks, machine)
     chosen = [sorted(given or []) for given in (select, case, places)]

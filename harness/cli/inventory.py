@@ -112,3 +112,15 @@ def discover(benchmarks: Path, select: list[str]) -> discovery.Found:
         )
     found.workloads = discovery.select(found.workloads, select)
     return found
+
+
+def with_cases(workloads: list[type[Workload]], case: list[str]) -> list[type[Workload]]:
+    """Return the workloads that have one of the chosen cases; which have none, and why, is said.
+
+    Raises:
+        UsageError: none has.
+    """
+    left = discovery.with_axes(workloads, case)
+    for reason, names in discovery.left_out(workloads, case).items():
+        say(f"left out, {reason}: {', '.join(names)}")
+    return left

@@ -12,7 +12,7 @@ import typer
 
 from harness import targets
 from harness.cli import options
-from harness.cli.inventory import discover
+from harness.cli.inventory import discover, with_cases
 from harness.cli.output import Part, notes, print_page, say
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
@@ -137,9 +137,7 @@ def run(
     level = sampling.effort(effort)
     places = targets.names(target or ()) or None
     chosen = discover(benchmarks, [*(workloads or []), *(select or [])])
-    measured = discovery.with_axes(chosen.workloads, case or [])
-    for reason, names in discovery.left_out(chosen.workloads, case or []).items():
-        say(f"left out, {reason}: {', '.join(names)}")
+    measured = with_cases(chosen.workloads, case or [])
     asked = Options(
         level,
         targets=places,
