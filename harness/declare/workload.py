@@ -186,7 +186,7 @@ class Workload(ABC):
         super().__init_subclass__(**kwargs)
         if cls.__module__ == "abc":  # where `type(NAME, BASES, {})` says that an ABC is made
             cls.__module__ = _caller_of_abc()
-        for hook in declaration_hooks:
+        for hook in declaration_hooks if declaration_hooks.called else ():
             hook(cls)
 
 
@@ -196,8 +196,15 @@ def _caller_of_abc() -> str:
     return next(name for name in names[names.index("abc") :] if name not in ("abc", "types"))
 
 
-declaration_hooks: list[Callable[[type[Workload]], None]] = []
-"""Called with every workload as it is declared; higher floors, such as the asv adapter, add one."""
+class Hooks(list[Callable[[type[Workload]], None]]):
+    """What higher floors, such as the asv adapter, have called with every workload."""
+
+    called = True
+    """False in a measuring process, which needs workloads and nothing that is made of them."""
+
+
+declaration_hooks = Hooks()
+"""Called with every workload as it is declared."""
 
 
 def name_of(workload: type[Workload]) -> str:

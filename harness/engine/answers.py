@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Semaphore
 
-from harness.declare.workload import Workload, WorkloadError
+from harness.declare.workload import Workload, WorkloadError, declaration_hooks
 from harness.engine import channel
 from harness.engine.job import Done, Fatal, Job, Message, encode
 from harness.records.failure import describe
@@ -24,6 +24,7 @@ def sender(stored: Semaphore) -> Callable[[Message], None]:
 
 def workload_of(job: Job, send: Callable[[Message], None]) -> type[Workload] | None:
     """Return the class that a job is about; None where it is not to be had, which is then said."""
+    declaration_hooks.called = False  # asv looks for no benchmarks here; making them takes time
     if job.snapshot:
         job.snapshot.enter()
     try:

@@ -138,3 +138,22 @@ def test_a_killed_parent_costs_what_it_was_measuring_and_another_takes_its_place
     (failed,) = (one for one in found if one.status == "failed")
     assert failed.reason.startswith("killed by SIGKILL")
     assert failed.parent.endswith("/1")
+
+
+def test_a_measuring_process_makes_no_benchmarks_for_asv(tmp_path):
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from harness import suite\n\nsuite.install()\n")
+    (folder / "plain.py").write_text(
+        "from harness import Workload, spec\n"
+        "class Plain(Workload):\n"
+        "    def inputs(self):\n"
+        "        raise ValueError(str([name for name in dir(self) if name.startswith('track_')]))\n"
+        "    @staticmethod\n"
+        "    def function(x):\n"
+        "        return x\n"
+    )
+    command = [sys.executable, "-m", "harness", "run", "Plain", "--effort", "1x1"]
+    command += ["--target", "cpu", "--benchmarks", str(folder), "--results", str(tmp_path / "r")]
+    said = subprocess.run(command, capture_output=True, text=True).stderr
+    assert "ValueError: [] (at plain.py:4)" in said

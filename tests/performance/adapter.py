@@ -1,0 +1,102 @@
+"""What asv's adapter costs a measuring process, and how long workloads take to be found.
+
+    python -m tests.performance.adapter [--rounds 8] [--workloads 20]
+
+A file of so many workloads is measured in turns with `suite.install()` in its package and without.
+Printed is the median of `ready` - `import` - `backend` (target: at most 0.1 s), and the seconds of
+CPU in which 5,000 cases are found: 200 workloads of 25 cases in one file (target: 2 s).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from harness.frame.load import load
+from tests.performance.command import options
+from tests.performance.sweep_cost import INIT
+
+WORKLOAD = '''
+
+class Tanh{number}(Workload):
+    """The hyperbolic tangent, plus {number}."""
+
+    sweep = {{"size": {sizes}}}
+
+    def inputs(self, size):
+        return spec((size,))
+
+    @staticmethod
+    def function(x):
+        return jax.numpy.tanh(x) + {number}
+'''
+
+DISCOVER = """
+import json, pathlib, sys, time
+from harness.declare import discovery
+begin = time.process_time()
+import jax
+imported = time.process_time()
+found = discovery.discover(pathlib.Path(sys.argv[1])).workloads
+print(json.dumps([len(found), time.process_time() - imported]))
+"""
+
+
+def suite(folder: Path, workloads: int, sizes: int, init: str) -> Path:
+    """Write a folder of benchmarks with one file of workloads, and return it."""
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(init)
+    text = "import jax\n\nfrom harness import Workload, spec\n"
+    for number in range(workloads):
+        text += WORKLOAD.format(number=number, sizes=list(range(8, 8 + sizes)))
+    (folder / "many.py").write_text(text)
+    return folder
+
+
+def unexplained_s(benchmarks: Path, results: Path) -> tuple[float, float]:
+    """Return `ready` - `import` - `backend`, and `import`, of one process in seconds."""
+    command = [sys.executable, "-m", "harness", "run", "Tanh0", "--effort", "1x1", "--fresh"]
+    command += ["--benchmarks", str(benchmarks), "--results", str(results)]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    frame = load(results, where={"workload": "process"}).set_index("stage")["value"]
+    return float(frame["ready"] - frame["import"] - frame["backend"]), float(frame["import"])
+
+
+def main() -> None:
+    """Measure, and print a line for each figure."""
+    given = options(__doc__, rounds=8, workloads=20)
+    with tempfile.TemporaryDirectory() as scratch:
+        top = Path(scratch)
+        arms = {"with suite.install()": INIT, "without": ""}
+        folders = {
+            arm: suite(top / str(number) / "benchmarks", given.workloads, 1, init)
+            for number, (arm, init) in enumerate(arms.items())
+        }
+        seconds: dict[str, list[tuple[float, float]]] = {arm: [] for arm in arms}
+        for turn in range(given.rounds):
+            for arm in random.sample(list(arms), 2):
+                results = folders[arm].parent / f"results{turn}"
+                seconds[arm].append(unexplained_s(folders[arm], results))
+        for arm, found in seconds.items():
+            rest, imported = (statistics.median(some) for some in zip(*found, strict=True))
+            print(
+                f"ready - import - backend, {given.workloads} workloads in a file, {arm}: "
+                f"{rest:.3f} s (least {min(found)[0]:.3f} s; import {imported:.3f} s)"
+            )
+        for arm, init in arms.items():
+            folder = suite(top / f"large {arm}" / "benchmarks", 200, 25, init)
+            command = [sys.executable, "-c", DISCOVER, str(folder)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            workloads, cpu_s = json.loads(done.stdout)
+            print(f"5,000 cases of {workloads} workloads in a file, {arm}: {cpu_s:.2f} s of CPU")
+
+
+if __name__ == "__main__":
+    main()
