@@ -35,6 +35,9 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SOURCES = ("npbench", "pyhpc", "jax_own", "libraries")
 MARK = "--markdown docs/foreign-programs.md -->\n"
+BATCH = 8
+"""So many programs the harness measures in one sweep, before or after the script does."""
+
 MOST_BYTES = 2 * 2**30
 """A program that needs more memory than this is left out."""
 
@@ -91,38 +94,48 @@ class Script:
         return answer
 
 
-def by_script(workload: Any, number: int, script: Script) -> None:
-    """Measure a workload's program once by the script, at each of its sizes."""
-    for size in workload.sweep["size"]:
-        if (name_of(workload), size) not in script.left_out():
-            script.measure(number, name_of(workload), size)
+def by_script(batch: list[Any], number: int, script: Script) -> None:
+    """Measure programs once by the script, at each of their sizes."""
+    for workload in batch:
+        for size in workload.sweep["size"]:
+            if (name_of(workload), size) not in script.left_out():
+                script.measure(number, name_of(workload), size)
 
 
-def by_harness(workload: Any, number: int, script: Script, results: Path) -> None:
-    """Measure a workload in one process of the harness, but for what the script leaves out."""
-    out = [size for name, size in script.left_out() if name == name_of(workload)]
-    options = Options(
-        effort(f"1x{script.passes}"), keep=lambda case: case.axes["size"] not in out, seed=number
-    )
+def by_harness(batch: list[Any], number: int, script: Script, results: Path) -> None:
+    """Measure programs in one process of the harness each, but for what the script leaves out."""
     context = local_context(results, HERE, night=f"round-{number}")
-    sweep([workload], context, options)
+    out: dict[tuple[str, ...], list[Any]] = {}
+    for workload in batch:
+        sizes = (size for name, size in script.left_out() if name == name_of(workload))
+        out.setdefault(tuple(sorted(sizes)), []).append(workload)
+    for sizes, alike in out.items():
+        options = Options(
+            effort(f"1x{script.passes}"),
+            keep=lambda case, sizes=sizes: case.axes["size"] not in sizes,
+            first_calls=1,
+            seed=number,
+        )
+        sweep(alike, context, options)
 
 
 def measure(chosen: list[Any], script: Script, results: Path, rounds: int) -> None:
-    """Measure every program once a round, by both, in an order that the round's number draws."""
+    """Measure every program once a round, some by both before the next, in random order."""
     began = time.monotonic()
     for number in range(rounds):
         order = random.Random(number)
-        for place, workload in enumerate(order.sample(chosen, len(chosen)), 1):
+        shuffled = order.sample(chosen, len(chosen))
+        for start in range(0, len(shuffled), BATCH):
+            batch = shuffled[start : start + BATCH]
             harness_first = order.random() < 0.5 and number > 0  # the script says what is left out
             if harness_first:
-                by_harness(workload, number, script, results)
-            by_script(workload, number, script)
+                by_harness(batch, number, script, results)
+            by_script(batch, number, script)
             if not harness_first:
-                by_harness(workload, number, script, results)
+                by_harness(batch, number, script, results)
+            at = f"round {number + 1} of {rounds}, {start + len(batch)} of {len(chosen)} programs"
             spent_min = (time.monotonic() - began) / 60
-            at = f"round {number + 1} of {rounds}, {place} of {len(chosen)}, {spent_min:.1f} min"
-            print(f"\r{at}: {name_of(workload):40.40s}", end="", file=sys.stderr, flush=True)
+            print(f"\r{at}, {spent_min:.1f} min", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
 
 
@@ -172,6 +185,10 @@ def main() -> int:
     given.results.mkdir(parents=True, exist_ok=True)
     script = Script(given.results / "independent.jsonl", given.passes, given.limit_s)
     measure(chosen, script, given.results, given.processes)
+    if all("left_out" in one for one in script.samples):
+        reasons = sorted(set(script.left_out().values()))
+        print(f"Nothing was measured: {'; '.join(reasons)}.", file=sys.stderr)
+        return 4
     table = compared(given.results, script.samples)
     text = "\n".join(markdown(table, script.left_out(), machine(given)))
     print(text)
