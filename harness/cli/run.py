@@ -56,7 +56,7 @@ def run(
             min=0,
             envvar="HARNESS_FIRST_CALLS",
             help="Processes of its own that take a case's first call, per scenario; 0 for none. "
-            "Without it as many as others, 3 in off and 5 in other scenarios at the most.",
+            "Without it none in off, and in the others as many as the effort has, 5 at the most.",
         ),
     ] = None,
     with_baselines: Annotated[

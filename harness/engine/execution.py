@@ -78,9 +78,9 @@ def _first_calls(job: Job, listener: Listener, scratch: Path, parents: Parents |
             folder = "" if SCENARIOS[name].directory == "none" else tempfile.mkdtemp(dir=scratch)
             found: dict[int, str] = {}
             if filled_in:
-                _first_call(job, listener, refs[name], folder, found, filled_in)
+                _first_call(job, listener, refs[name], folder, found, parents, filled_in)
             for each in chain:
-                _first_call(job, listener, refs[each], folder, found, parents=parents)
+                _first_call(job, listener, refs[each], folder, found, parents)
 
 
 def _first_call(
@@ -89,8 +89,8 @@ def _first_call(
     ref: JobCase,
     folder: str,
     found: dict[int, str],
+    parents: Parents | None,
     filled_in: str = "",
-    parents: Parents | None = None,
 ) -> None:
     """Call one function in a process of its own; with `filled_in`, only to fill the directory.
 

@@ -207,12 +207,11 @@ class Plan:
     def _first_calls(self, group: Group) -> int:
         """Return how many first calls a case of a group gets."""
         asked = (self.options.first_calls, group.workload.first_calls)
-        number = next((one for one in asked if one is not None), None)
-        if number is not None:
-            return number
-        scenario, processes = scenarios.SCENARIOS[group.scenario], self.options.effort.processes
-        enough = processes >= scenario.least_processes and not self.options.injected
-        return min(processes, scenario.first_calls) if enough else 0
+        if self.options.injected:
+            return 0
+        usual = scenarios.SCENARIOS[group.scenario].first_calls
+        usual = min(self.options.effort.processes, usual)
+        return next((one for one in asked if one is not None), usual)
 
     def _compare(self, workload: type[Workload]) -> Iterator[Group]:
         """Yield the groups of a workload's comparison with its baseline."""

@@ -80,6 +80,8 @@ def alone(job: Job) -> str:
     """Return why a job's process must be started by itself; empty if it may be forked."""
     if job.backend:
         return "a comparison sets its threads before NumPy is imported"
+    if job.first_calls:
+        return "its first call pays what a process pays once, and forked it pays more"
     if SCENARIOS[job.scenario].directory != "none":
         return "its cache has a directory of its own"
     return "" if sys.platform == "linux" else "only on Linux is it known to be safe"

@@ -13,8 +13,8 @@ from harness.records.schema import StageSamples
 from harness.stages import reference
 from harness.stages.passes import Pass
 from harness.stages.prepared import prepare
-from harness.stages.registry import STAGES
-from harness.stages.scenarios.registry import SCENARIOS, stages_alone
+from harness.stages.registry import ALONE_STAGES, STAGES
+from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.staged_case import LOOPS, OTHER_PROGRAM
 from harness.watch.evidence import Evidence
 
@@ -57,13 +57,13 @@ class FirstCallCase:
         folder = Path(self.folder) if self.folder else None
         state = SCENARIOS[self.scenario]
         run = Pass(prepared, self.proof, state, folder, announce, spawned_ns=self.spawned_ns)
-        for name in stages_alone(self.scenario):
+        for name in ALONE_STAGES:
             run.take(STAGES[name])
         announce("program")
         for _, step in run.build.steps():
             step()  # JAX has it in memory: this is the program that ran
         self.fingerprint = fingerprint(run.build.compiled)
-        for name in stages_alone(self.scenario):
+        for name in ALONE_STAGES:
             if self.expected and self.fingerprint != self.expected:
                 run.refuse(name, OTHER_PROGRAM)
             run.add_to(self.samples.setdefault(name, StageSamples()), name)

@@ -36,11 +36,6 @@ def stages_of(name: str) -> tuple[str, ...]:
     return stages.names(*SCENARIOS[name].steps)
 
 
-def stages_alone(name: str) -> tuple[str, ...]:
-    """Return the names of the stages whose every sample has a process of its own, in order."""
-    return stages.names(*SCENARIOS[name].alone)
-
-
 def inapplicable(name: str, target: Target) -> str | None:
     """Return why a target cannot be measured in a scenario, or None if it can."""
     if SCENARIOS[name].directory == "none" or not target.compile_only:

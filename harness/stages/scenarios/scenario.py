@@ -29,12 +29,8 @@ class Scenario:
     """One line, for `--help` and the docs."""
     steps: tuple[Step, ...]
     """The steps of a visit: which stages there are."""
-    alone: tuple[Step, ...] = ("first_call", "start")
-    """The steps of a process that does nothing else: it calls one function for the first time."""
     first_calls: int = 5
-    """So many such processes a case gets where nobody asks for a number, or as many as others."""
-    least_processes: int = 1
-    """It gets none unless it gets so many of the others."""
+    """So many processes take a case's first call at the most, where nobody asks for a number."""
     directory: Literal["none", "empty", "filled"]
     """What the cache directory of a measuring process holds when it starts."""
     filled_in: str = ""

@@ -14,6 +14,7 @@ class Littering(Workload):
     """Leaves so many objects behind while it is traced that Python collects them, on the clock."""
 
     targets = ("cpu",)
+    first_calls = 1
 
     def inputs(self):
         return spec((8,))
@@ -31,6 +32,7 @@ class Seen(Workload):
     sweep = {"seen": [True, False]}
     targets = ("cpu",)
     scenarios = ("off", "cold", "warm")
+    first_calls = 1
 
     def inputs(self, seen):
         x = jnp.ones(8)
@@ -52,6 +54,7 @@ class Jitted(Workload):
     """A jitted function of the user's, which donates its state."""
 
     targets = ("cpu",)
+    first_calls = 1
 
     def inputs(self):
         return spec((8,)), spec((8,))
@@ -59,10 +62,26 @@ class Jitted(Workload):
     function = staticmethod(jax.jit(step, donate_argnums=0))
 
 
+class Several(Workload):
+    """Every way to use two devices."""
+
+    targets = ("cpu",)
+    transforms = ("forward", "sharded", "pmap")
+    first_calls = 1
+
+    def inputs(self):
+        return spec((4, 4))
+
+    @staticmethod
+    def function(x):
+        return jnp.cos(x)
+
+
 class LeftOut(Workload):
     """Wants no first call."""
 
     targets = ("cpu",)
+    scenarios = ("cold",)
     first_calls = 0
 
     def inputs(self):
