@@ -94,10 +94,11 @@ def test_where_a_fork_is_unsafe_processes_start_by_themselves_and_say_why(
     }
 
 
-def test_a_process_whose_start_is_measured_starts_by_itself(tmp_path):
+def test_a_process_that_uses_a_cache_or_takes_a_first_call_starts_by_itself(tmp_path):
     outcome = sweep([Printing, Scale], tmp_path, scenarios=("cold",))
     assert {(one.parent, one.not_forked) for one in of(outcome, "small.Scale")} == {
-        ("", "its cache has a directory of its own")
+        ("", "its cache has a directory of its own"),
+        ("", "its first call pays what a process pays once, and forked it pays more"),
     }
 
 
