@@ -76,13 +76,17 @@ class LoadedCode:
     """What a measuring process has loaded. Made before anything of the user's is imported."""
 
     def __init__(self) -> None:
-        self.began_ns = time.time_ns()
-        self._variables = dict(os.environ)
+        self.begin()
         self._stamps: dict[str, Stamp] = {}
         """Of each file, as it was when its module was executed."""
         self._known: dict[str, tuple[str, str]] = {}
         """Name and value by module."""
         self._listen()
+
+    def begin(self) -> None:
+        """Take variables and files as they are now: once more in a process that was forked."""
+        self.began_ns = time.time_ns()
+        self._variables = dict(os.environ)
 
     def _listen(self) -> None:
         execute, stamps = SourceFileLoader.exec_module, self._stamps

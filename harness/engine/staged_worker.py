@@ -56,6 +56,7 @@ def measure(
     from harness.watch.evidence import Evidence
 
     code, proof = code or LoadedCode(), Evidence()
+    code.begin()
     workload = workload_of(job, send)
     if workload is None:
         return

@@ -130,6 +130,19 @@ def test_a_variable_and_a_file_that_are_declared_are_part_of_the_code(project, m
     assert list(of_trace["reason"]) == [PROGRAM_CHANGED]
 
 
+def test_a_file_that_changes_during_the_sweep_has_what_read_it_before_measured_again(project):
+    def edit(progress):
+        if progress.record and not edited:
+            edited.append(progress.record)
+            np.save(project / "weights.npy", np.full(8, 2, "float32"))
+
+    edited = []
+    outcome = measure(project, edit, name="Configured")
+    assert (outcome.measured, outcome.edited) == (3, ["./weights.npy"])
+    ran = {r.code["./weights.npy"] for r in outcome.records if r.workload == "edited.Configured"}
+    assert len(ran - {code.EDITED}) == len(ran) == 1
+
+
 def test_processes_with_another_variable_are_not_pooled(project, monkeypatch):
     monkeypatch.setenv("MODE", "1")
     measure(project, processes=2, name="Configured")
