@@ -271,3 +271,23 @@ def test_without_a_repository_names_start_where_the_module_is_imported_from(tmp_
     assert code.project_folder(package) == tmp_path
     (tmp_path / "top" / ".git").touch()  # a worktree's is a file
     assert code.project_folder(package) == tmp_path / "top"
+
+
+def test_what_a_forked_process_depends_on_is_as_it_is_when_that_begins(tmp_path, monkeypatch):
+    execute = code.SourceFileLoader.exec_module
+    monkeypatch.setattr(code.SourceFileLoader, "exec_module", execute)  # put back afterwards
+    monkeypatch.setenv("MODE", "1")
+    loaded = code.LoadedCode()
+    time.sleep(0.05)
+    (tmp_path / "data.txt").write_text("new")
+    monkeypatch.setenv("MODE", "2")
+    wanted = ("env:MODE", "data.txt", "env:NOWHERE", str(ROOT / "README.md"))
+    before = loaded.entries(tmp_path, wanted)
+    assert before["./data.txt"] == code.EDITED
+    time.sleep(0.05)
+    loaded.begin()
+    now = loaded.entries(tmp_path, wanted)
+    assert not code.differences({name: now[name] for name in ("./data.txt", "env:MODE")}, tmp_path)
+    assert now["env:MODE"] != before["env:MODE"]
+    assert now["env:NOWHERE"] == "unset"
+    assert now[f"file:{ROOT}/README.md"] == before[f"file:{ROOT}/README.md"]
