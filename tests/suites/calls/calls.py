@@ -57,22 +57,22 @@ class Softmax(Workload):
         return jax.nn.softmax(x)
 
 
-class Eigen(Workload):
-    """LAPACK on one thread, some milliseconds."""
+class Tanh(Workload):
+    """An elementwise program of some milliseconds."""
 
     def inputs(self):
-        return spec((96, 96))
+        return spec((2_097_152,))
 
     @staticmethod
     def function(x):
-        return jnp.linalg.eigh(x + x.T)
+        return jnp.tanh(x)
 
 
 class Sort(Workload):
     """One thread, some ten milliseconds."""
 
     def inputs(self):
-        return spec((262_144,))
+        return spec((32_768,))
 
     @staticmethod
     def function(x):
