@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,7 +54,9 @@ def test_a_second_run_resumes_and_fresh_does_not(measured):
 
 def test_show_prints_the_stage_table_and_where_to_look_next(measured):
     results, _ = measured
-    shown = harness("show", results, "--select", "Scale")
+    shown = harness("show", results, "--select", "Scale", "--calls")
+    assert re.search(r"stage +least +10 % +median +90 % +calls/s +calls", shown.stdout)
+    assert len(re.findall(r" (?:dispatch|execute) .*\d *$", shown.stdout, re.MULTILINE)) == 4
     assert shown.returncode == 0
     assert "small.Scale" in shown.stdout
     assert "bad.Skipping" not in shown.stdout

@@ -90,7 +90,9 @@ def with_verdict(readme: str) -> str:
         for command, step in itertools.pairwise(blocks(PAGE))
         if command.text == "harness compare HEAD~1 HEAD\n"
     ]
-    _, header, *rows = verdict.text.splitlines()
+    lines = verdict.text.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("workload"))
+    header, *rows = lines[at:]
     width = header.index("reason")
     kept = "".join(line[:width].rstrip() + "\n" for line in (header, *rows[:6]))
     start = readme.index("```text\n") + len("```text\n")

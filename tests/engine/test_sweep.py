@@ -10,7 +10,7 @@ import pytest
 from harness.errors import StoreError
 from harness.records.schema import Problems
 from harness.records.store import Store
-from harness.stages import sampling
+from harness.stages import blocks, sampling
 from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, STAGES, values_ns
 from tests.sweeps import by_axis, sweep, workload
 
@@ -44,6 +44,12 @@ def test_every_process_measures_every_case_in_every_stage(twice):
         assert [len(record.stages[stage].samples_ns) for stage in CASE_STAGES[:3]] == [2, 2, 2]
         assert len(record.stages["execute"].samples_ns) == 2 * sampling.BLOCKS
         assert min(values_ns(record.stages).values()) > 0
+        execute, dispatch = (record.stages[stage] for stage in ("execute", "dispatch"))
+        assert execute.calls.least_ns == min(execute.samples_ns) <= execute.calls.p10_ns
+        assert sum(execute.calls.counts) == execute.calls.calls >= len(execute.samples_ns)
+        assert dispatch.calls.least_ns <= min(dispatch.samples_ns)
+        assert dispatch.calls.calls >= len(dispatch.samples_ns) == 2 * blocks.DISPATCHES
+        assert record.stages["in_flight"].calls is None
 
 
 def test_every_process_also_measures_itself_and_the_reference(twice):
