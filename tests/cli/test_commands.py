@@ -33,7 +33,7 @@ def test_run_prints_progress_with_case_stage_and_eta_then_the_table(measured):
     assert done.returncode == 0, done.stderr
     assert "ETA" in done.stderr
     assert "process 1: " in done.stderr
-    last = done.stderr.strip().splitlines()[-1]
+    last = [line for line in done.stderr.splitlines() if line.startswith("[")][-1]
     assert last.startswith("[6/6] ETA 0 s")
     for text in ("small.Scale", "size=16", "compile", "Once per process: import", "bad.Skipping"):
         assert text in done.stdout
