@@ -4,14 +4,15 @@
 
 A forked and a fresh process take turns, in random order, on the same cases. Printed is, for each
 stage, forked / fresh: the geometric mean over cases of each pair of processes, its median over
-pairs and the interval of that. The smallest program goes first and is left out: the first process
-of each number is never forked.
+pairs and the interval of that; and the same of the wall time, the parent's start included. The
+smallest program goes first and is left out: the first process of each number is never forked.
 """
 
 from __future__ import annotations
 
 import random
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -33,24 +34,33 @@ Logs = dict[tuple[str, str], float]
 """The logarithm of one process's value by case and stage."""
 
 
-def measured(select: list[str], effort: str) -> dict[str, list[Logs]]:
-    """Return by arm what each process measured."""
+def measured(
+    select: list[str], effort: str
+) -> tuple[dict[str, list[Logs]], dict[str, list[float]]]:
+    """Return by arm what each process measured, and the seconds that those after the first took."""
     chosen = sorted(workloads(*select, FIRST), key=lambda one: name_of(one) != FIRST)
     found: dict[str, list[Logs]] = {arm: [] for arm in ARMS}
+    seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
     with tempfile.TemporaryDirectory() as scratch, Parents() as parents:
         states = {}
         for arm in ARMS:
             context = local_context(Path(scratch) / arm, BENCHMARKS, None)
-            asked = Options(sampling.effort(effort), scenarios=("off",), targets=("cpu",))
+            asked = Options(
+                sampling.effort(effort), scenarios=("off",), targets=("cpu",), first_calls=0
+            )
             states[arm] = SweepState(chosen, context, asked, lambda told: None, Outcome())
         for process in range(sampling.effort(effort).processes):
             for arm in random.sample(ARMS, 2):
                 state, known = states[arm], set(states[arm].now)
+                begin = 0.0
                 for group in state.groups:
+                    begin = begin or time.perf_counter() * (name_of(group.workload) != FIRST)
                     job = state.job(group, process)
-                    assert job is not None
+                    if job is None:
+                        continue
                     listener = GroupListener(state, group, process)
                     execute(job, listener, parents if arm == "forked" else None)
+                seconds[arm].append(time.perf_counter() - begin)
                 new = [record for name, record in state.now.items() if name not in known]
                 found[arm].append(
                     {
@@ -60,16 +70,19 @@ def measured(select: list[str], effort: str) -> dict[str, list[Logs]]:
                         for stage, value in values_ns(record.stages).items()
                     }
                 )
-    return found
+    return found, seconds
 
 
 def main() -> None:
     """Measure, and print a line for each stage."""
     given = options(__doc__, select=True, processes=24, passes=3)
-    found = measured(given.select, f"{given.processes}x{given.passes}")
+    found, seconds = measured(given.select, f"{given.processes}x{given.passes}")
     print(f"stage           forked / fresh, {given.processes} processes each")
     for stage in STAGES:
-        names = sorted({name for name in found["forked"][0] if name[1] == stage})
+        processes = [*found["forked"], *found["fresh"]]
+        names = sorted(
+            {name for name in processes[0] if name[1] == stage}.intersection(*processes[1:])
+        )
         if not names:
             continue
         forked, fresh = (
@@ -77,6 +90,7 @@ def main() -> None:
             for arm in ARMS
         )
         print(f"{stage:15s} {paired(forked, fresh).text()}, {len(names)} cases")
+    print(f"{'all, with starts':15s} {paired(*(seconds[arm] for arm in ARMS)).text()}")
 
 
 if __name__ == "__main__":
