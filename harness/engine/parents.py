@@ -24,7 +24,7 @@ from harness.engine.channel import ANSWER
 from harness.engine.child import Child
 
 MOST = 4
-"""So many parents are kept, of processes with other environments; one has about 100 MB."""
+"""So many parents are kept, of processes with other environments; one has about 70 MB."""
 
 STARTUP_TIMEOUT_S = 300.0
 """How long a parent may take to import JAX."""
