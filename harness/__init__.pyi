@@ -3,6 +3,7 @@
 from harness.declare.workload import Spec as Spec
 from harness.declare.workload import Workload as Workload
 from harness.declare.workload import WorkloadError as WorkloadError
+from harness.declare.workload import arguments as arguments
 from harness.declare.workload import spec as spec
 from harness.frame.against import against_baseline as against_baseline
 from harness.frame.load import load as load

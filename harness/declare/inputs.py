@@ -48,13 +48,17 @@ def abstract(tree: Any, place: str, any_leaf: bool = False) -> Any:
         if is_array(leaf):
             weak = getattr(leaf, "weak_type", False)  # `jnp.array(1.0)`; NumPy has none
             dtype = _canonical(leaf.dtype, where)
-            return jax.ShapeDtypeStruct(leaf.shape, dtype, weak_type=weak)
+            spread = getattr(leaf, "sharding", None)
+            if spread is not None and len(spread.device_set) == 1:
+                spread = None
+            return jax.ShapeDtypeStruct(leaf.shape, dtype, weak_type=weak, sharding=spread)
         if any_leaf or isinstance(leaf, bool | int | float | complex):
             return leaf
         raise WorkloadError(
             f"{where} is {leaf!r} of type {type(leaf).__name__}; expected a pytree of "
             "harness.spec(shape, dtype), jax.ShapeDtypeStruct, arrays or Python numbers. A Python "
-            "value that steers the function belongs into sweep and static."
+            "value that steers the function belongs into sweep and static; a tree with leaves that "
+            "are no arrays into a function that is jitted with equinox.filter_jit."
         )
 
     return jax.tree_util.tree_map_with_path(one, tree, is_leaf=_is_leaf)
@@ -83,6 +87,11 @@ def _canonical(dtype: Any, where: str) -> Any:
             "in the workload to measure 64-bit types."
         )
     return dtype
+
+
+def leaves_with_paths(tree: Any) -> list[tuple[Any, Any]]:
+    """Return the leaves of `tree`, specs among them, with where they are."""
+    return jax.tree_util.tree_flatten_with_path(tree, is_leaf=_is_leaf)[0]
 
 
 def fill(tree: Any) -> Any:

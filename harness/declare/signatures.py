@@ -96,7 +96,7 @@ def _of_signatures(workload: type[Workload]) -> Iterator[str]:
 def _of_static(workload: type[Workload]) -> Iterator[str]:
     """Ask JAX's own `jit` for nothing that it cannot do: a static argument is hashed."""
     own = jitted.find(workload.function)
-    if own is not None and not own.is_jax:
+    if own is not None and not own.takes_shapes:
         return
     for axis, values in workload.sweep.items():
         for value in values:

@@ -9,9 +9,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
 from harness.declare.inputs import with_leading
+from harness.declare.jitted import by_keyword
 from harness.declare.workload import PRECISIONS, Case, Workload
 
 
@@ -44,9 +45,14 @@ def fresh(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def transformed(workload: type[Workload], case: Case) -> Callable[..., Any]:
-    """Return a fresh function object: the workload's own, under the case's transform."""
-    function = fresh(workload.function)
+def transformed(
+    workload: type[Workload], case: Case, names: tuple[str, ...] = ()
+) -> Callable[..., Any]:
+    """Return a fresh function object: the workload's own, under the case's transform.
+
+    It takes by position what `names` says that the workload's takes by keyword.
+    """
+    function = by_keyword(fresh(workload.function), names)
     if case.precision:
         function = _in_precision(function, PRECISIONS[case.precision])
     if case.transform == "gradient":
@@ -128,8 +134,8 @@ def adapt_inputs(workload: type[Workload], case: Case, arguments: tuple[Any, ...
 def shardings(case: Case, abstract: Any, devices: Sequence[Any] | None = None) -> Any:
     """Return a sharding per input leaf: over all devices along its leading axis, or None.
 
-    `devices` are JAX's unless given. Scalars are replicated. Raises :class:`NotApplicable` where a
-    leading axis cannot be divided.
+    `devices` are JAX's unless given. A leaf that is spread already stays so; scalars are
+    replicated. Raises :class:`NotApplicable` where a leading axis cannot be divided.
     """
     if case.transform != "sharded":
         return None
@@ -137,7 +143,10 @@ def shardings(case: Case, abstract: Any, devices: Sequence[Any] | None = None) -
         devices = jax.devices()
     mesh = Mesh(devices, ("devices",))
 
-    def one(path: Any, leaf: Any) -> NamedSharding:
+    def one(path: Any, leaf: Any) -> Sharding:
+        own = getattr(leaf, "sharding", None)
+        if own is not None and len(own.device_set) > 1:
+            return own  # type: ignore[no-any-return]  # the workload says so
         if not getattr(leaf, "shape", ()):
             return NamedSharding(mesh, PartitionSpec())
         if leaf.shape[0] % len(devices):

@@ -102,6 +102,32 @@ class Case:
         return ", ".join(f"{name}={value!r}" for name, value in self.coordinates.items())
 
 
+@dataclass(frozen=True)
+class CallArguments:
+    """What `function` is called with, by position and by keyword; see :func:`arguments`."""
+
+    args: tuple[Any, ...]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keywords, in the order that JAX flattens them in."""
+        return tuple(sorted(self.keywords))
+
+    @property
+    def flat(self) -> tuple[Any, ...]:
+        """All of them, those by keyword last and in the order of their names."""
+        return (*self.args, *(self.keywords[name] for name in self.names))
+
+
+def arguments(*args: Any, **keywords: Any) -> CallArguments:
+    """Return what `inputs` returns where `function` takes arrays by keyword.
+
+    A static argument is none of them: that is an axis which `static` names.
+    """
+    return CallArguments(args, keywords)
+
+
 class Workload(ABC):
     """A JAX function under test. Subclass it, one class of about 15 lines per function.
 
@@ -150,7 +176,8 @@ class Workload(ABC):
     def inputs(self, *args: Any, **axes: Any) -> Any:
         """Return the inputs of one case: specs or arrays, or pytrees of them.
 
-        A tuple holds the positional arguments of `function`; anything else is its one argument.
+        A tuple holds the positional arguments of `function`, :func:`arguments` those by keyword as
+        well; anything else is its one argument.
         It gets the axes that its signature names.
         """
 
@@ -268,20 +295,27 @@ def static_arguments(workload: type[Workload], case: Case) -> dict[str, Any]:
     return {name: found[name] for name in workload.static}
 
 
-def make_inputs(workload: type[Workload], case: Case) -> tuple[Any, ...]:
-    """Return the positional arguments of `function`, as pytrees of specs or arrays."""
+def make_arguments(workload: type[Workload], case: Case) -> CallArguments:
+    """Return the arguments of `function` but the static ones, as pytrees of specs or arrays."""
     inputs = workload().inputs
     wanted, takes_any = keywords(inputs)
     found = given(workload.sweep, case.axes).items()
     made = inputs(**{name: value for name, value in found if takes_any or name in wanted})
-    arguments = made if type(made) is tuple else (made,)
+    if not isinstance(made, CallArguments):
+        made = CallArguments(made if type(made) is tuple else (made,))
     static = static_arguments(workload, case)
     try:
-        inspect.signature(workload.function).bind(*arguments, **static)
+        inspect.signature(workload.function).bind(*made.args, **made.keywords, **static)
     except TypeError as error:
+        by_keyword = f", {list(made.names)} by keyword" if made.names else ""
         raise WorkloadError(
             f"{where(workload)}: function does not accept the inputs of {case.id}: {error}. inputs "
-            f"made {len(arguments)} positional argument(s), static adds {sorted(static)}; a tuple "
-            "holds the arguments, anything else is the one argument."
+            f"made {len(made.args)} positional argument(s){by_keyword}, static adds "
+            f"{sorted(static)}; a tuple holds the arguments, anything else is the one argument."
         ) from None
-    return arguments
+    return made
+
+
+def make_inputs(workload: type[Workload], case: Case) -> tuple[Any, ...]:
+    """Return the arguments of `function` but the static ones; those by keyword come last."""
+    return make_arguments(workload, case).flat

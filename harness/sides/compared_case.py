@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from harness.declare import inputs, transforms
+from harness.declare import inputs
 from harness.declare.workload import Case, Workload
 from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
@@ -62,7 +62,7 @@ def subject_of(workload: type[Workload], case: Case, side: type[Side]) -> Subjec
     if workload.donate:
         raise Unavailable("its inputs are donated, and a comparison uses each of them many times")
     prepared = prepare(workload, case)
-    function = partial(transforms.transformed(workload, case), **prepared.static)
+    function = partial(prepared.function(), **prepared.static)
     jaxpr, declared = jax.make_jaxpr(function, return_shape=True)(*prepared.abstract)
     leaves = jax.tree_util.tree_leaves((prepared.abstract, declared))
     if any(jax.numpy.issubdtype(leaf.dtype, jax.dtypes.extended) for leaf in leaves):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
-from harness.declare.jitted import Jitted
-from harness.stages.prepared import Prepared, lowered_of, wrap
+import jax
+
+from harness.stages.own_options import jax_stage
+from harness.stages.prepared import Prepared, wrap
 
 
 class Build:
@@ -28,7 +30,7 @@ class Build:
         self.arguments = arguments
         self.static = static or {}
         # jax.pmap has none (jax 0.10 to 0.12), nor have jitted objects of other libraries.
-        self.has_trace = jitted.is_jax if isinstance(jitted, Jitted) else hasattr(jitted, "trace")
+        self.has_trace = getattr(jitted, "trace", None) is not None
         self.traced: Any = None
         self.lowered: Any = None
         self.compiled: Any = None
@@ -47,12 +49,14 @@ class Build:
 
     def trace(self) -> None:
         """Make `traced`, a `jax.stages.Traced`."""
-        self.traced = self.jitted.trace(*self.arguments, **self.static)
+        made = self.jitted.trace(*self.arguments, **self.static)
+        self.traced = jax_stage(made, jax.stages.Traced)
 
     def lower(self) -> None:
         """Make `lowered`, a `jax.stages.Lowered`; of a pmapped function this traces as well."""
         if self.traced is None:
-            self.lowered = lowered_of(self.jitted.lower(*self.arguments, **self.static))
+            made = self.jitted.lower(*self.arguments, **self.static)
+            self.lowered = jax_stage(made, jax.stages.Lowered)
         else:
             self.lowered = self.traced.lower()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import gc
 import tempfile
 import time
@@ -18,7 +17,7 @@ from harness.records.schema import StageSamples
 from harness.stages import injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
 from harness.stages.build import Build
-from harness.stages.prepared import Prepared, is_there, nbytes, supply
+from harness.stages.prepared import Prepared, called, is_there, nbytes, supply
 from harness.stages.registry import STAGES
 from harness.stages.scenarios import cache_state
 from harness.stages.scenarios.registry import SCENARIOS, stages_of
@@ -133,7 +132,7 @@ class Pass:
         """
         if self.prepared.is_pmap:
             return self.build.compiled  # type: ignore[no-any-return]
-        return functools.partial(self.build.jitted, **self.prepared.keywords)
+        return called(self.prepared, self.build.jitted)
 
     # The clock
 
@@ -232,10 +231,10 @@ class Pass:
     def first_call(self) -> Callable[[], object]:
         """Return the first call of the function in this process, to be timed."""
         arguments = self.prepared.data(None)
-        jitted, keywords = self.build.jitted, self.prepared.keywords
+        function = called(self.prepared, self.build.jitted)
 
         def call() -> None:
-            jax.block_until_ready(jitted(*arguments, **keywords))
+            jax.block_until_ready(function(*arguments))
             self.called_ns = time.monotonic_ns()
 
         return call

@@ -13,7 +13,15 @@ import jax
 
 from harness.declare import inputs, jitted, transforms
 from harness.declare.jitted import Jitted
-from harness.declare.workload import Case, Workload, make_inputs, static_arguments, where
+from harness.declare.workload import (
+    Case,
+    Workload,
+    WorkloadError,
+    make_arguments,
+    static_arguments,
+    where,
+)
+from harness.stages import own_options
 
 if TYPE_CHECKING:
     from harness.targets.topologies import Topology
@@ -40,6 +48,8 @@ class Prepared:
     """What the case is compiled for without being run; None where it is run."""
     own: Jitted | None = None
     """The user's own jitted object, where that is what is measured."""
+    names: tuple[str, ...] = ()
+    """By which the function takes the last of its arguments."""
     turns: dict[str, int] = field(default_factory=dict)
     """Extra work by stage; see `injection`. A stage that is not named has none."""
     _data: tuple[Any, ...] | None = field(default=None, repr=False)
@@ -59,8 +69,14 @@ class Prepared:
     @property
     def donated_positions(self) -> tuple[int, ...]:
         """Which of the arguments are donated."""
-        names = list(inspect.signature(self.workload.function).parameters)[: len(self.arguments)]
-        return tuple(i for i, name in enumerate(names) if name in self.workload.donate)
+        last = len(self.arguments) - len(self.names)
+        names = list(inspect.signature(self.workload.function).parameters)[:last]
+        taken = enumerate((*names, *self.names))
+        return tuple(i for i, name in taken if name in self.workload.donate)
+
+    def function(self) -> Callable[..., Any]:
+        """Return a fresh function object: the workload's own, under the case's transform."""
+        return transforms.transformed(self.workload, self.case, self.names)
 
     def was_given(self, jaxpr: Any) -> bool:
         """Tell whether the last pass got this very jaxpr, and remember it for the next."""
@@ -77,10 +93,10 @@ class Prepared:
         filled = inputs.fill(self.arguments)
         if self.is_pmap and compiled is not None:
             filled = jax.device_put(filled, compiled.input_shardings[0])
-        elif self.shardings is not None:
-            filled = jax.tree_util.tree_map(_put, filled, self.shardings)
         else:
-            filled = jax.tree_util.tree_map(_put, filled)
+            leaves, structure = jax.tree_util.tree_flatten(filled)
+            wanted = jax.tree_util.tree_leaves(self.abstract)
+            filled = jax.tree_util.tree_unflatten(structure, map(_put, leaves, wanted))
         data: tuple[Any, ...] = jax.block_until_ready(filled)
         if nbytes(data) <= _KEEP_DATA_BYTES:
             self._data = data
@@ -89,14 +105,31 @@ class Prepared:
     def donated(self, compiled: Any) -> list[bool]:
         """Return for each leaf of the arguments whether its buffer is donated."""
         told = [one.donated for one in jax.tree_util.tree_leaves(compiled.args_info)]
-        count = len(jax.tree_util.tree_leaves(self.abstract))
-        # A library that takes arguments apart gives no leaf its place.
-        return told if len(told) == count else [any(told)] * count
+        return own_options.by_leaf(self.own, self.abstract, told, any(told))
+
+    def check_aliases(self, donated: list[bool]) -> None:
+        """Raise WorkloadError where an array is donated that is another argument as well."""
+        places: dict[int, str] = {}
+        paths = inputs.leaves_with_paths(self.arguments)
+        for (path, leaf), given in sorted(zip(paths, donated, strict=True), key=lambda one: one[1]):
+            place = jax.tree_util.keystr(path)
+            if not isinstance(leaf, jax.Array):
+                continue
+            other = places.setdefault(id(leaf), place)
+            if given and other != place:
+                raise WorkloadError(
+                    f"{where(self.workload)}, {self.case.id}: the inputs at {other} and {place} "
+                    f"are one array, which is donated at {place}: a buffer that is given away "
+                    "cannot be read again. Make a copy of it (jax.numpy.copy)."
+                )
 
 
-def _put(leaf: Any, sharding: Any = None) -> Any:
-    """Put an array on its device; without a sharding uncommitted, as a user's arrays are."""
-    return jax.device_put(leaf, sharding) if inputs.is_array(leaf) else leaf
+def _put(leaf: Any, abstract: Any) -> Any:
+    """Put an array where it is traced for; else on its device, uncommitted as a user's arrays."""
+    if not inputs.is_array(leaf):
+        return leaf
+    wanted = abstract.sharding if isinstance(abstract, jax.ShapeDtypeStruct) else None
+    return jax.device_put(leaf, wanted)
 
 
 def nbytes(tree: Any) -> int:
@@ -134,48 +167,35 @@ def prepare(
         raise transforms.NotApplicable(
             f"jax.pmap compiles for devices that are there, and there is no {topology.target} here"
         )
-    own = jitted.find(workload.function)
-    arguments = transforms.adapt_inputs(workload, case, make_inputs(workload, case))
-    if own is not None and not own.is_jax:
+    given = make_arguments(workload, case)
+    own = jitted.find(workload.function, given.names)
+    static = static_arguments(workload, case)
+    if own is not None and (case.precision or case.transform not in ("forward", "sharded")):
+        how = case.transform if case.transform != "forward" else f"precision={case.precision}"
+        lost = own_options.lost_in(how, own, given.flat, static) if traces else ""
+        if lost:
+            raise transforms.NotApplicable(lost)
+        own = None
+    arguments = transforms.adapt_inputs(workload, case, given.flat)
+    if own is not None and not own.takes_shapes:
+        if topology is not None:
+            raise transforms.NotApplicable(
+                f"a {type(own.function).__name__} wants arrays to be traced with, and there is no "
+                f"{topology.target} here"
+            )
         abstract = arguments = inputs.fill(arguments)
     else:
         abstract = inputs.abstract(arguments, f"{where(workload)}, {case.id}", own is not None)
     shardings = transforms.shardings(case, abstract, topology.several if topology else None)
     if shardings is None and topology is not None:
         shardings = jax.tree_util.tree_map(lambda _: topology.one, abstract)
-    if shardings is not None:
-        abstract = jax.tree_util.tree_map(_placed, abstract, shardings)
-    static = static_arguments(workload, case)
-    if own is not None and (case.precision or case.transform not in ("forward", "sharded")):
-        if traces:
-            _check_transform(own, case, abstract, static)
-        own = None
-    return Prepared(workload, case, arguments, abstract, shardings, static, topology, own)
-
-
-def _placed(leaf: Any, sharding: Any) -> Any:
-    if not hasattr(leaf, "shape"):
-        return leaf
-    weak = getattr(leaf, "weak_type", False)
-    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding, weak_type=weak)
-
-
-def lowered_of(made: Any) -> Any:
-    """Return the `jax.stages.Lowered` that another library's may hold; JAX's own are themselves."""
-    inside = [made, *getattr(made, "__dict__", {}).values()]
-    return next((one for one in inside if isinstance(one, jax.stages.Lowered)), made)
-
-
-def _check_transform(own: Jitted, case: Case, abstract: Any, static: dict[str, Any]) -> None:
-    """Raise NotApplicable where a transform of a jitted function would lose what it was given."""
-    make = own.trace if own.is_jax else own.lower
-    made = lowered_of(make(*abstract, **static))
-    if any(one.donated for one in jax.tree_util.tree_leaves(made.args_info)):
-        how = case.transform if case.transform != "forward" else f"precision={case.precision}"
-        raise transforms.NotApplicable(
-            f"the function is jitted and donates arguments, which {how} of it would lose: measure "
-            "it as it is, or name the function that it was made of"
-        )
+    if own is not None and topology is None:
+        abstract = own_options.spread(own, abstract, shardings, static)
+    elif shardings is not None:
+        abstract = jax.tree_util.tree_map(own_options.placed, abstract, shardings)
+    return Prepared(
+        workload, case, arguments, abstract, shardings, static, topology, own, given.names
+    )
 
 
 def wrap(prepared: Prepared) -> Any:
@@ -185,19 +205,24 @@ def wrap(prepared: Prepared) -> Any:
     """
     if prepared.own is not None:
         return prepared.own  # `jax.clear_caches()` is what makes it new
-    function = transforms.transformed(prepared.workload, prepared.case)
+    function = prepared.function()
     if prepared.is_pmap:
         fixed = functools.wraps(function)(functools.partial(function, **prepared.static))
         return jax.pmap(fixed, donate_argnums=prepared.donated_positions)
     placed: dict[str, Any] = {}
     if prepared.topology is not None and not jax.tree_util.tree_leaves(prepared.abstract):
         placed["out_shardings"] = prepared.topology.one  # no input says what is compiled for
-    return jax.jit(
-        function,
-        static_argnames=tuple(prepared.workload.static),
-        donate_argnames=tuple(prepared.workload.donate),
-        **placed,
-    )
+    if prepared.names:
+        placed["donate_argnums"] = prepared.donated_positions
+    else:
+        placed["donate_argnames"] = tuple(prepared.workload.donate)
+    return jax.jit(function, static_argnames=tuple(prepared.workload.static), **placed)
+
+
+def called(prepared: Prepared, wrapped: Any) -> Callable[..., Any]:
+    """Return what users call, of what :func:`wrap` returned, with its static arguments."""
+    call = wrapped if prepared.own is None else prepared.own.call
+    return functools.partial(call, **prepared.keywords) if prepared.keywords else call
 
 
 def supply(prepared: Prepared, compiled: Any) -> Iterator[tuple[Any, ...]]:
@@ -207,6 +232,7 @@ def supply(prepared: Prepared, compiled: Any) -> Iterator[tuple[Any, ...]]:
     if not any(donated):
         while True:
             yield data
+    prepared.check_aliases(donated)
     leaves, structure = jax.tree_util.tree_flatten(data)
     while True:
         fresh = [

@@ -308,6 +308,15 @@ def array_type() -> type:
     return kind
 
 
+def options_of(traced: Any) -> Mapping[str, Any]:
+    """Return what a `jax.stages.Traced` was jitted with.
+
+    Of it are read, each with one value per argument that is not static, `in_shardings` and
+    `donated_invars`, and `compiler_options_kvs`.
+    """
+    return traced._params  # type: ignore[no-any-return]
+
+
 def compile_options(serialized: bytes) -> Any:
     """Return XLA's compile options, as JAX serialises them into a key."""
     return module("lib").xla_client.CompileOptions.ParseFromString(serialized)

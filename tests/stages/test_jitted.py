@@ -1,7 +1,10 @@
 """A function that its user has jitted: what is measured is that object, with its options."""
 
+import dataclasses
 import functools
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import pytest
@@ -9,12 +12,14 @@ import pytest
 from harness.declare import jitted
 from harness.declare.check import check
 from harness.declare.transforms import NotApplicable
-from harness.declare.workload import Case, Workload, WorkloadError, spec
+from harness.declare.workload import Case, Workload, WorkloadError, arguments, spec
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
 
 SHORT_S = 0.0005
+
+OPTION = {"xla_embed_ir_in_executable": True}
 
 
 @functools.partial(jax.jit, donate_argnums=0, static_argnames="power")
@@ -52,8 +57,7 @@ def test_donation_and_statics_are_the_objects_own(proof):
 
 
 def test_compiler_options_reach_xla(proof):
-    option = {"xla_embed_ir_in_executable": True}
-    _, build = taken(jax.jit(jnp.tanh, compiler_options=option), spec((8,)), proof)
+    _, build = taken(jax.jit(jnp.tanh, compiler_options=OPTION), spec((8,)), proof)
     assert build.compiled is not None
     wrong = jax.jit(jnp.tanh, compiler_options={"xla_no_such_option": True})
     with pytest.raises(Exception, match="xla_no_such_option"):
@@ -66,7 +70,7 @@ def test_compiler_options_reach_xla(proof):
 )
 def test_bound_methods_and_partials_stay_what_they_are(function, before, proof):
     own = jitted.find(function)
-    assert own.is_jax
+    assert own.takes_shapes
     assert len(own.before) == before
     count = 1 if own.keywords or before else 2
     taken(function, (spec((4,)),) * count, proof)
@@ -98,16 +102,115 @@ def test_what_is_static_by_position_is_handed_on(proof):
 
 
 @pytest.mark.parametrize("transform", ["gradient", "vmap"])
-def test_a_transform_that_would_lose_donation_is_refused_with_the_reason(transform):
-    class Lost(Workload):
-        transforms = (transform,)
-        function = staticmethod(raised)
+@pytest.mark.parametrize(
+    ("function", "inputs", "lost"),
+    [
+        (raised, (spec((4,)), spec((4,))), "donates arguments"),
+        (jax.jit(jnp.sum, static_argnums=1), (spec((4,)), 0), "takes some of its inputs as static"),
+        (jax.jit(jnp.sum, compiler_options=OPTION), spec((4,)), "has compiler options"),
+        (eqx.filter_jit(jnp.sin, donate="all"), spec((4,)), "donates arguments"),
+    ],
+)
+def test_what_a_transform_would_lose_is_refused_with_the_reason(transform, function, inputs, lost):
+    members = {"inputs": lambda self: inputs, "function": staticmethod(function)}
+    workload = type("Lost", (Workload,), {**members, "transforms": (transform,)})
+    with pytest.raises(NotApplicable, match=f"jitted and {lost}, which {transform} of it would"):
+        prepare(workload, Case(transform=transform))
 
-        def inputs(self):
-            return spec((4,)), spec((4,))
 
-    with pytest.raises(NotApplicable, match=f"donates arguments, which {transform} of it would"):
-        prepare(Lost, Case(transform=transform))
+def test_a_transform_of_a_jitted_function_has_the_shapes_of_the_function(proof):
+    """Its options are looked at with the inputs as they are, not with an axis in front of them."""
+    members = {"inputs": lambda self: spec((2, 3)), "function": jax.jit(lambda x: x @ x.T)}
+    prepared = prepare(type("Square", (Workload,), members), Case(transform="vmap"))
+    assert prepared.abstract[0].shape == (8, 2, 3)
+    assert take_pass(prepared, proof, effort_s=SHORT_S).refused == {}
+
+
+@pytest.mark.parametrize("donate", [(), ("scale",)])
+def test_arguments_by_keyword_are_given_so(donate, proof):
+    def scaled(x, *, power, offset, scale):
+        return x**power * scale, offset
+
+    given = arguments(spec((8,)), scale=spec((8,)), offset=spec((2,)))
+    axes = {"sweep": {"power": [2]}, "static": ["power"]}
+    own = jax.jit(scaled, static_argnames="power", donate_argnames=donate)
+    for function, fields in ((own, {}), (scaled, {"donate": donate})):
+        prepared, build = taken(function, given, proof, {"power": 2}, **axes, **fields)
+        assert prepared.donated(build.compiled) == [False, False, bool(donate)]
+        assert ("input_output_alias" in build.compiled.as_text()) == bool(donate)
+        assert [one.shape for one in jax.tree_util.tree_leaves(prepared.abstract)] == [
+            (8,),
+            (2,),
+            (8,),
+        ]
+
+
+@pytest.mark.parametrize("fields", [{"donate": ("x",)}, {}])
+def test_an_array_that_is_donated_and_given_twice_is_refused(fields, proof):
+    def added(x, y):
+        return x + y
+
+    x = jnp.ones(4)
+    function = added if fields else jax.jit(added, donate_argnums=1)
+    text = r"the inputs at \[[01]\] and \[[01]\] are one array, which is donated at \[[01]\]: a buf"
+    with pytest.raises(WorkloadError, match=text):
+        taken(function, (x, x), proof, **fields)
+    taken(added, (x, x), proof)
+
+
+@jax.custom_vjp
+def clipped(x):
+    return jnp.clip(x, -1, 1)
+
+
+clipped.defvjp(lambda x: (clipped(x), None), lambda _, g: (3 * g,))
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    weight: Any
+    depth: int = dataclasses.field(metadata={"static": True})
+
+
+KEY, RAW = jax.random.key(0), jax.random.PRNGKey(0)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "shows"),
+    [
+        (clipped, spec((4,)), "custom_vjp"),
+        (jax.jit(clipped), spec((4,)), "custom_vjp"),
+        (eqx.nn.Linear(4, 2, key=KEY), spec((4,)), "dot_general"),
+        (eqx.nn.Linear(4, 2, key=KEY).__call__, spec((4,)), "dot_general"),
+        (lambda m, x: m(x), (eqx.nn.Linear(4, 2, key=KEY), spec((4,))), "dot_general"),
+        (lambda p, c: p.x * c.weight**c.depth, (Point(2.0, 1.0), Layer(spec((4,)), 3)), "y=3"),
+        (lambda k, r: jax.random.normal(k) + jax.random.normal(r), (KEY, RAW), "key<fry>"),
+        (lambda k: jax.random.bits(k), spec((), "key"), "random_bits"),
+        (jax.jit(lambda x, y: x, keep_unused=True), (spec((4,)), spec((9,))), "f32[9]"),
+        (jax.jit(jnp.sin, inline=True), spec((4,)), "sin"),
+        (functools.partial(jnp.multiply, 2.0), spec((4,), "bfloat16"), "bf16[4]"),
+        (jnp.sum, jax.ShapeDtypeStruct((3, 2), "int32"), "reduce_sum"),
+    ],
+)
+def test_other_peoples_objects_and_trees_are_measured_as_they_are(function, inputs, shows, proof):
+    prepared, build = taken(function, inputs, proof)
+    assert shows in str(build.traced.jaxpr)
+    assert prepared.own is None or build.jitted.function is function
+    if "f32[9]" in shows:  # what is not used is kept where its user says so
+        assert "f32[9]" in build.compiled.as_text()
+
+
+def test_a_gradient_is_the_objects_own(proof):
+    members = {"inputs": lambda self: spec((4,)), "function": staticmethod(clipped)}
+    prepared = prepare(type("Clip", (Workload,), members), Case(transform="gradient"))
+    run = take_pass(prepared, proof, effort_s=SHORT_S)
+    assert "3.0" in str(run.build.traced.jaxpr)
 
 
 def test_donation_is_said_where_the_function_is_jitted():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness import targets
 from harness.declare.discovery import discover
 from harness.stages.registry import CASE_STAGES
 from tests.sweeps import SUITES, sweep
@@ -9,6 +10,7 @@ from tests.sweeps import SUITES, sweep
 WORKLOADS = {
     *("solvers.Tsit5", "solvers.Kvaerno3", "models.LogDensity"),
     *("networks.Mlp", "networks.Descend", "networks.TrainStep"),
+    *("objects.Stencil", "objects.Spread"),
 }
 
 
@@ -24,9 +26,23 @@ def test_every_one_is_measured_in_every_stage_that_it_has(records):
     for name, record in records.items():
         assert (record.status, record.reason) == ("ok", ""), name
         lacking = {stage for stage in CASE_STAGES if not record.stages[stage].samples_ns}
+        lacking -= {"in_flight"}  # not taken of calls that a loaded machine makes long
         own = name in ("networks.Mlp", "networks.Descend")  # equinox.filter_jit
         assert lacking == ({"trace"} if own else set()), name
         assert record.facts is not None
+
+
+def test_a_record_has_the_names_of_the_values_that_a_case_stands_for(records):
+    stencil = records["objects.Stencil"]  # one of its two cases
+    assert stencil.axes in [{"size": size, "activation": "tanh"} for size in "SM"]
+    assert stencil.facts.output_bytes == 4 * {"S": 8, "M": 16}[stencil.axes["size"]]
+
+
+def test_what_says_itself_where_its_arguments_are_runs_on_those_devices(records):
+    """Its second axis is spread; donated memory is that of one device."""
+    facts, devices = records["objects.Spread"].facts, targets.virtual_cpu_devices()
+    assert devices > 1
+    assert facts.aliased_bytes * devices == 4 * 16 * 4
 
 
 def test_what_has_no_trace_step_says_so(records):
