@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import random
@@ -119,7 +120,7 @@ def by_harness(batch: list[Any], number: int, script: Script, results: Path) -> 
         sweep(alike, context, options)
 
 
-def measure(chosen: list[Any], script: Script, results: Path, rounds: int) -> None:
+def measure(chosen: list[Any], script: Script, results: Path, rounds: int, most_min: float) -> None:
     """Measure every program once a round, some by both before the next, in random order."""
     began = time.monotonic()
     for number in range(rounds):
@@ -136,6 +137,9 @@ def measure(chosen: list[Any], script: Script, results: Path, rounds: int) -> No
             at = f"round {number + 1} of {rounds}, {start + len(batch)} of {len(chosen)} programs"
             spent_min = (time.monotonic() - began) / 60
             print(f"\r{at}, {spent_min:.1f} min", end="", file=sys.stderr, flush=True)
+            if spent_min > most_min:
+                print("\nThe time is over; the same command goes on from here.", file=sys.stderr)
+                return
     print(file=sys.stderr)
 
 
@@ -149,11 +153,10 @@ def workloads(source: str, pattern: str) -> list[Any]:
 
 def machine(given: argparse.Namespace) -> str:
     """Return in a sentence what was measured where."""
-    jax = importlib.metadata.version("jax")
+    jax, date = importlib.metadata.version("jax"), time.strftime("%Y-%m-%d", time.gmtime())
     return (
-        f"Python {platform.python_version()}, jax {jax}, {os.cpu_count()} cores, "
-        f"{time.strftime('%Y-%m-%d', time.gmtime())}; {given.processes} processes a side with "
-        f"{given.passes} passes each."
+        f"Python {platform.python_version()}, jax {jax}, {os.cpu_count()} cores, {date}; "
+        f"up to {given.processes} processes a side with {given.passes} passes each."
     )
 
 
@@ -167,6 +170,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=5)
     parser.add_argument("--passes", type=int, default=2)
     parser.add_argument("--limit-s", type=float, default=30.0, help="a process's, in seconds")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="then show what there is")
     parser.add_argument("--results", type=Path, default=Path("build/corpus"))
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="a page with a mark in it")
     given = parser.parse_args()
@@ -184,7 +188,7 @@ def main() -> int:
         return 2
     given.results.mkdir(parents=True, exist_ok=True)
     script = Script(given.results / "independent.jsonl", given.passes, given.limit_s)
-    measure(chosen, script, given.results, given.processes)
+    measure(chosen, script, given.results, given.processes, given.minutes)
     if all("left_out" in one for one in script.samples):
         reasons = sorted(set(script.left_out().values()))
         print(f"Nothing was measured: {'; '.join(reasons)}.", file=sys.stderr)
