@@ -21,6 +21,7 @@ import traceback
 import warnings
 
 from harness.engine import channel
+from harness.watch import jax_names
 
 FILES = 4
 """With an order come standard input, the output, the channel, and the note of what is measured."""
@@ -28,15 +29,15 @@ FILES = 4
 
 def main(control: socket.socket) -> None:
     """Import what every measuring process needs, and fork until there is no sweep any more."""
-    import numpy
+    import numpy  # one at a time: what each brings along is told apart
 
     threads = _native_threads()  # of a library for matrices, which ends them around a fork
-    import jax  # noqa: F401
+    import jax  # noqa: F401  (whether it starts threads is asked)
 
-    from harness.declare.code import LoadedCode
+    from harness.declare.code import LoadedCode  # before what it is to take note of
 
     code = LoadedCode()
-    from harness.engine import session, staged_worker
+    from harness.engine import session, staged_worker  # they import the rest
 
     del session  # it need only be there
     unsafe = _unsafe(threads)
@@ -58,9 +59,7 @@ def main(control: socket.socket) -> None:
 
 def _unsafe(threads: int) -> str:
     """Return why a process must not be forked from this one; empty if it may be."""
-    from jax._src import xla_bridge
-
-    if xla_bridge.backends_are_initialized():
+    if jax_names.bridge().backends_are_initialized():
         return "a back end of JAX is awake as soon as JAX is imported"
     others = [one.name for one in threading.enumerate() if one is not threading.main_thread()]
     if others:
