@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import operator
+import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -219,7 +220,8 @@ class Workload(ABC):
 
 def _caller_of_abc() -> str:
     """Return the module that calls `type` to make a class, as `collections.namedtuple` finds it."""
-    names = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None)]
+    frames = traceback.walk_stack(sys._getframe())
+    names = [str(frame.f_globals.get("__name__")) for frame, _ in frames]
     return next(name for name in names[names.index("abc") :] if name not in ("abc", "types"))
 
 
