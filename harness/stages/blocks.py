@@ -52,6 +52,8 @@ class Calls:
     """What a call returns."""
     is_there: Callable[[Any], bool] = bool
     """Whether a result is there, without waiting for it."""
+    cpu_devices: int = 1
+    """Of a CPU, that a call runs on together."""
 
 
 class Timed(NamedTuple):

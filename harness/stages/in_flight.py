@@ -21,6 +21,7 @@ SLOW_MS = 5
 """A longer call is not put into flight: what is gained by not waiting is no part of it."""
 
 SLOW = f"a call takes more than {SLOW_MS} ms"
+TOGETHER = "on several devices of a CPU, many calls in flight may wait for each other for ever"
 LARGE = f"what {LEAST} calls return or donate takes more than {FLYING_BYTES // 2**20} MiB"
 INLINE = "results are there when a call returns: none are in flight, and nothing is gained"
 
@@ -39,6 +40,8 @@ def time_flights(calls: Calls, plan: Grouping) -> Timed:
     call, clock = calls.call, time.perf_counter_ns
     if plan.once_ns > SLOW_MS * 1e6:
         return Timed([], 0, reason=SLOW)
+    if calls.cpu_devices > 1:
+        return Timed([], 0, reason=TOGETHER)
     at_once = FLYING_BYTES // max(1, calls.result_bytes + (calls.donated_bytes or 0))
     if at_once < LEAST:
         return Timed([], 0, reason=LARGE)

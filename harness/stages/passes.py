@@ -17,7 +17,7 @@ from harness.records.schema import StageSamples
 from harness.stages import injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
 from harness.stages.build import Build
-from harness.stages.prepared import Prepared, called, is_there, nbytes, supply
+from harness.stages.prepared import Prepared, called, cpu_devices, is_there, nbytes, supply
 from harness.stages.registry import STAGES
 from harness.stages.scenarios import cache_state
 from harness.stages.scenarios.registry import SCENARIOS, stages_of
@@ -223,7 +223,8 @@ class Pass:
         donated = None
         if any(prepared.donated(self.build.compiled)):
             donated = nbytes(next(arguments))
-        calls = Calls(call, arguments, jax.block_until_ready, donated, nbytes(result), is_there)
+        held = nbytes(result), is_there, cpu_devices(result)
+        calls = Calls(call, arguments, jax.block_until_ready, donated, *held)
         with gc_off():
             executed = dataclasses.replace(calls, call=self._lengthened("execute", call))
             self._calls = calls, group(executed, self.effort_s)

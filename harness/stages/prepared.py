@@ -137,6 +137,13 @@ def nbytes(tree: Any) -> int:
     return sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree_util.tree_leaves(tree))
 
 
+def cpu_devices(tree: Any) -> int:
+    """Return how many devices of a CPU a tree's arrays lie on."""
+    leaves = [leaf for leaf in jax.tree_util.tree_leaves(tree) if isinstance(leaf, jax.Array)]
+    devices = {device for leaf in leaves for device in leaf.devices()}
+    return sum(device.platform == "cpu" for device in devices)
+
+
 def is_there(tree: Any) -> bool:
     """Return whether all arrays of a tree are computed, as far as they say (keys do not)."""
     known = [leaf for leaf in jax.tree_util.tree_leaves(tree) if hasattr(leaf, "is_ready")]

@@ -100,6 +100,12 @@ def test_calls_whose_result_is_there_at_once_are_in_no_flight(told):
     assert time_flights(made, plan).reason == in_flight.INLINE
 
 
+def test_no_calls_are_in_flight_on_several_devices_of_a_cpu(told):
+    made = dataclasses.replace(calls(told(1_000).call), cpu_devices=2)
+    flight = time_flights(made, Grouping(blocks=1, readings=100, returns=8, once_ns=1_000))
+    assert (flight.samples_ns, flight.reason) == ([], in_flight.TOGETHER)
+
+
 @pytest.mark.parametrize(("mib", "number"), [(1, 100), (16, 16), (32, 8), (33, 0)])
 def test_what_calls_in_flight_hold_is_bounded(told, mib, number):
     clock = told(10_000)
