@@ -109,7 +109,7 @@ def run(
         found = parents.find(job.base["sweep"], job.process, environment, on_look)
         parent, reason = (None, found) if isinstance(found, str) else (found, "")
     origin = {"parent": parent.name if parent else "", "not_forked": reason if parents else ""}
-    job = msgspec.structs.replace(job, base={**job.base, **origin})
+    known = msgspec.structs.replace(job, base={**job.base, **origin})
     with tempfile.TemporaryFile() as shared:
         shared.truncate(SIZE)
         fds, fork = [shared.fileno()], parent.fork if parent else None
@@ -117,10 +117,17 @@ def run(
         command = [sys.executable, "-m", "harness.engine.worker", str(shared.fileno())]
         command += ["compared"] if job.backend else []
         try:
-            with Child(command, environment, fds=fds, fork=fork) as child:
+            try:
+                started = Child(command, environment, fds=fds, fork=fork)
+            except OSError:
+                if parent is None:
+                    raise
+                parent.end()  # it was killed, and another takes its place
+                return run(job, on_message, on_visit, on_look, parents)
+            with started as child:
                 distributions = dict(parent.distributions) if parent else {}
                 ending = _Conversation(
-                    job, child, current, distributions, on_message, on_visit, on_look
+                    known, child, current, distributions, on_message, on_visit, on_look
                 ).run()
         finally:
             current.close()
