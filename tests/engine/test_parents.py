@@ -137,8 +137,8 @@ def test_a_killed_parent_costs_what_it_was_measuring_and_another_takes_its_place
     assert parents
     found = of(outcome, "small.Scale")
     assert len(found) == 2
-    for one in found:  # the second case may be done before it is noticed
-        assert one.parent.endswith("/1")
+    for one in found:  # the second case may be done before it is noticed, or another process's
+        assert one.parent[-2:] in ("/1", "/2")
         assert one.status == "ok" or one.reason.startswith("killed by SIGKILL")
     after = [one for one in of(outcome, "bad.Skipping") if one.status != "skipped"]
     assert [(one.status, one.parent[-2:]) for one in after] == [("ok", "/2")]
