@@ -183,6 +183,12 @@ def _explain(subject: Subject, stage: str, error: str) -> str:
         return f"{here}: expected a function; {error}."
     if stage == "dtype":
         return f"{here}: {error}. Expected a dtype such as float32, bfloat16, int32, bool or key."
+    if stage == "static":
+        return (
+            f"{here}: jax.jit takes its argument {error} as static: a value that is part of the "
+            "program, where --arg is an array. Write a workload of your own with the value as an "
+            'axis, `sweep = {"name": [3]}` and `static = ("name",)`, see docs/cookbook.md.'
+        )
     shown = ", ".join(f"{dtype}[{','.join(map(str, shape))}]" for shape, dtype in subject.arguments)
     return (
         f"{here} cannot be traced with ({shown}): {error}. Every --arg is one array. A function "

@@ -13,7 +13,7 @@ import importlib
 import importlib.metadata
 import inspect
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -306,6 +306,12 @@ def array_type() -> type:
     """Return the class of JAX's concrete arrays, of which `jax.Array` is only a description."""
     kind: type = module("array").ArrayImpl
     return kind
+
+
+def static_positions(function: Any) -> Sequence[int]:
+    """Return the positions of the static arguments of what `jax.jit` made; none for all else."""
+    info = getattr(function, "_jit_info", None)
+    return () if info is None else info.static_argnums
 
 
 def options_of(traced: Any) -> Mapping[str, Any]:

@@ -29,6 +29,8 @@ def repeated(x, times):
     return x if times > 3 else 2 * x
 
 
+times_of = jax.jit(lambda x, times: x if times else 2 * x, static_argnums=1)
+
 NUMBER = 3
 '''
 
