@@ -51,7 +51,7 @@ def main(control: socket.socket) -> None:
         line = channel.read_job()
         channel.follow_parent(stored.release)
         staged_worker.measure(line, current_fd, stored, code=code)
-    except BaseException:
+    except BaseException:  # whatever it is: this copy must not go on as the parent does
         traceback.print_exc()
         channel.end(1)
     channel.end()

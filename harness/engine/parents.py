@@ -50,7 +50,7 @@ class Forked:
             answer = control.recv(ANSWER.size)
             if not answer:
                 raise BrokenPipeError("the parent of the measuring processes is gone")
-        except BaseException:
+        except BaseException:  # a Ctrl-C as well: nobody else knows of these pipes
             self.stdin.close()
             self.stdout.close()
             raise

@@ -73,7 +73,7 @@ def _tried(make: Callable[..., Any], *arguments: Any) -> Any:
     """Return what `make` gives; None where it raises: what is measured need not run in float64."""
     try:
         return make(*arguments)
-    except Exception:
+    except Exception:  # whatever the user's code, or JAX, raises
         return None
 
 
