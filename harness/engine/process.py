@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import sys
 import tempfile
@@ -44,7 +45,7 @@ class Ending:
     hopeless: bool = False
     """Whether the process said itself that it cannot measure anything: another could not either."""
     origin: dict[str, str] = field(default_factory=dict)
-    """What records say of how it was started."""
+    """What records say of the process, and of how it was started."""
 
 
 def variables(job: Job) -> dict[str, str]:
@@ -108,7 +109,11 @@ def run(
     if parents and not reason:
         found = parents.find(job.base["sweep"], job.process, environment, on_look)
         parent, reason = (None, found) if isinstance(found, str) else (found, "")
-    origin = {"parent": parent.name if parent else "", "not_forked": reason if parents else ""}
+    origin = {
+        "process": secrets.token_hex(8),
+        "parent": parent.name if parent else "",
+        "not_forked": reason if parents else "",
+    }
     known = msgspec.structs.replace(job, base={**job.base, **origin})
     with tempfile.TemporaryFile() as shared:
         shared.truncate(SIZE)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.frame.frame import CALLS, COLUMNS, Rows, objects, stage_order, to_moment
+from harness.frame.frame import CALLS, COLUMNS, LISTS, Rows, objects, stage_order, to_moment
 from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records.schema import Problems
@@ -66,8 +66,7 @@ def read(files: Sequence[Path], covered: Collection[Origin], problems: Problems)
         rows += _file_rows(path, known[tree], covered, problems)
     rows.sort(key=_sort_key)
     columns: dict[str, Any] = {column: [row[column] for row in rows] for column in COLUMNS}
-    columns["samples"] = objects(columns["samples"])
-    columns["calibrated_samples"] = objects(columns["calibrated_samples"])
+    columns |= {name: objects(columns[name]) for name in LISTS}
     return Rows(columns, [row["axes"] for row in rows], np.arange(len(rows)))
 
 
@@ -145,7 +144,7 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
         "jax": _text(requirements.get("jax")),
         "jaxlib": _text(requirements.get("jaxlib")),
         "calibrated": math.nan,
-        "calibrated_samples": [],
+        **{name: [] for name in LISTS},
         "fingerprint": "",
         "effort": "",
         "dirty": "",

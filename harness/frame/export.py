@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import pandas as pd
@@ -61,5 +60,5 @@ def write(frame: pd.DataFrame, output: Path, *, partition: bool = False) -> int:
     return 1
 
 
-def _json(values: list[float]) -> str:
-    return json.dumps([None if math.isnan(value) else value for value in values])
+def _json(values: list[float] | list[str]) -> str:
+    return json.dumps([None if value != value else value for value in values])

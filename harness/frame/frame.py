@@ -60,6 +60,8 @@ COLUMNS = {
     "night": TEXT,
     "environment": OBJECT,
     "calibrated_samples": OBJECT,
+    "cpu_samples": OBJECT,
+    "processes": OBJECT,
     "entry_bytes": NUMBER,
     "precision": TEXT,
     "backend": TEXT,
@@ -79,8 +81,10 @@ CALLS = (
 """Columns that only rows from records can have: how calls were distributed, and what went on
 inside of a stage: programs that were built, and Python's garbage collection."""
 
-LISTS = ("samples", "calibrated_samples")
-"""Columns that hold a list of floats in each row."""
+TEXT_LISTS = ("processes",)
+
+LISTS = ("samples", "calibrated_samples", "cpu_samples", *TEXT_LISTS)
+"""Columns that hold a list in each row: of floats, or of texts."""
 
 INSTRUMENTS = frozenset({"process", "reference"})
 """Workloads that measure the process and the machine, and are no one's result."""

@@ -34,6 +34,7 @@ from harness.frame.frame import (
     NUMBER,
     ORIGIN,
     TEXT,
+    TEXT_LISTS,
     axis_column,
     axis_columns,
     objects,
@@ -63,6 +64,7 @@ _SCHEMA = pa.schema(
         **{name: _KINDS.get(kind, _DICTIONARY) for name, kind in COLUMNS.items()},
         **dict.fromkeys(_LONG_TEXT, _DICTIONARY),
         **dict.fromkeys(LISTS, pa.list_(pa.float64())),
+        **dict.fromkeys(TEXT_LISTS, pa.list_(pa.string())),
     },
     metadata={MARK: VERSION},
 )
@@ -126,7 +128,7 @@ def _to_table(frame: pd.DataFrame) -> pa.Table:
         if pa.types.is_list(field.type):
             lists = list(columns[field.name])
             ends = np.cumsum([0, *map(len, lists)], dtype=np.int32)
-            flat = np.fromiter(itertools.chain.from_iterable(lists), float, int(ends[-1]))
+            flat = pa.array(itertools.chain.from_iterable(lists), field.type.value_type)
             arrays.append(pa.ListArray.from_arrays(ends, flat))
         elif field.type == _DICTIONARY:
             text = pa.array(columns[field.name], pa.string(), from_pandas=True)
@@ -251,7 +253,12 @@ def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
 
 def _lists(chunk: pa.ListArray) -> np.ndarray[Any, Any]:
     """Return an array of lists, made for all lists of one length at once."""
-    ends, values = chunk.offsets.to_numpy(), chunk.values.to_numpy(zero_copy_only=False)
+    ends, values = chunk.offsets.to_numpy(), chunk.values
+    if pa.types.is_string(values.type):  # rows share one text
+        texts, codes = _distinct(values.dictionary_encode())
+        values = objects(texts)[codes]
+    else:
+        values = values.to_numpy(zero_copy_only=False)
     lengths = np.diff(ends)
     lists = np.empty(len(chunk), object)
     for length in np.unique(lengths).tolist():

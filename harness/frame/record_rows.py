@@ -59,6 +59,8 @@ class _Process(NamedTuple):
     forked: bool
     code: str
     """The JSON text of the code that it ran; empty where that is not recorded."""
+    name: str
+    """What tells it from other processes, the same in all records of it; "" in old ones."""
 
 
 class _Case:
@@ -191,7 +193,7 @@ class Collector:
         values, side = array("d", numbers), record.comparison
         started_at = record.started_at_ms
         code = sys.intern(as_text(record.code))
-        about = values, remarks, facts, side, bool(record.parent), code
+        about = values, remarks, facts, side, bool(record.parent), code, sys.intern(record.process)
         return _Process(self._files, started_at, status, reason, *about)
 
     def rows(self) -> Rows:
@@ -206,7 +208,9 @@ class Collector:
         processes = [one for case in cases for one in case.processes.values()]
         of = np.repeat(np.arange(len(cases)), [len(case.processes) for case in cases])
         flat = np.frombuffer(bytearray().join(one.values for one in processes)).reshape(-1, WIDTH)
-        row_of = np.repeat(of, [len(one.values) // WIDTH for one in processes]) * width
+        taken = [len(one.values) // WIDTH for one in processes]
+        process_of = np.repeat(objects(one.name for one in processes), taken)
+        row_of = np.repeat(of, taken) * width
         row_of += ranks[flat[:, 0].astype(np.int64)]
         remarks: dict[int, list[_Remark]] = {}
         for number, one in zip(of.tolist(), processes, strict=True):
@@ -231,7 +235,7 @@ class Collector:
                 said = notes.get(number), incomparable, other, changed
                 notes[number] = "; ".join(filter(None, said))
         columns = {
-            **row_values.statistics(row_of, flat, ids),
+            **row_values.statistics(row_of, flat, process_of, ids),
             **{name: objects(one.text[name] for one in cases)[case] for name in _DESCRIBED},
             **{
                 name: objects(getattr(one, name) for one in cases)[case]

@@ -45,6 +45,7 @@ class StageView(msgspec.Struct, gc=False):
     programs_ns: list[float] = []
     calls: _Calls | None = None
     collected_ns: list[float] = []
+    cpu_ns: list[float] = []
 
 
 class ComparisonView(msgspec.Struct, gc=False):
@@ -94,6 +95,7 @@ class RecordView(msgspec.Struct, gc=False):
     environment: msgspec.Raw = msgspec.Raw()
     code: msgspec.Raw = msgspec.Raw()
     parent: str = ""
+    process: str = ""
 
 
 _decoder = msgspec.json.Decoder(RecordView)

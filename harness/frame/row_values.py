@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.frame.frame import objects
+from harness.frame.frame import LISTS, objects
 from harness.stages.sampling import median_interval_ranks
 from harness.stages.stage import median
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-WIDTH = 11
+WIDTH = 12
 """How many elements one process gives for one stage."""
 
 
@@ -28,8 +28,8 @@ def elements(
 
     They are the number of the stage, its value and the reference's; of its calls the least, the
     10, 50 and 90 %, and how many they were; of programs that were built inside of it how many, and
-    the nanoseconds; and those of Python's garbage collector. The latter are medians over passes;
-    NaN is what is not known.
+    the nanoseconds; and those of Python's garbage collector. These are medians over passes. The
+    last is the process's CPU time, the least over passes. NaN is what is not known.
     """
     calls, programs = taken.calls, taken.programs
     told = (math.nan,) * 5
@@ -37,19 +37,22 @@ def elements(
         told = (calls.least_ns, calls.p10_ns, calls.p50_ns, calls.p90_ns, calls.calls)
     built = (median(programs), median(taken.programs_ns)) if programs else (math.nan,) * 2
     collected = median(taken.collected_ns) if taken.collected_ns else math.nan
-    return (number, value_ns, by_ns, *told, *built, collected)
+    cpu_ns = min(taken.cpu_ns, default=math.nan)
+    return (number, value_ns, by_ns, *told, *built, collected, cpu_ns)
 
 
-def statistics(row_of: Array, flat: Array, ids: Array) -> dict[str, Any]:
+def statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> dict[str, Any]:
     """Return the columns made of values, for all rows of as many processes at once.
 
     Args:
         row_of: which row each process's stage is of.
         flat: float64 (stages of processes, WIDTH), of :func:`elements`.
+        process_of: the name of each of those processes.
         ids: the rows, sorted.
     """
     order = np.argsort(row_of, kind="stable")
-    flat = flat[order]
+    flat, process_of = flat[order], process_of[order]
+    cpu = flat[:, 11] / 1e9
     medians = {
         "value": flat[:, 1] / 1e9,
         "calibrated": flat[:, 1] / flat[:, 2],
@@ -65,7 +68,7 @@ def statistics(row_of: Array, flat: Array, ids: Array) -> dict[str, Any]:
     numbers = {name: np.full(len(ids), np.nan) for name in names}
     sizes = np.zeros(len(ids), np.int64)
     sizes[rows] = counts
-    lists = {name: np.empty(len(ids), object) for name in ("samples", "calibrated_samples")}
+    lists = {name: np.empty(len(ids), object) for name in LISTS}
     bare = np.flatnonzero(sizes == 0)
     for column in lists.values():
         column[bare] = objects([] for _ in bare)
@@ -84,6 +87,10 @@ def statistics(row_of: Array, flat: Array, ids: Array) -> dict[str, Any]:
         numbers["n_calls"][at] = flat[members, 7].sum(axis=1)
         lists["samples"][at] = objects(medians["value"][members].tolist())
         lists["calibrated_samples"][at] = objects(medians["calibrated"][members].tolist())
+        lists["processes"][at] = objects(process_of[members].tolist())
+        known_cpu = ~np.isnan(cpu[members]).all(axis=1)
+        lists["cpu_samples"][at[known_cpu]] = objects(cpu[members][known_cpu].tolist())
+        lists["cpu_samples"][at[~known_cpu]] = objects([] for _ in at[~known_cpu])
     return {**numbers, "n_processes": sizes, **lists}
 
 

@@ -57,6 +57,9 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     """How long the calls took, where each of many was timed by itself. Old records know nothing."""
     collected_ns: list[float] = msgspec.field(default_factory=list)
     """What Python's garbage collector took of each sample, where it was on."""
+    cpu_ns: list[float] = msgspec.field(default_factory=list)
+    """CPU time of the process, all of its threads, while each sample was taken, where that is one
+    step; it is read outside of the clock of `samples_ns`. Old records know nothing."""
 
 
 class Comparison(msgspec.Struct, omit_defaults=True):
@@ -162,6 +165,9 @@ class Record(msgspec.Struct, omit_defaults=True):
     itself, as all were before 0.2.0."""
     not_forked: str = ""
     """Why it was started by itself, where others would have been forked."""
+    process: str = ""
+    """The process that measured: 16 random hexadecimal digits, the same in all of its records,
+    those of other workloads included. Old records know nothing."""
     load_average: list[float] = msgspec.field(default_factory=list)
     """1, 5 and 15 minutes, read when the process began."""
     retries: list[str] = msgspec.field(default_factory=list)

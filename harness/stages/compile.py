@@ -21,4 +21,5 @@ STAGE = Stage(
     stacked=True,
     asv={"off": "compile"},
     power={"default": 0.2, "thorough": 0.1},
+    clock="cpu",
 )

@@ -30,4 +30,5 @@ STAGE = Stage(
     stacked=True,
     asv={"off": "lower"},
     power={"default": 0.5},
+    clock="cpu",
 )

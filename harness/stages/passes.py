@@ -96,6 +96,8 @@ class Pass:
         """Programs that were built inside of a stage, and the nanoseconds that they took."""
         self.collected_ns: dict[str, float] = {}
         """What of a stage Python's garbage collector took, where it was on."""
+        self.cpu_ns: dict[str, float] = {}
+        """CPU time of the process while a stage was taken, where that is one step."""
         self.refused: dict[str, str] = {}
         self.missing: dict[str, str] = {}
         """Why there is no sample of a stage, where that is no fault; or what else to know of it."""
@@ -106,6 +108,8 @@ class Pass:
         self.entry_bytes = 0
         """What the persistent cache wrote for the program."""
         self._programs_ns = 0.0
+        self._cpu_ns: float | None = None
+        """Of the step that was clocked last, until its sample is kept or refused."""
         self._calls: tuple[Calls, Grouping] | None = None
         self._call_problem = ""
 
@@ -148,9 +152,11 @@ class Pass:
         before = self._entries()
         self.proof.take()
         with gc_timed() if collector else gc_off() as collections_ns:
+            cpu_begin = time.process_time_ns()
             begin = _clock()
             step()
             end = _clock()
+            self._cpu_ns = time.process_time_ns() - cpu_begin
         if collections_ns is not None:
             self.collected_ns[stage] = sum(collections_ns)
         self.timed_ns += end - begin
@@ -290,6 +296,8 @@ class Pass:
         """Keep samples of a stage."""
         self.samples_ns[stage] = samples_ns
         self.number[stage] = number
+        if self._cpu_ns is not None:
+            self.cpu_ns[stage], self._cpu_ns = self._cpu_ns, None
 
     def refuse(self, stage: str, reason: str) -> None:
         """Throw the samples of a stage away, and say why."""
@@ -297,6 +305,8 @@ class Pass:
         self.calls_ns.pop(stage, None)
         self.programs.pop(stage, None)
         self.collected_ns.pop(stage, None)
+        self.cpu_ns.pop(stage, None)
+        self._cpu_ns = None
         self.refused[stage] = reason
 
     def add_to(self, samples: StageSamples, stage: str) -> None:
@@ -309,6 +319,8 @@ class Pass:
             samples.programs_ns.append(round(spent_ns, 1))
         if stage in self.collected_ns:
             samples.collected_ns.append(self.collected_ns[stage])
+        if stage in self.cpu_ns:
+            samples.cpu_ns.append(self.cpu_ns[stage])
         before = "" if stage in self.samples_ns else samples.reason
         samples.reason = self.missing.get(stage, before)
         if stage in self.refused:

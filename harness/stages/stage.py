@@ -24,6 +24,9 @@ a process, `reference` is the reference program's alone, and `comparison` is wha
 comparison takes."""
 
 
+Clock = Literal["wall", "cpu"]
+"""Seconds as they pass, or those that the process computes, all of its threads together."""
+
 ELSEWHERE = ("process", "reference", "comparison")
 """Steps that are no part of a pass over a case."""
 
@@ -67,6 +70,9 @@ class Stage:
     """The metric that asv shows of it, by scenario; none where it is not shown."""
     power: Mapping[str, float] = field(default_factory=dict)
     """The slow-down that `harness aa --power` puts in, by effort: 0.2 for a fifth more time."""
+    clock: Clock = "wall"
+    """The clock that verdicts rest on. `cpu` where a stage is work of the process alone: what else
+    runs on the machine lengthens it less."""
 
     def __post_init__(self) -> None:
         wrong = {
@@ -77,6 +83,7 @@ class Stage:
             "calibrated_by": not self.calibrated_by,
             "effect": not 0 < self.effect < 1,
             "colour": not self.colour.startswith("#"),
+            "clock": self.clock not in get_args(Clock),
             "take": (self.take is None) != (self.step in ELSEWHERE),
         }
         for lacking in (name for name, is_wrong in wrong.items() if is_wrong):

@@ -40,4 +40,5 @@ STAGE = Stage(
     stacked=True,
     asv={"off": "trace"},
     power={"default": 0.5},
+    clock="cpu",
 )

@@ -41,7 +41,8 @@ def test_every_process_measures_every_case_in_every_stage(twice):
     for record in cases:
         assert record.status == "ok"
         assert list(record.stages) == list(CASE_STAGES)
-        assert [len(record.stages[stage].samples_ns) for stage in CASE_STAGES[:3]] == [2, 2, 2]
+        for stage in CASE_STAGES[:3]:
+            assert len(record.stages[stage].samples_ns) == len(record.stages[stage].cpu_ns) == 2
         assert len(record.stages["execute"].samples_ns) == 2 * sampling.BLOCKS
         assert min(values_ns(record.stages).values()) > 0
         execute, dispatch = (record.stages[stage] for stage in ("execute", "dispatch"))
@@ -57,6 +58,8 @@ def test_every_process_also_measures_itself_and_the_reference(twice):
     processes = records(outcome, "process")
     assert [sorted(record.stages) for record in processes] == [sorted(PROCESS_STAGES)] * 2
     assert len(records(outcome, "reference")) == 2
+    ids = {(record.replicate, record.process) for record in outcome.records}
+    assert len(ids) == len({process for _, process in ids}) == 2, "one id for all of a process"
     for record in outcome.records:
         assert {stage.calibrated_by for stage in STAGES.values()} <= set(record.reference_ns)
 

@@ -199,6 +199,24 @@ def test_calibrated_is_the_median_of_each_process_s_own_ratio(tmp_path):
     assert row(frame, "execute")["calibrated_samples"] == pytest.approx([3.0] * 3)
 
 
+def test_cpu_time_and_the_ids_of_processes_stand_in_the_order_of_samples(tmp_path):
+    traced = [StageSamples([8e9, 9e9], cpu_ns=[4e9, 3e9]), StageSamples([6e9]), StageSamples([7e9])]
+    for n, stages in enumerate(traced):
+        write(
+            tmp_path,
+            record(n, {"trace": stages, "compile": [1e9]}, process=f"{2 - n}" if n < 2 else ""),
+            record(n, workload="family.Other", process=f"{2 - n}" if n < 2 else ""),
+        )
+    frame = harness.load(tmp_path)
+    trace = row(frame[frame.workload == "family.Work"])
+    assert list(zip(trace["samples"], trace["processes"], strict=True)) == [
+        *((8.5, "2"), (6.0, "1"), (7.0, "")),
+    ]
+    assert trace["cpu_samples"] == pytest.approx([3.0, math.nan, math.nan], nan_ok=True)
+    assert row(frame, "compile")["cpu_samples"] == []
+    assert row(frame[frame.workload == "family.Other"])["processes"] == ["2", "1", ""]
+
+
 def test_calibrated_leaves_out_processes_without_a_reference(tmp_path):
     write(
         tmp_path,

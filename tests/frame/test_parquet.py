@@ -14,7 +14,7 @@ from harness.frame.export import write
 from harness.frame.frame import COLUMNS, LISTS
 from harness.frame.load import load
 from harness.frame.parquet import GROUP_ROWS, MARK
-from harness.records.schema import to_raw
+from harness.records.schema import StageSamples, to_raw
 from tests.frame import trees
 
 BY = ["machine", "night", "effort", "workload", "stage"]
@@ -58,8 +58,10 @@ def exports(frame, tmp_path_factory):
 
 
 def record(process, workload, at, axes, **fields):
-    stages = {"trace": [1e6 + process], "compile": [2e6 + process]}
-    return trees.record(process, stages, workload=workload, axes=axes, **at, **fields)
+    traced = StageSamples([1e6 + process], cpu_ns=[1e6] if process else [])
+    stages = {"trace": traced, "compile": [2e6 + process]}
+    name = {"process": f"{process}"}
+    return trees.record(process, stages, workload=workload, axes=axes, **at, **name, **fields)
 
 
 def assert_same(one, two):
@@ -86,6 +88,13 @@ def test_an_export_gives_back_the_rows_of_the_records(frame, exports, name):
         type(value) for name in ("size", "shape", "größe", "none") for value in frame[name]
     }
     assert_same(frame, load(exports / name))
+
+
+def test_an_export_of_before_a_column_has_no_value_there(frame, exports, tmp_path):
+    old = pq.read_table(exports / "rows.parquet").drop_columns(["cpu_samples", "processes"])
+    pq.write_table(old, tmp_path / "rows.parquet")
+    nothing = frame.assign(**{name: [[]] * len(frame) for name in ("cpu_samples", "processes")})
+    assert_same(nothing, load(tmp_path / "rows.parquet"))
 
 
 @pytest.mark.parametrize("name", ["nights", "rows.parquet"])

@@ -114,6 +114,8 @@ def _summaries(samples: np.ndarray[Any, Any], ratios: np.ndarray[Any, Any]) -> d
         "high": nothing if ranks is None else ordered[:, ranks[1]],
         "samples": objects(samples.tolist()),
         "calibrated_samples": objects(ratios.tolist()),
+        "cpu_samples": objects([] for _ in samples),
+        "processes": objects([] for _ in samples),
     }
 
 

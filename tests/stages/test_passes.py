@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import jax
@@ -127,6 +128,23 @@ def test_a_pass_has_every_stage_proven_twice_in_a_row(workload, case, proof):
         assert tuple({**taken.samples_ns, **taken.missing}) == CASE_STAGES
         assert all(ns > 0 for samples in taken.samples_ns.values() for ns in samples)
         assert taken.timed_ns >= sum(taken.samples_ns[stage][0] for stage in CASE_STAGES[:3])
+
+
+def test_the_cpu_clock_stands_while_a_step_waits(proof):
+    class Waits(Workload):
+        targets = ("cpu",)
+
+        def inputs(self):
+            return spec((4,))
+
+        @staticmethod
+        def function(x):
+            time.sleep(0.2)
+            return x + 1
+
+    taken = take(Waits, proof)
+    assert tuple(taken.cpu_ns) == CASE_STAGES[:3]
+    assert 0 < taken.cpu_ns["trace"] < taken.samples_ns["trace"][0] - 0.1e9
 
 
 def jitted_inside(x):
