@@ -108,11 +108,13 @@ def comparison_between(
     on: Sequence[str] | None = None,
     interleaved: bool = False,
     across: bool = False,
+    share: float = 1.0,
 ) -> Comparison:
     """Compare arms whose rows are at hand, with the error rates that `results` holds.
 
     `on` are the columns in which the arms differ by intention; None means those that both select
     on with different values. `across` compares rows of two machines, of which each arm has one.
+    `share` is the part of the error that this look may make (:mod:`harness.verdicts.live.looks`).
 
     Raises:
         UsageError: neither arm has one of the stages, or an arm has several machines, and they are
@@ -128,7 +130,7 @@ def comparison_between(
     rates = _rates(a, b, results)
     chosen = pairs.of_stages(stages)
     scatter = scatter_of(one for one in rates.values() if one is not None)
-    frame = verdicts_on(chosen, Calibration(pairs), scatter, interleaved, across)
+    frame = verdicts_on(chosen, Calibration(pairs), scatter, interleaved, across, share)
     return Comparison(a, b, chosen, frame, rates, interleaved, across)
 
 

@@ -52,7 +52,8 @@ def compare_arms(
         b: the same of the other arm.
         rates: what machines' own A/A measurements say; a case that scatters there more than its
             stage's smallest effect needs a larger one.
-        interleaved: the processes of both arms took turns, so raw seconds are compared.
+        interleaved: the processes of both arms took turns, so raw seconds are compared, as pairs
+            in the order of `samples` where both sides have as many.
         on: columns in which the arms differ by intention, and rows of a pair need not agree.
         stages: the stages that are judged, all without any. Leave the others in the frames: the
             time of the Python loop is read off them.
@@ -86,9 +87,10 @@ def verdicts_on(
     scatter: Scatter,
     interleaved: bool = False,
     across: bool = False,
+    share: float = 1.0,
 ) -> pd.DataFrame:
     """Return the frame that :func:`compare_arms` describes, a row per pair in their order."""
-    decided = judge(pairs, calibration, scatter, interleaved, across)
+    decided = judge(pairs, calibration, scatter, interleaved, across, share)
     columns: dict[str, Any] = {name: [_joined(p, name) for p in pairs.pairs] for name in _NAMES}
     shown = {axis: axis_column(axis, COLUMNS) for axis in pairs.axes}
     for axis, column in shown.items():
@@ -111,6 +113,7 @@ def judge(
     scatter: Scatter,
     interleaved: bool = False,
     across: bool = False,
+    share: float = 1.0,
 ) -> pd.DataFrame:
     """Return what is decided on each pair, in their order, of all of them as one family.
 
@@ -120,6 +123,7 @@ def judge(
         scatter: how much cases scatter between identical arms.
         interleaved: the processes of both arms took turns.
         across: machines are compared with each other.
+        share: the part of the error that this look may make, of several at what comes in.
     """
     size = len(pairs.pairs)
     decisions = []
@@ -134,7 +138,7 @@ def judge(
             if not reason:
                 comparable[number] = _Comparable(a, b, values, machines)
         decisions.append(rules.Decision(rules.INCOMPARABLE, reason))
-    numbers = _estimated(comparable, size)
+    numbers = _estimated(comparable, size, interleaved, share)
     effect, calibrated = np.full(size, np.nan), np.full(size, np.nan)
     for number, one in comparable.items():
         effect[number] = smallest_effect(scatter, one.a, one.b, pairs.axes)
@@ -177,10 +181,13 @@ class _Comparable(NamedTuple):
     """How the machines differ that are compared across; "" for one machine."""
 
 
-def _estimated(comparable: Mapping[int, _Comparable], size: int) -> Estimates:
+def _estimated(
+    comparable: Mapping[int, _Comparable], size: int, interleaved: bool, share: float
+) -> Estimates:
     """Return what is known of the ratio of each pair: all those of a number of processes at once.
 
-    Of too few processes only the ratio is, that of the medians.
+    Of too few processes only the ratio is, that of the medians. Processes that took turns are
+    pairs, in the order of their rounds, where both sides have as many.
     """
     numbers = Estimates(*(np.full(size, np.nan) for _ in Estimates._fields))
     members: dict[tuple[int, int], list[int]] = {}
@@ -192,7 +199,9 @@ def _estimated(comparable: Mapping[int, _Comparable], size: int) -> Estimates:
         if min(processes) < LEAST_PROCESSES:
             numbers.ratio[own] = np.median(b, axis=1) / np.median(a, axis=1)
             continue
-        for column, estimates in zip(numbers, estimate(b, a), strict=True):
+        turns = interleaved and processes[0] == processes[1]
+        found = estimate(b, a, paired=turns, share=share)
+        for column, estimates in zip(numbers, found, strict=True):
             column[own] = estimates
     return numbers
 
