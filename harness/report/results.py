@@ -10,8 +10,7 @@ import pandas as pd
 from harness.report.content import Report, assemble
 from harness.report.measured import Measured
 from harness.report.sections.registry import SECTIONS
-from harness.verdicts import error_rates as stored
-from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.error_rates import ErrorRates, setting_of, stored
 
 MOST_NAMES = 4
 """Machines that the title names."""
@@ -26,12 +25,9 @@ def report(measured: Measured, links: Sequence[tuple[str, str]] = ()) -> Report:
 
 
 def error_rates(results: Path, frame: pd.DataFrame) -> list[ErrorRates]:
-    """Return the error rates of each machine at the effort that most of its rows have.
+    """Return what is stored of each machine at the effort that most of its rows have, best first.
 
-    Else its newest, as `harness compare` takes them; none is fine.
+    None is fine.
     """
-    found = (
-        stored.newest(results, str(name), str(part["effort"].mode().iat[0]))
-        for name, part in frame.groupby("machine", sort=False)
-    )
-    return [rates for rates in found if rates is not None]
+    settings = (setting_of(part, str(name)) for name, part in frame.groupby("machine", sort=False))
+    return [rates for one in settings for rates in stored(results, one.machine, one.effort)]

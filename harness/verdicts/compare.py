@@ -14,9 +14,10 @@ from harness.errors import UsageError, find_name
 from harness.verdicts import arms
 from harness.verdicts.arms import Arm
 from harness.verdicts.calibration import Calibration
-from harness.verdicts.error_rates import ErrorRates, newest, scatter_of
+from harness.verdicts.error_rates import ErrorRates, Setting, fitting, setting_of, stored
 from harness.verdicts.judge import verdicts_on
 from harness.verdicts.pairs import Pairs, comparable_rows, pair
+from harness.verdicts.thresholds import Scatter, scatter_of
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Comparison:
     """The rows that were judged."""
     frame: pd.DataFrame
     """What :func:`harness.verdicts.compare_arms` returns: a row per pair, in their order."""
-    rates: dict[str, ErrorRates | None]
-    """By machine, of those that were compared."""
+    rates: dict[Setting, ErrorRates | None]
+    """Of the machines, efforts and environments that were compared."""
     interleaved: bool = False
     across: bool = False
     """Rows of unlike machines were compared, because a user asked for it."""
@@ -127,9 +128,8 @@ def comparison_between(
         _check_single(a, b)
         differing.append("machine")
     pairs = pair(a.rows, b.rows, differing)
-    rates = _rates(a, b, results)
+    rates, scatter = _rates(a, b, results)
     chosen = pairs.of_stages(stages)
-    scatter = scatter_of(one for one in rates.values() if one is not None)
     frame = verdicts_on(chosen, Calibration(pairs), scatter, interleaved, across, share)
     return Comparison(a, b, chosen, frame, rates, interleaved, across)
 
@@ -156,12 +156,18 @@ def _check_single(a: Arm, b: Arm) -> None:
             )
 
 
-def _rates(a: Arm, b: Arm, results: Path | None) -> dict[str, ErrorRates | None]:
-    """Return the error rates of the machines of both arms, at the effort that most rows have."""
-    rates: dict[str, ErrorRates | None] = {}
-    for arm in (a, b):
-        for machine, part in comparable_rows(arm.rows).groupby("machine"):
-            name, effort = str(machine), str(part["effort"].mode().iat[0])
-            if not rates.get(name):
-                rates[name] = newest(results, name, effort) if results else None
-    return rates
+def _rates(
+    a: Arm, b: Arm, results: Path | None
+) -> tuple[dict[Setting, ErrorRates | None], Scatter]:
+    """Return the error rates of what both arms were measured with, and their thresholds.
+
+    Thresholds come from all that is stored of a machine and an effort, whatever the environment.
+    """
+    settings = [
+        setting_of(part, str(machine))
+        for arm in (a, b)
+        for machine, part in comparable_rows(arm.rows).groupby("machine")
+    ]
+    efforts = dict.fromkeys((one.machine, one.effort) for one in settings)
+    known = [rates for one in efforts if results for rates in stored(results, *one)]
+    return {one: fitting(known, one) for one in settings}, scatter_of(known)

@@ -1,33 +1,31 @@
 """What a machine's own A/A measurements say of its verdicts: how often they are wrong.
 
-`harness aa` writes such a file per run into `results/MACHINE/aa/`; comparisons read the newest that
-fits, print its rates, and take from it how much a case scatters between identical arms.
+`harness aa` writes such a file per run into `results/MACHINE/aa/`. Comparisons print the rates of
+their own effort and environment, or say that none are known.
 """
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from harness.errors import HarnessWarning
-from harness.frame.frame import axis_column
-from harness.records.schema import plain_axes
-from harness.stages import registry
-from harness.verdicts.pairs import CASE, Row, axes_key, axes_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = 1
 """Version of the layout of :class:`ErrorRates`."""
 
+METHOD = 2
+"""The way to verdicts: rates of an older one say nothing of this one."""
+
 FOLDER = "aa"
 """Of a machine's folder in a results tree."""
-
-SAFETY = 1.25
-"""How much larger an effect must be than the largest that identical arms of the case have shown."""
 
 
 class Rate(msgspec.Struct):
@@ -51,7 +49,7 @@ class Noise(msgspec.Struct):
     scenario: str
     stage: str
     ratios: list[float]
-    """Of each pair of arms: calibrated value of the second / of the first."""
+    """Of each pair of arms: second / first, of the values that a comparison tests."""
 
 
 class Power(msgspec.Struct):
@@ -85,21 +83,46 @@ class ErrorRates(msgspec.Struct):
     asv_by_stage: dict[str, Rate] = msgspec.field(default_factory=dict)
     narrowed: bool = False
     """A user chose some workloads, cases or targets: a run over all says more."""
+    families: Rate = msgspec.field(default_factory=lambda: Rate(0, 0, 0.0, 1.0))
+    """Families (a stage of a pair of identical arms) in which anything was called different."""
+    beside: Rate = msgspec.field(default_factory=lambda: Rate(0, 0, 0.0, 1.0))
+    """Rows without extra work that were called different beside others with it."""
+    method: int = 1
+    """The :data:`METHOD` that judged; 1 in files of before 0.2.0."""
 
 
 _decoder = msgspec.json.Decoder(ErrorRates)
 
 
-def newest(results: Path, machine: str, effort: str = "") -> ErrorRates | None:
-    """Return the newest error rates of a machine, or None where there are none.
+class Setting(NamedTuple):
+    """What error rates belong to."""
 
-    Those of `effort` come before any others, and those of all workloads before those of some. A
-    file that cannot be used is warned of and left out.
+    machine: str
+    effort: str
+    env: str
+    """The name of the environment, which says the versions of Python and JAX."""
+
+    def __str__(self) -> str:
+        """Return it for people: `box, effort default, existing-py3.13-jax0.12.0.1`."""
+        return f"{self.machine}, effort {self.effort}, {self.env}"
+
+
+def setting_of(rows: pd.DataFrame, machine: str) -> Setting:
+    """Return what most rows of a machine were measured with."""
+    return Setting(machine, *(str(rows[name].mode().iat[0]) for name in ("effort", "env")))
+
+
+def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
+    """Return what is stored of a machine and an effort, best first.
+
+    Those of all workloads come before those of some, and newer ones before older ones. Left out
+    are those that an older way to judge was measured with, and, with a warning, files that cannot
+    be used.
 
     Args:
         results: a results tree.
         machine: one of its machines.
-        effort: the effort of what is judged; "" for any.
+        effort: the effort of what is judged.
     """
     usable = []
     for path in sorted((results / machine / FOLDER).glob("*.json")):
@@ -108,19 +131,11 @@ def newest(results: Path, machine: str, effort: str = "") -> ErrorRates | None:
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             _warn(path, str(error))
             continue
-        if rates.schema == SCHEMA:
-            usable.append(rates)
-        else:
+        if rates.schema != SCHEMA:
             _warn(path, f"it has schema version {rates.schema}, and this harness reads {SCHEMA}")
-    return max(
-        usable,
-        key=lambda rates: (
-            bool(effort) and rates.effort == effort,
-            not rates.narrowed,
-            rates.started_at_ms,
-        ),
-        default=None,
-    )
+        elif rates.effort == effort and rates.method == METHOD:
+            usable.append(rates)
+    return sorted(usable, key=lambda rates: (rates.narrowed, -rates.started_at_ms))
 
 
 def _warn(path: Path, why: str) -> None:
@@ -131,15 +146,22 @@ def _warn(path: Path, why: str) -> None:
     )
 
 
-def rates_text(rates: ErrorRates | None, machine: str) -> str:
-    """Return how often verdicts are wrong on a machine, and which slow-downs they find."""
+def fitting(rates: Iterable[ErrorRates], setting: Setting) -> ErrorRates | None:
+    """Return the first that were measured in a setting, and in no other; None if none were."""
+    fits = (one for one in rates if (one.machine, one.effort, one.env) == setting)
+    return next(fits, None)
+
+
+def rates_text(rates: ErrorRates | None, setting: Setting) -> str:
+    """Return how often verdicts are wrong in a setting, and which slow-downs they find."""
     if rates is None:
-        return f"Error rates of {machine}: unknown; `harness aa` measures them."
+        effort = "" if setting.effort == "default" else f" --effort {setting.effort}"
+        return f"Error rates ({setting}): unknown; `harness aa --power{effort}` measures them."
     flagged = rates.flagged
     said = (
-        f"On {machine}, identical arms were called different in {flagged.count} of {flagged.of} "
-        f"rows (95 %: {flagged.low * 100:.2g} to {flagged.high * 100:.2g} %; effort "
-        f"{rates.effort})."
+        f"Error rates ({setting}): identical arms were called different in {flagged.count} of "
+        f"{flagged.of} rows (95 %: {flagged.low * 100:.2g} to {flagged.high * 100:.2g} %), in "
+        f"{rates.families.count} of {rates.families.of} families."
     )
     power = [
         f"{one.stage} +{one.effect * 100:.3g} % in {one.found.count} of {one.found.of}"
@@ -147,35 +169,3 @@ def rates_text(rates: ErrorRates | None, machine: str) -> str:
         if one.effort == rates.effort and one.found.of
     ]
     return f"{said} Slow-downs put in were found: {', '.join(power)}." if power else said
-
-
-Scatter = Mapping[tuple[object, ...], float]
-"""The largest effect between identical arms, by machine and case: 0.07 for 1.07 or 1/1.07."""
-
-
-def scatter_of(rates: Iterable[ErrorRates]) -> Scatter:
-    """Return how much the cases of machines scatter between identical arms."""
-    scatter: dict[tuple[object, ...], float] = {}
-    for one in rates:
-        for noise in one.noise:
-            axes = {axis_column(name): value for name, value in plain_axes(noise.axes).items()}
-            key = (one.machine, *(getattr(noise, name) for name in CASE), axes_key(axes))
-            known = [ratio for ratio in noise.ratios if 0 < ratio < math.inf]
-            effects = [max(ratio, 1 / ratio) - 1 for ratio in known]
-            scatter[key] = max([*effects, scatter.get(key, 0.0)])
-    return scatter
-
-
-def smallest_effect(scatter: Scatter, a: Row, b: Row, axes: Sequence[str]) -> float:
-    """Return the smallest effect that counts between two rows: 0.05 is 5 % more time.
-
-    It is the stage's, raised where the machine of a row shows more scatter.
-    """
-    least = registry.effect(b["stage"])
-    if not scatter:
-        return least
-    keys = (
-        (row["machine"], *(row[name] for name in CASE), axes_key(axes_of(row, axes)))
-        for row in (a, b)
-    )
-    return max(least, SAFETY * max(scatter.get(key, 0.0) for key in keys))

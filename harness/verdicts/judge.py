@@ -14,8 +14,9 @@ from harness.frame.frame import axis_column, objects, with_axes
 from harness.frame.ratios import LEAST_PROCESSES, Estimates, estimate
 from harness.verdicts import rules, statistics
 from harness.verdicts.calibration import Calibration, Compared
-from harness.verdicts.error_rates import ErrorRates, Scatter, scatter_of, smallest_effect
+from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.pairs import Pair, Pairs, Row, either, pair
+from harness.verdicts.thresholds import Scatter, scatter_of, smallest_effect
 
 COLUMNS = (
     *("machine", "workload", "version"),

@@ -206,7 +206,7 @@ def summary_text(frame: pd.DataFrame) -> str:
 
 def footer(comparison: Comparison) -> list[str]:
     """Return how often verdicts are wrong on each machine."""
-    return [rates_text(rates, machine) for machine, rates in sorted(comparison.rates.items())]
+    return [rates_text(rates, setting) for setting, rates in sorted(comparison.rates.items())]
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
@@ -214,13 +214,14 @@ def document(comparison: Comparison) -> dict[str, Any]:
 
     `schema`, `a` and `b` (what the arms are), `interleaved`, `across_machines` (whether that was
     asked for), `across` (how the machines differ that were compared), `counts` of verdicts,
-    `error_rates` by machine (None where not measured, and without what they hold of each case) and
+    `error_rates` by machine, effort and environment, as in `"box, effort default, ENV"` (None
+    where not measured, and without what they hold of each case), and
     `rows`, worst first, with the columns of the frame.
     """
     rates = {}
-    for machine, one in sorted(comparison.rates.items()):
+    for setting, one in sorted(comparison.rates.items()):
         whole = msgspec.to_builtins(one) or {}
-        rates[machine] = {name: whole[name] for name in whole if name != "noise"} or None
+        rates[str(setting)] = {name: whole[name] for name in whole if name != "noise"} or None
     return {
         "schema": SCHEMA,
         "a": comparison.a.label,

@@ -24,6 +24,8 @@ from tests.report.pages import (
     without_scripts,
 )
 from tests.report.synthetic import HOSTILE, cached, frame
+from tests.verdicts.test_error_rates import store
+from tests.verdicts.test_rules import rates_of
 
 
 @pytest.fixture(scope="module")
@@ -116,11 +118,13 @@ def test_what_takes_longest_is_not_named_twice():
     assert not any("scenario=cold" in line for line in lines)
 
 
-def test_the_rates_are_those_of_the_effort_that_was_measured():
+def test_the_rates_are_those_of_the_effort_that_was_measured(tmp_path):
+    measured = frame(["a.A"]).assign(machine="box")
     for effort in ("default", "thorough"):
-        (rates,) = error_rates(RESULTS, frame(["a.A"]).assign(machine="cpu-2core", effort=effort))
+        store(tmp_path, effort, rates_of([], effort=effort))
+        (rates,) = error_rates(tmp_path, measured.assign(effort=effort))
         assert rates.effort == effort
-    assert error_rates(RESULTS, frame(["a.A"])) == []
+    assert error_rates(tmp_path, measured.assign(machine="other")) == []
 
 
 @pytest.mark.parametrize(

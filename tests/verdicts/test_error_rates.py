@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from harness.errors import HarnessWarning
-from harness.verdicts.error_rates import Power, Rate, newest
-from tests.frame.trees import COMMIT
+from harness.verdicts.error_rates import METHOD, Power, Rate, Setting, fitting, stored
+from tests.frame.trees import COMMIT, ENV
 from tests.verdicts.arms_of import OTHER, tree
 from tests.verdicts.test_rules import rates_of
 
@@ -18,35 +18,58 @@ def store(folder, name, rates):
     (place / f"{name}.json").write_bytes(msgspec.json.encode(rates))
 
 
-def test_they_stand_under_a_comparison(compare, tmp_path):
-    rates = rates_of([1.01])
+def test_those_of_its_effort_and_environment_stand_under_a_comparison(compare, tmp_path):
     power = Rate(19, 20, 0.75, 1.0)
+    rates = rates_of([1.01], env=ENV, families=Rate(0, 12, 0.0, 0.3))
     rates.power = [Power("compile", 0.2, "default", power), Power("trace", 0.1, "quick", power)]
     store(tree(tmp_path), "one", rates)
 
     assert (
-        "On box, identical arms were called different in 0 of 400 rows (95 %: 0 to 0.9 %; effort "
-        "default). Slow-downs put in were found: compile +20 % in 19 of 20.\n"
+        f"Error rates (box, effort default, {ENV}): identical arms were called different in 0 of "
+        "400 rows (95 %: 0 to 0.9 %), in 0 of 12 families. Slow-downs put in were found: "
+        "compile +20 % in 19 of 20.\n" in compare(COMMIT, OTHER, "-r", tmp_path)[1]
+    )
+
+
+@pytest.mark.parametrize("fields", [{"env": "other"}, {"env": ENV, "effort": "thorough"}], ids=str)
+def test_those_of_another_effort_or_environment_do_not(fields, compare, tmp_path):
+    store(tree(tmp_path), "one", rates_of([1.01], **fields))
+
+    assert (
+        f"Error rates (box, effort default, {ENV}): unknown; `harness aa --power` measures them.\n"
         in compare(COMMIT, OTHER, "-r", tmp_path)[1]
     )
 
 
-def test_the_newest_of_the_effort_and_of_all_workloads_come_first(tmp_path):
-    for number, (effort, at) in enumerate((("default", 1), ("default", 2), ("quick", 3))):
-        rates = rates_of([], effort=effort)
+def test_those_of_all_workloads_come_first_and_then_the_newest(tmp_path):
+    for number, (env, at, narrowed) in enumerate(
+        (("e", 1, False), ("e", 2, False), ("f", 3, False), ("e", 9, True))
+    ):
+        rates = rates_of([], env=env, narrowed=narrowed)
         store(tmp_path, number, msgspec.structs.replace(rates, started_at_ms=at))
+    store(tmp_path, "quick", rates_of([], effort="quick"))
 
-    assert newest(tmp_path, "box", "default").started_at_ms == 2
-    assert newest(tmp_path, "box", "6x1").started_at_ms == 3
-    assert newest(tmp_path, "elsewhere") is None
-    store(tmp_path, "some", msgspec.structs.replace(rates_of([]), started_at_ms=9, narrowed=True))
-    assert newest(tmp_path, "box", "default").started_at_ms == 2
+    found = stored(tmp_path, "box", "default")
+    assert [one.started_at_ms for one in found] == [3, 2, 1, 9]
+    assert fitting(found, Setting("box", "default", "e")).started_at_ms == 2
+    assert fitting(found, Setting("box", "default", "g")) is None
+    assert stored(tmp_path, "elsewhere", "default") == []
+
+
+def test_those_of_an_older_way_to_judge_are_read_and_do_not_count(tmp_path):
+    old = msgspec.to_builtins(rates_of([1.5]))
+    for later in ("method", "families", "beside"):
+        del old[later]
+    store(tmp_path, "old", old)
+    assert stored(tmp_path, "box", "default") == []
+    store(tmp_path, "new", rates_of([1.5], method=METHOD))
+    assert len(stored(tmp_path, "box", "default")) == 1
 
 
 def test_files_that_cannot_be_used_are_named_and_left_out(tmp_path):
     store(tmp_path, "other", msgspec.structs.replace(rates_of([]), schema=99))
     with pytest.warns(HarnessWarning, match="schema version 99"):
-        assert newest(tmp_path, "box") is None
+        assert stored(tmp_path, "box", "default") == []
     (tmp_path / "box" / "aa" / "other.json").write_text("{}")
     with pytest.warns(HarnessWarning, match=r"other\.json are left out"):
-        assert newest(tmp_path, "box") is None
+        assert stored(tmp_path, "box", "default") == []

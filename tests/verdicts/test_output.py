@@ -15,7 +15,7 @@ import pytest
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
 from harness.verdicts import markdown, summary
-from tests.frame.trees import COMMIT
+from tests.frame.trees import COMMIT, ENV
 from tests.verdicts.arms_of import OTHER, records, tree
 
 BOTH = (COMMIT, OTHER, "-r")
@@ -35,7 +35,9 @@ def test_a_table_has_the_worst_first_and_counts_what_is_same(compare, tmp_path):
     assert out.splitlines()[0] == "A: commit=01234567 · B: commit=ffffffff"
     assert "family.Work" in out
     assert "% slower (5 % counts)" in " ".join(out.split())
-    assert "Error rates of box: unknown; `harness aa` measures them." in out
+    assert f"Error rates (box, effort default, {ENV}): unknown; `harness aa --power`" in " ".join(
+        out.split()
+    )
 
 
 def test_nothing_slower_ends_with_0_and_nothing_comparable_with_4(compare, tmp_path):
@@ -73,7 +75,7 @@ def test_json_is_strict_and_complete(compare, tmp_path):
     assert (code, document["schema"], document["counts"]["slower"]) == (1, 1, 1)
     assert (slower["stage"], slower["size"], slower["cause"]) == ("compile", 8, "")
     assert (few["ratio"], few["reason"]) == (None, "only in A")
-    assert document["error_rates"] == {"box": None}
+    assert document["error_rates"] == {f"box, effort default, {ENV}": None}
 
 
 def test_csv_has_a_line_per_row(compare, tmp_path):
@@ -115,7 +117,7 @@ def test_markdown_folds_what_did_not_become_slower_or_faster(compare, tmp_path):
     assert text.startswith("**1 slower, 1 incomparable**")
     assert "<details><summary>1 incomparable</summary>" in text
     assert text.index("### Slower") < text.index("<details>")
-    assert "<sub>Error rates of box: unknown" in text
+    assert f"<sub>Error rates (box, effort default, {ENV}): unknown" in text
 
 
 def test_markdown_fits_into_a_comment_unless_every_row_is_wanted(compare, tmp_path):

@@ -13,7 +13,7 @@ from harness.frame.load import frame_of
 from harness.program.facts import Facts
 from harness.records.schema import FIRST_CALL
 from harness.verdicts import compare_arms
-from harness.verdicts.error_rates import SCHEMA, ErrorRates, Noise, Rate
+from harness.verdicts.error_rates import METHOD, SCHEMA, ErrorRates, Noise, Rate
 from harness.verdicts.judge import COLUMNS, NUMBERS
 from tests.frame.trees import failed, record
 from tests.verdicts.arms_of import arm, records
@@ -173,21 +173,28 @@ def test_another_program_is_named_with_the_difference_of_its_facts():
 
 def rates_of(ratios, **fields):
     rate = Rate(0, 400, 0.0, 0.009)
-    case = ("family.Work", "1.aaaa", {"size": 8}, "cpu", "forward", "", "off", "compile")
-    values = {"machine": "box", "env": "e", "commit": "c", "effort": "default", **fields}
-    return ErrorRates(
-        SCHEMA, values["machine"], values["env"], values["commit"], 1, values["effort"], 3, rate,
-        {}, rate, [Noise(*case, ratios)], [],
-    )  # fmt: skip
+    """Return the rates of a machine on which ten cases show the same `ratios`."""
+    noise = [
+        Noise(
+            *("family.Work", "1.aaaa", {"size": size}, "cpu", "forward", "", "off", "compile"),
+            list(ratios),
+        )
+        for size in range(1, 11)
+    ]
+    return ErrorRates(**{
+        "schema": SCHEMA, "machine": "box", "env": "e", "commit": "c", "started_at_ms": 1,
+        "effort": "default", "pairs": 3, "flagged": rate, "flagged_by_stage": {},
+        "flagged_by_asv": rate, "noise": noise, "power": [], "method": METHOD, **fields,
+    })  # fmt: skip
 
 
-def test_a_case_that_scatters_between_identical_arms_needs_a_larger_effect():
+def test_a_machine_that_scatters_between_identical_arms_needs_a_larger_effect():
     calm = only(arm(), arm(1.2), rates=rates_of([1.01, 0.99]))
-    noisy = only(arm(), arm(1.2), rates=rates_of([1.01, 1 / 1.3]))
+    noisy = only(arm(), arm(1.2), rates=rates_of([1.3, 1 / 1.3]))
     elsewhere = only(arm(), arm(1.2), rates=[rates_of([1.3], machine="other")])
 
     assert (calm["effect"], calm["verdict"]) == (0.05, "slower")
-    assert noisy["effect"] == pytest.approx(0.3 * 1.25)
+    assert noisy["effect"] == pytest.approx(0.3)
     assert noisy["verdict"] != "slower"
     assert elsewhere["effect"] == 0.05
 
