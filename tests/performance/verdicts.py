@@ -1,0 +1,246 @@
+"""Verdicts held against arms that are made of real processes, in which the truth is known.
+
+    python -m tests.performance.verdicts TREE... [--arms 24] [--seed 1] [--figure FILE.svg]
+
+TREE are results trees or record files of identical code: `results/MACHINE/aa/records/RUN/*` after
+`harness aa`. Their processes are permuted between two arms, those of one round together, because
+they share what the machine did then. Each pair of arms is judged by what `harness compare` calls:
+as it is (false alarms), with 5, 10 or 20 % more time in a tenth of the rows, drawn anew for each
+pair (power), and with planted changes that must be told. With several TREE, each is held against
+the next as well, as it was measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import altair as alt
+import msgspec
+import numpy as np
+import pandas as pd
+
+from harness.frame.frame import INSTRUMENTS, LISTS
+from harness.frame.load import frame_of, record_files_of
+from harness.records.schema import Problems, Record, digest, read_file
+from harness.stages.registry import STAGES
+from harness.verdicts.aa.rates import rate
+from harness.verdicts.arms import Arm
+from harness.verdicts.compare import comparison_between
+from tests.performance.command import options
+
+EFFECTS = (0.05, 0.10, 0.20)
+SHARE = 0.1
+"""Of the rows, how many are slowed down at once."""
+
+Round = tuple[int, str]
+"""The tree, and the number of the processes in it."""
+
+
+class Pool(NamedTuple):
+    """All processes of all trees, in one row per case and stage."""
+
+    frame: pd.DataFrame
+    rounds: dict[str, Round]
+    """Of each process."""
+    loads: list[float]
+    """The machine's load when each process of the first workload began."""
+
+
+def pooled(trees: list[Path]) -> Pool:
+    """Return the processes of trees of identical code, whatever commit they name."""
+    records: list[Record] = []
+    rounds: dict[str, Round] = {}
+    loads: dict[Round, float] = {}
+    for number, tree in enumerate(trees):
+        for file in record_files_of(tree):
+            for record in read_file(file, Problems()):
+                if record.scenario != "off" or record.comparison is not None:
+                    continue
+                process = record.process or f"{number} {record.replicate}"
+                rounds[process] = number, record.replicate.rpartition("#")[2]
+                loads.setdefault(rounds[process], (record.load_average or [np.nan])[0])
+                case = (record.workload, record.axes, record.transform, record.target)
+                changed: dict[str, Any] = {
+                    "key": digest(*case, record.precision, record.protocol),
+                    "replicate": f"{number} {record.replicate}",
+                    "process": process,
+                    **{"commit": "", "dirty": "", "code": {}, "effort": "of several"},
+                }
+                records.append(msgspec.structs.replace(record, **changed))
+    return Pool(frame_of(records), rounds, list(loads.values()))
+
+
+def of_each(frame: pd.DataFrame, column: str, change: Callable[[int, list[Any]], Any]) -> Any:
+    """Return a column of lists, each changed as `change(row, list)` says; empty ones stay."""
+    changed = [change(at, own) if own else [] for at, own in enumerate(frame[column])]
+    return pd.Series(changed, index=frame.index, dtype=object)
+
+
+def valued(frame: pd.DataFrame, columns: dict[str, Any]) -> pd.DataFrame:
+    """Return a frame with other samples, and the values that belong to them."""
+    values = [statistics.median(own) if own else np.nan for own in columns["samples"]]
+    return frame.assign(**columns, value=values, n_processes=columns["samples"].map(len))
+
+
+def arm(pool: Pool, chosen: set[Round]) -> pd.DataFrame:
+    """Return the arm that has the processes of the chosen rounds."""
+    kept = [[pool.rounds.get(one) in chosen for one in own] for own in pool.frame["processes"]]
+
+    def left(at: int, values: list[Any]) -> list[Any]:
+        return [value for value, keep in zip(values, kept[at], strict=True) if keep]
+
+    return valued(pool.frame, {name: of_each(pool.frame, name, left) for name in LISTS})
+
+
+def slowed(
+    frame: pd.DataFrame, rows: Any, factor: float, processes: set[str] | None = None
+) -> pd.DataFrame:
+    """Return an arm in which rows take `factor` times as long, in all processes or in some."""
+    hit, names = np.asarray(rows), frame["processes"].to_list()
+
+    def longer(at: int, values: list[Any]) -> list[Any]:
+        if not hit[at]:
+            return values
+        return [
+            value * factor if processes is None or name in processes else value
+            for value, name in zip(values, names[at], strict=True)
+        ]
+
+    times = ("samples", "calibrated_samples", "cpu_samples")
+    return valued(frame, {name: of_each(frame, name, longer) for name in times})
+
+
+def drawn(pool: Pool, rng: random.Random) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return two arms of random rounds, as many of each tree in one as in the other."""
+    sides: tuple[set[Round], set[Round]] = set(), set()
+    rounds = sorted(set(pool.rounds.values()))
+    for tree in {tree for tree, _ in rounds}:
+        own = [one for one in rounds if one[0] == tree]
+        rng.shuffle(own)
+        half = len(own) // 2
+        sides[0].update(own[:half])
+        sides[1].update(own[half : 2 * half])
+    return arm(pool, sides[0]), arm(pool, sides[1])
+
+
+def anonymous(*arms: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return arms whose programs are not known, so that the numbers alone decide."""
+    return [one.assign(fingerprint="") for one in arms]
+
+
+def judged(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+    """Return what `harness compare` says of the rows that it can compare."""
+    verdicts = comparison_between(Arm("A", a), Arm("B", b)).frame
+    verdicts["called"] = verdicts["verdict"].isin(["slower", "faster"])
+    verdicts["unsure"] = verdicts["verdict"] == "unsure"
+    return verdicts[~verdicts["verdict"].isin(["incomparable", "broken"])]
+
+
+def alarms(title: str, comparisons: list[pd.DataFrame]) -> None:
+    """Print how often rows and families of identical arms were called different."""
+    whole = pd.concat([one.assign(pair=n) for n, one in enumerate(comparisons)])
+    families = whole.groupby(["pair", "stage"])["called"].any()
+    print(f"\n{title}: {families.sum()} of {len(families)} families with an alarm")
+    for stage, own in [*whole.groupby("stage"), ("all", whole)]:
+        one = rate(int(own["called"].sum()), len(own))
+        print(
+            f"  {stage:10s} called {one.count:4d} of {one.of:5d} ({one.low:.2%} to {one.high:.2%})"
+            f", unsure {own['unsure'].mean():6.1%}"
+        )
+
+
+def power(pool: Pool, rng: random.Random, count: int) -> pd.DataFrame:
+    """Slow a tenth of the rows down, `count` times for each effect; return how many are found."""
+    parts = []
+    for effect in EFFECTS:
+        for _ in range(count):
+            a, b = anonymous(*drawn(pool, rng))
+            drawing = np.array([rng.random() < SHARE for _ in range(len(b))])
+            b = slowed(b, drawing, 1 + effect).assign(fingerprint=np.where(drawing, "other", ""))
+            own = judged(a, b)
+            parts.append(own[own["fingerprint_b"] == "other"].assign(more=effect))
+    rows = []
+    for (stage, effect), own in pd.concat(parts).groupby(["stage", "more"]):
+        one = rate(int((own["verdict"] == "slower").sum()), len(own))
+        rows.append((stage, effect, one.count / one.of, one.low, one.high, one.of))
+    return pd.DataFrame(rows, columns=["stage", "effect", "share", "low", "high", "of"])
+
+
+def figure(found: pd.DataFrame, file: str) -> None:
+    """Draw how many of the slower rows are found, by stage and effect, with 95 % intervals."""
+    chart = alt.Chart(found).encode(
+        x=alt.X("effect:O", title="more time", axis=alt.Axis(format="%", labelAngle=0)),
+        color=alt.Color("stage:N", title=None, sort=list(STAGES)),
+        xOffset=alt.XOffset("stage:N", sort=list(STAGES)),
+    )
+    share = alt.Y("share:Q", title="called slower", scale=alt.Scale(domain=[0, 1]))
+    bars = chart.mark_bar().encode(y=share) + chart.mark_rule(color="black").encode(
+        y="low:Q", y2="high:Q", color=alt.value("black")
+    )
+    bars.properties(width=420, height=220).save(file)
+
+
+def planted(b: pd.DataFrame, rng: random.Random) -> dict[str, pd.DataFrame]:
+    """Return arms B with a change that must be told, by what it is."""
+    stage, ours = b["stage"], ~b["workload"].isin(INSTRUMENTS)
+    runs = stage.map(lambda name: name in STAGES and STAGES[name].runs_program)
+    newer = [json.dumps({**json.loads(text or "{}"), "jaxlib": "99"}) for text in b["environment"]]
+    some = {one for own in b["processes"] for one in own[: round(len(own) * 3 / 8)]}
+    slower_calls = {name: b[name] + (stage == "execute") * 1e-3 for name in ("p50", "p90")}
+    everywhere = slowed(b, stage == "trace", 1.3)
+    workload = rng.choice(sorted(set(b["workload"][ours])))
+    fails = b["workload"] == workload
+    failed = {"status": b["status"].mask(fails, "failed"), "reason": b["reason"].mask(fails, "no")}
+    return {
+        "nothing": b,
+        "slower runtime, equal program": slowed(b, runs, 1.5).assign(environment=newer),
+        "trace x 1.3, the reference too": everywhere.assign(
+            calibrated_samples=b.calibrated_samples
+        ),
+        "compile x 1.5 in 3 of 8 processes": slowed(b, (stage == "compile") & ours, 1.5, some),
+        "every second call 1 ms slower": b.assign(**slower_calls),
+        f"{workload} fails": b.assign(**failed),
+    }
+
+
+def main() -> None:
+    """Judge, and print the tables."""
+    given = options(__doc__, select=True, arms=24, seed=1, figure="")
+    trees, rng = [Path(one) for one in given.select], random.Random(given.seed)
+    pool = pooled(trees)
+    rounds = set(pool.rounds.values())
+    print(
+        f"seed {given.seed}; {len(rounds)} rounds of {len(trees)} trees, measured at a load of "
+        f"{np.nanmin(pool.loads):.1f} to {np.nanmax(pool.loads):.1f}"
+    )
+    arms = [drawn(pool, rng) for _ in range(given.arms)]
+    alarms("Permuted", [judged(*anonymous(a, b)) for a, b in arms])
+    alarms("Permuted, programs known to be equal", [judged(a, b) for a, b in arms])
+    if len(trees) > 1:
+        whole = [arm(pool, {one for one in rounds if one[0] == n}) for n in range(len(trees))]
+        alarms(
+            "One tree against the next",
+            [judged(*anonymous(*two)) for two in itertools.pairwise(whole)],
+        )
+    found = power(pool, rng, max(1, given.arms // 3))
+    print("\nSlower rows that were found")
+    for one in found.itertuples():
+        interval = f"{one.share:6.1%} of {one.of} ({one.low:.0%} to {one.high:.0%})"
+        print(f"  {one.stage:10s} +{one.effect:.0%}: {interval}")
+    if given.figure:
+        figure(found, given.figure)
+    a, b = arms[0]
+    print("\nPlanted")
+    for what, changed in planted(b, rng).items():
+        verdicts = comparison_between(Arm("A", a), Arm("B", changed)).frame["verdict"]
+        print(f"  {what}: {verdicts.value_counts().to_dict()}")
+
+
+if __name__ == "__main__":
+    main()
