@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import enum
-import random
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -16,15 +14,15 @@ from harness.cli.options import Filters
 from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
 from harness.cli.progress import progress
 from harness.errors import ExitCode, UsageError
-from harness.frame.load import frame_of, load
+from harness.frame.load import load
 from harness.records import environment
 from harness.records.schema import Record
 from harness.stages import sampling
 from harness.verdicts import explain, markdown, summary
-from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between, named_arms
-from harness.verdicts.live.arm import differing_columns, parse
-from harness.verdicts.live.rounds import LiveOptions, run_live
+from harness.verdicts.live.arm import parse
+from harness.verdicts.live.comparison import compare_live
+from harness.verdicts.live.rounds import LiveOptions
 
 Records = Sequence[Iterable[Record]]
 
@@ -59,7 +57,9 @@ processes of its own folder (a git worktree for a commit), interpreter and envir
   harness compare . set:XLA_FLAGS=--xla_flag=1 --live  without a flag and with it
   harness compare . python=../other/.venv --live       this JAX and another one
   harness compare v1.0 v1.1,scenario=warm --live       several, joined by commas
---effort 8x3 is eight rounds of three passes. Ctrl-C compares the rounds that are finished.
+--effort 8x3 is eight rounds of three passes at most: after four, and every four more, those
+workloads go on of which a row is open, `unsure` that more processes can decide. The two processes
+of a round are a pair. Ctrl-C compares what is finished; the same command then goes on from there.
 
 \b
 An arm is a path; column=value[,column=value...]; or one word that is looked up: a commit, tag or
@@ -158,10 +158,7 @@ def measured(
     seed: int | None,
     benchmarks: Path,
 ) -> tuple[Comparison, Records]:
-    """Return the comparison of two arms that are measured now, in turns, and their records.
-
-    These stay in `RESULTS/MACHINE/live/`, where :func:`harness.load` does not look.
-    """
+    """Return the comparison of two arms that are measured now, in turns, and their records."""
     arms = parse(a), parse(b)
     for arm in arms:
         for name, own, wanted in (
@@ -172,10 +169,6 @@ def measured(
                 raise UsageError(
                     f"The arm {arm.text!r} is of {name}={own}, which --{name} leaves out."
                 )
-    seed = random.SystemRandom().getrandbits(31) if seed is None else seed
-    machine = environment.machine_name()
-    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    folder = results / machine / "live" / f"{moment}-{seed}"
     asked = LiveOptions(
         level,
         benchmarks,
@@ -184,26 +177,17 @@ def measured(
         filters.target,
         filters.scenario,
         seed,
-        folder,
-        machine,
+        environment.machine_name(),
     )
     with warnings_said():
         try:
             with progress() as on_progress:
-                records = run_live(arms, asked, on_progress)
+                live = compare_live(arms, asked, results, filters.stage, on_progress)
         except KeyboardInterrupt:
             say("interrupted before both arms had finished a round: nothing to compare.")
             raise typer.Exit(ExitCode.INTERRUPTED) from None
-    say(f"records: {folder}")
-    comparison = comparison_between(
-        Arm(a, frame_of(records[0])),
-        Arm(b, frame_of(records[1])),
-        results=results,
-        interleaved=True,
-        stages=filters.stage,
-        on=differing_columns(*arms),
-    )
-    return comparison, records
+    say(f"{live.rounds} of at most {level.limit} rounds; records: {live.folder}")
+    return live.comparison, live.records
 
 
 def _page(

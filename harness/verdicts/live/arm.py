@@ -43,6 +43,8 @@ class PreparedArm:
 
     arm: LiveArm
     folder: Path
+    tree: Path
+    """The top of the code that is measured."""
     benchmarks: Path
     environment: dict[str, str]
 
@@ -140,7 +142,7 @@ def prepared(arm: LiveArm, benchmarks: Path) -> Iterator[PreparedArm]:
         paths = [instrument, tree / "src", tree, *filter(None, [environment.get("PYTHONPATH")])]
         environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
         environment["PYTHONSAFEPATH"] = "1"  # the folder a process runs in holds no harness for it
-        place = PreparedArm(arm, folder, own, environment)
+        place = PreparedArm(arm, folder, tree, own, environment)
         if arm.python != sys.executable:
             _check(place)
         yield place

@@ -14,15 +14,16 @@ from harness.errors import HarnessError, UsageError
 from harness.frame.load import frame_of
 from harness.stages.sampling import effort
 from harness.verdicts.explain import explained
+from harness.verdicts.live import looks
 from harness.verdicts.live.arm import parse
-from harness.verdicts.live.rounds import LiveOptions, difference_problems
-from harness.verdicts.live.rounds import run_live as run_arms
+from harness.verdicts.live.comparison import compare_live
+from harness.verdicts.live.difference import difference_problems
+from harness.verdicts.live.rounds import LiveOptions
 from harness.verdicts.summary import legend
 from tests.repositories import git
 
 BENCHMARK = """
-import jax.numpy as jnp
-from ours import FACTOR
+import ours
 from harness import Workload, spec
 
 class Scale(Workload):
@@ -33,7 +34,11 @@ class Scale(Workload):
 
     @staticmethod
     def function(x):
-        return jnp.{function}(x) * FACTOR
+        return ours.function(x) * ours.FACTOR
+
+
+class Other(Scale):
+    text = "{function}"  # another version of it, so it is closed from the first look on
 """
 
 
@@ -53,7 +58,9 @@ def project(tmp_path, monkeypatch):
     (top / "harness" / "__init__.py").write_text("raise ImportError('the wrong harness')")
     for function, factor in (("sin", 2), ("cos", 3)):
         (benchmarks / "scale.py").write_text(BENCHMARK.format(function=function))
-        (top / "src" / "ours.py").write_text(f"FACTOR = {factor}\n")
+        (top / "src" / "ours.py").write_text(
+            f"from jax.numpy import {function} as function\nFACTOR = {factor}\n"
+        )
         git(top, "add", "-A")
         git(top, "commit", "-q", "-m", function)
     monkeypatch.chdir(top)
@@ -65,9 +72,9 @@ def options(**fields) -> LiveOptions:
     return LiveOptions(effort(fields.pop("effort", "1x1")), machine="box", seed=1, **fields)
 
 
-def run_live(a, b, *rest):
-    """Measure two arms that texts describe."""
-    return run_arms((parse(a), parse(b)), *rest)
+def run_live(a, b, *rest, **named):
+    """Compare two arms that texts describe."""
+    return compare_live((parse(a), parse(b)), *rest, **named)
 
 
 def only(frame, stage="compile"):
@@ -88,40 +95,46 @@ def interrupted_at(message_number, told):
     return on_progress
 
 
-def test_two_commits_are_measured_in_turns_until_it_is_stopped(project, tmp_path):
-    told = []
+def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project, monkeypatch):
+    monkeypatch.setattr(looks, "FIRST", 1)  # one process a side leaves every row open
+    told, arms, results = [], ("HEAD~1", f"HEAD,{UNHEARD}"), project / "results"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        records = run_live(
-            "HEAD~1",
-            f"HEAD,{UNHEARD}",
-            options(effort="8x1", folder=tmp_path / "kept"),
-            interrupted_at(7, told),
+        stopped = run_live(
+            *arms, options(effort="2x1"), results, on_progress=interrupted_at(5, told)
         )
-    unreached, stopped = (str(w.message) for w in caught)
+    unreached, said = (str(w.message) for w in caught)
     assert "=1 did not reach JAX in arm B: it found '0'" in unreached
-    assert stopped == "stopped: 2 of 8 rounds are compared"
-    first, second = map(only, map(frame_of, records))
+    assert said == "stopped: 1 of at most 2 rounds are compared; the same command goes on"
+    assert stopped.rounds == 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        whole = run_live(*arms, options(effort="2x1"), results, on_progress=told.append)
+    assert whole.folder == stopped.folder
+    assert sorted(p.name for p in whole.folder.glob("round*")) == ["round-1", "round-2"]
+    first, second = map(only, map(frame_of, whole.records))
     assert first["commit"] != second["commit"]
     assert first["fingerprint"] != second["fingerprint"]  # own benchmarks, own packages
     assert first["n_processes"] == second["n_processes"] == 2
-    assert len(first["samples"]) == 2
-    assert [m.done for m in told] == [0, 1, 2, 2, 3, 4, 4]
-    assert {m.case for m in told} == {"A", "B", ""}
-    assert sorted(p.name for p in (tmp_path / "kept").iterdir()) == ["round-1", "round-2"]
+    for of_arm in whole.records:
+        own = {record.replicate[-2:] for record in of_arm if record.workload == "scale.Other"}
+        assert own == {"#1"}
+    assert whole.records[0][0] == stopped.records[0][0]
+    assert [message.done for message in told] == [0, 1, 2, 2, 3, 2, 3, 4]
+    assert {message.case for message in told} == {"A", "B", ""}
+    assert "open" not in told[0].workload
+    assert "rows open" in told[-2].workload
     done = subprocess.run(["git", "worktree", "list"], capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == 1
-    assert not (project / "results").exists()
 
-
-def test_a_comparison_that_is_stopped_in_its_first_round_has_nothing(project):
-    with pytest.raises(KeyboardInterrupt):
-        run_live("HEAD~1", "HEAD", options(), interrupted_at(1, []))
+    with pytest.raises(KeyboardInterrupt):  # that one has ended, and a new one has nothing yet
+        run_live(*arms, options(effort="2x1"), results, on_progress=interrupted_at(1, []))
 
 
 def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(project, capsys):
     b_text = "set:XLA_FLAGS=--xla_cpu_enable_fast_math=true"
-    filters = Filters(("scale",), stage=("load",), target=("cpu",), scenario=("warm",))
+    filters = Filters(("scale.Scale",), stage=("load",), target=("cpu",), scenario=("warm",))
     rest = (Path("results"), filters, effort("1x1"), 1, Path("benchmarks"))
     comparison, records = measured(".", b_text, *rest)
     for of_arm in records:

@@ -1,0 +1,237 @@
+"""A live comparison: rounds until every row is decided, or there may be no more of them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import random
+import re
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pandas as pd
+
+from harness import __version__
+from harness.engine.state import Progress
+from harness.errors import HarnessWarning
+from harness.frame.load import frame_of
+from harness.records.files import replaced
+from harness.records.git import commit_of
+from harness.records.schema import Record
+from harness.verdicts.arms import Arm
+from harness.verdicts.compare import Comparison, comparison_between
+from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, prepared
+from harness.verdicts.live.difference import difference_problems
+from harness.verdicts.live.looks import next_look, share
+from harness.verdicts.live.rounds import LiveOptions, measure_round, round_records
+from harness.verdicts.rules import UNSURE
+
+Records = tuple[list[Record], list[Record]]
+"""Of each arm; their replicates are named by round."""
+
+STATE = "live.json"
+"""The file of a comparison's folder that says how far it is."""
+
+YOUNG_S = 24 * 3600
+"""What was stopped is gone on with for so long: later the machine may be another."""
+
+
+class LiveState(msgspec.Struct):
+    """How far a live comparison is: one JSON file, replaced after every round."""
+
+    asked: str
+    """Digest of what is compared and how."""
+    seed: int
+    begun_ms: int
+    rounds: int = 0
+    """That both arms have finished."""
+    looks: list[int] = msgspec.field(default_factory=list)
+    """Rounds that were finished at each look."""
+    open: dict[str, int] = msgspec.field(default_factory=dict)
+    """How many rows were open at the last look, by workload."""
+    ended: bool = False
+
+
+@dataclass(frozen=True)
+class Live:
+    """What came of a live comparison."""
+
+    comparison: Comparison
+    records: Records
+    rounds: int
+    folder: Path
+    """Of its records, by round and arm."""
+
+
+def compare_live(
+    arms: tuple[LiveArm, LiveArm],
+    options: LiveOptions,
+    results: Path | None = None,
+    stages: Sequence[str] = (),
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Live:
+    """Measure two arms in turns until no row is open, and compare them as pairs.
+
+    Looks at what there is after 4 rounds and after every 4 more, each look at its share of the
+    error (:mod:`harness.verdicts.live.looks`); rounds go on with the workloads of open rows.
+
+    Ctrl-C ends it with the rounds that both arms have finished, and a warning; without any, it is
+    raised again. Asked the same again within a day, of the same code, it goes on from there.
+
+    Args:
+        arms: what is measured (:func:`harness.verdicts.live.arm.parse`).
+        options: how.
+        results: the tree that keeps the records, in `MACHINE/live/`, where :func:`harness.load`
+            does not look, and that has the error rates; None throws the records away.
+        stages: whose rows are judged, all without any.
+        on_progress: is told of every arm of every round.
+
+    Raises:
+        UsageError: there is no such commit, or neither arm has one of the stages.
+        HarnessError: an arm cannot be measured; the text says which, and why.
+
+    Warns:
+        HarnessWarning: nothing that is recorded differs between the arms, a variable did not
+            reach JAX, other flags made the same programs, or it was stopped.
+    """
+    with contextlib.ExitStack() as stack:
+        places = [stack.enter_context(prepared(arm, options.benchmarks)) for arm in arms]
+        home = results / options.machine / "live" if results else None
+        state, folder = _begun(_asked(places, options, stages, results), options.seed, home)
+        folder = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        run = _Run(arms, options, places, state, folder, on_progress)
+        while True:
+            stopped = run.goes_on_until(next_look(state.looks[-1] if state.looks else 0, run.limit))
+            if state.rounds not in state.looks:
+                state.looks.append(state.rounds)
+            comparison = comparison_between(
+                Arm(arms[0].text, frame_of(run.records[0])),
+                Arm(arms[1].text, frame_of(run.records[1])),
+                results,
+                interleaved=True,
+                stages=stages,
+                on=differing_columns(*arms),
+                share=share(state.looks, run.limit),
+            )
+            state.open = dict(Counter(open_rows(comparison.frame)["workload"]))
+            state.ended = not stopped and (state.rounds == run.limit or not state.open)
+            run.keep()
+            if stopped:
+                text = f"stopped: {state.rounds} of at most {run.limit} rounds are compared"
+                more = "; the same command goes on" if results else ""
+                warnings.warn(text + more, HarnessWarning, stacklevel=2)
+            if stopped or state.ended:
+                return Live(comparison, run.records, state.rounds, folder)
+
+
+def open_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a comparison that more processes can decide.
+
+    Not those that are unsure because the environment alone changed: more would not tell.
+    """
+    return frame[(frame["verdict"] == UNSURE) & (frame["cause"] != "environment")]
+
+
+class _Run:
+    """A live comparison that is being measured."""
+
+    def __init__(
+        self,
+        arms: Sequence[LiveArm],
+        options: LiveOptions,
+        places: Sequence[PreparedArm],
+        state: LiveState,
+        folder: Path,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.arms, self.options, self.places, self.on_progress = arms, options, places, on_progress
+        self.state, self.folder, self.limit = state, folder, options.effort.limit
+        self.records: Records = ([], [])
+        for number in range(1, state.rounds + 1):
+            self._add(round_records(self._place(number), number))
+
+    def goes_on_until(self, rounds: int) -> bool:
+        """Measure until there are so many rounds; return whether Ctrl-C stopped it."""
+        names = [f"^{re.escape(name)}$" for name in self.state.open] or self.options.select
+        try:
+            for number in range(self.state.rounds + 1, rounds + 1):
+                own, seed = self._place(number), self.state.seed
+                of_round = measure_round(
+                    self.places, self.options, names, number, seed, own, self._told
+                )
+                self._add(of_round)
+                self.state.rounds = number
+                self.keep()
+                self._told()
+                if number == 1:
+                    for problem in difference_problems(self.arms, of_round):
+                        warnings.warn(problem, HarnessWarning, stacklevel=3)
+        except KeyboardInterrupt:
+            if not self.state.rounds:
+                raise
+            return True
+        return False
+
+    def keep(self) -> None:
+        """Write how far it is."""
+        with replaced(self.folder / STATE, "wb") as handle:
+            handle.write(msgspec.json.encode(self.state))
+
+    def _place(self, number: int) -> Path:
+        return self.folder / f"round-{number}"
+
+    def _add(self, of_round: Records) -> None:
+        for kept, more in zip(self.records, of_round, strict=True):
+            kept += more
+
+    def _told(self, turn: int = 0, side: int | None = None) -> None:
+        """Tell that an arm is measured, or that both of the last round are."""
+        done = 2 * self.state.rounds + (0 if side is None else turn)
+        number = self.state.rounds + (side is not None)
+        rows = sum(self.state.open.values())
+        label = f"round {number}" + (f", {rows} row{'s' * (rows > 1)} open" if rows else "")
+        letter, what = ("", "done") if side is None else ("AB"[side], self.arms[side].text)
+        self.on_progress(Progress(label, letter, what, number - 1, done, 2 * self.limit))
+
+
+def _asked(
+    places: Sequence[PreparedArm],
+    options: LiveOptions,
+    stages: Collection[str],
+    results: Path | None,
+) -> str:
+    """Return a digest of what is measured, of which code, and how."""
+    codes = [commit_of(place.tree, exclude=results) for place in places]
+    arms = [
+        (place.arm.text, place.arm.python, code.hash, code.dirty)
+        for place, code in zip(places, codes, strict=True)
+    ]
+    how = (options.effort.limit, options.effort.passes, str(options.benchmarks.resolve()))
+    chosen = (options.select, options.cases, options.targets, options.scenarios, stages)
+    text = repr((__version__, arms, how, [sorted(one) for one in chosen], options.seed))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _begun(asked: str, seed: int | None, home: Path | None) -> tuple[LiveState, Path | None]:
+    """Return the state of what was stopped and its folder, or a new one's."""
+    now_ms = int(time.time() * 1000)
+    for folder, state in _states(home):
+        young = now_ms - state.begun_ms < YOUNG_S * 1000
+        if state.asked == asked and young and not state.ended:
+            return state, folder
+    seed = random.SystemRandom().getrandbits(31) if seed is None else seed
+    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    return LiveState(asked, seed, now_ms), home / f"{moment}-{seed}" if home else None
+
+
+def _states(home: Path | None) -> Iterator[tuple[Path, LiveState]]:
+    """Yield the folders of live comparisons, the newest first, and how far each is."""
+    for file in sorted(home.glob(f"*/{STATE}") if home else (), reverse=True):
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            yield file.parent, msgspec.json.decode(file.read_bytes(), type=LiveState)
