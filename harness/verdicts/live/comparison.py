@@ -59,8 +59,8 @@ class LiveState(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Live:
-    """What came of a live comparison."""
+class Rounds:
+    """What came of the rounds of a live comparison."""
 
     comparison: Comparison
     records: Records
@@ -75,7 +75,7 @@ def compare_live(
     results: Path | None = None,
     stages: Sequence[str] = (),
     on_progress: Callable[[Progress], None] = lambda progress: None,
-) -> Live:
+) -> Rounds:
     """Measure two arms in turns until no row is open, and compare them as pairs.
 
     Looks at what there is after 4 rounds and after every 4 more, each look at its share of the
@@ -127,7 +127,7 @@ def compare_live(
                 more = "; the same command goes on" if results else ""
                 warnings.warn(text + more, HarnessWarning, stacklevel=2)
             if stopped or state.ended:
-                return Live(comparison, run.records, state.rounds, folder)
+                return Rounds(comparison, run.records, state.rounds, folder)
 
 
 def open_rows(frame: pd.DataFrame) -> pd.DataFrame:
