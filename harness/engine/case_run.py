@@ -11,7 +11,7 @@ from harness.declare.workload import Case, WorkloadError
 from harness.engine.job import Done, JobCase
 from harness.engine.visit import REFERENCE, Visit
 from harness.records.failure import failure
-from harness.records.schema import Comparison, StageSamples
+from harness.records.schema import Comparison, Record, StageSamples
 from harness.sides.side import Unavailable
 
 if TYPE_CHECKING:
@@ -52,16 +52,13 @@ class CaseRun:
         self.measured = measured
         self.passes = 0
         self.over = False
+        self.record: Record | None = None
+        """What was sent."""
 
     def visit(self, number: int) -> None:
         """Make one pass; whatever the workload raises ends this case and no other."""
-        index = self.ref.index if self.ref else REFERENCE
-
-        def announce(stage: str) -> None:
-            self.session.current.write(Visit(index, number, stage))
-
         try:
-            self.session.timed_ns += self.measured.visit(number, announce)
+            self.session.timed_ns += self.measured.visit(number, self._announcing(number))
             self.passes += 1
         except (NotApplicable, Unavailable) as error:
             self._end("skipped", str(error))
@@ -69,6 +66,25 @@ class CaseRun:
             self._end("failed", str(error))
         except (Exception, SystemExit) as error:  # a user's function may raise anything
             self._end("failed", failure(error, self.measured.who))
+
+    def count(self, count: Callable[[Callable[[str], None]], bool]) -> None:
+        """Have the case counted, and send its record again if that has added to its facts."""
+        if self.record is None or self.record.status != "ok":
+            return
+        try:
+            counted = count(self._announcing(self.passes))
+        except (Exception, SystemExit):  # a user's function may raise anything; its times stand
+            return
+        if counted:
+            self.session.send(Done(self.record))
+
+    def _announcing(self, number: int) -> Callable[[str], None]:
+        index = self.ref.index if self.ref else REFERENCE
+
+        def announce(stage: str) -> None:
+            self.session.current.write(Visit(index, number, stage))
+
+        return announce
 
     def finish(self, reference_ns: dict[str, float]) -> None:
         """Send the record of a case whose passes are all made."""
@@ -86,7 +102,7 @@ class CaseRun:
         key = self.ref.key if self.ref else session.job.reference_key
         if self.ref is None:
             fields |= {"workload": "reference", "version": str(METHOD_VERSION), "static": []}
-        record = session.record(
+        self.record = session.record(
             key,
             axes=dict(case.axes),
             transform=case.transform,
@@ -96,4 +112,4 @@ class CaseRun:
             reason=reason,
             **fields,
         )
-        session.send(Done(record))
+        session.send(Done(self.record))

@@ -194,7 +194,7 @@ class _Round:
                 self.listener.keep(message.record, ref)
             if ref:
                 self.fingerprints[ref.index] = message.record.fingerprint
-                del self.left[ref.index]
+                self.left.pop(ref.index, None)  # it may come again, with what was counted
 
     def _on_visit(self, visit: Visit) -> None:
         ref = self.by_index.get(visit.case)

@@ -194,6 +194,7 @@ class StagedSession(Session):
         self.reference = StagedCase(
             Reference, Case(), self.proof, topology=self.topology, is_reference=True
         )
+        self.staged: dict[int, StagedCase] = {}
         runs = {REFERENCE: CaseRun(self, None, self.reference)}
         for ref, case in self.cases():
             staged = StagedCase(
@@ -208,8 +209,18 @@ class StagedSession(Session):
                 extra_ns=ref.extra_ns,
                 turns=self.work.turns(ref.extra_ns) if self.work else {},
             )
+            self.staged[ref.index] = staged
             runs[ref.index] = CaseRun(self, ref, staged)
         return runs
+
+    def _visit(self, runs: dict[int, CaseRun]) -> None:
+        """Also count Python's calls, in the first process of a group: all would count the same.
+
+        Last, because it slows down what follows.
+        """
+        super()._visit(runs)
+        for index, staged in self.staged.items() if self.job.process == 0 else ():
+            runs[index].count(staged.count)
 
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case; with the reference program's, that of the process itself."""

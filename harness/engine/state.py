@@ -271,8 +271,9 @@ class SweepState:
         elsewhere = record.sweep != self.plan.sweep.name
         if not (elsewhere and self._has(record)):
             self._append(record)
-        self.now[name] = record
-        if ref is None:
+        earlier, self.now[name] = self.now.get(name), record
+        again = earlier is not None and earlier.process == record.process != ""
+        if ref is None or again:  # the same, with what the process has counted at its end
             return
         if record.fingerprint:
             before = self._programs.get(record.key, (record.fingerprint, record.code))

@@ -18,7 +18,7 @@ import pandas as pd
 
 from harness.errors import HarnessWarning
 from harness.program import difference as programs
-from harness.program.facts import TOTALS, Facts
+from harness.program.facts import BUILT, Facts
 
 UNKNOWN = "not recorded"
 """The difference where one of the two environments is not known."""
@@ -123,14 +123,14 @@ def facts_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str
     """Return the facts that differ, such as `+1 fusion, +4.1 kB temporary`.
 
     Args:
-        before: facts by name (:data:`harness.program.facts.TOTALS`), of which other keys are left
+        before: facts by name (:data:`harness.program.facts.BUILT`), of which other keys are left
             alone: a row of the frame will do. A fact that is absent, None or NaN is not known.
         after: the same of what is compared with it.
 
     Returns:
         "" where none differs; a fact that only one side knows is no difference.
     """
-    known = [name for name in TOTALS if _is_known(before.get(name)) and _is_known(after.get(name))]
+    known = [name for name in BUILT if _is_known(before.get(name)) and _is_known(after.get(name))]
     old, new = (
         msgspec.convert({name: float(facts[name]) for name in known}, Facts, strict=False)
         for facts in (before, after)

@@ -20,7 +20,7 @@ from harness.frame.code import PROGRAM_CHANGED, as_text, differences, other_code
 from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order, to_moment
 from harness.frame.record_view import ComparisonView, RecordView, TotalsView
 from harness.frame.row_values import WIDTH, elements
-from harness.program.facts import TOTALS
+from harness.program.facts import BUILT, TOTALS
 from harness.records.schema import FIRST_CALL, Comparison, Record, plain_axes
 from harness.sides.registry import REFERENCE
 from harness.stages.registry import ALONE_STAGES, CASE_STAGES, STAGES, used
@@ -304,6 +304,7 @@ def _facts(cases: list[_Case]) -> tuple[_Array, dict[int, str]]:
     """Return the facts of each case, and for some what their processes differ in.
 
     They are float64 (cases, facts), NaN where no process knows one or two contradict each other.
+    Of Python's calls, which differ by a few, the least are taken.
     """
     table, notes = np.full((len(cases), len(TOTALS)), np.nan), {}
     for number, case in enumerate(cases):
@@ -315,8 +316,12 @@ def _facts(cases: list[_Case]) -> tuple[_Array, dict[int, str]]:
             known = [
                 {value for value in fact if value is not None} for fact in zip(*lists, strict=True)
             ]
-            table[number] = [next(iter(one)) if len(one) == 1 else np.nan for one in known]
-            differing = [name for name, one in zip(TOTALS, known, strict=True) if len(one) > 1]
+            by_name = dict(zip(TOTALS, known, strict=True))
+            differing = [name for name in BUILT if len(by_name[name]) > 1]
+            table[number] = [
+                np.nan if not one or name in differing else min(one)
+                for name, one in by_name.items()
+            ]
             if differing:
                 notes[number] = "processes built different programs: they disagree on " + (
                     ", ".join(differing)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from harness.program.fact import Fact
-from harness.program.facts import FACTS, Facts
+from harness.program.facts import BUILT, FACTS, Facts
 from harness.program.text import canonical
 
 Value = float | None
@@ -34,9 +34,9 @@ class FactChange(NamedTuple):
 
 
 def facts_difference(a: Facts, b: Facts) -> list[FactChange]:
-    """Return what changed from `a` to `b`, in the order of `FACTS`; parts follow their total."""
+    """Return what changed from `a` to `b`, in the order of `BUILT`; parts follow their total."""
     changes = []
-    for fact in FACTS.values():
+    for fact in map(FACTS.__getitem__, BUILT):
         before, after = getattr(a, fact.name), getattr(b, fact.name)
         if before != after:
             changes.append(FactChange(fact.name, before, after, _text(fact, before, after)))
@@ -117,8 +117,8 @@ def _trips(trips: list[int | None]) -> str:
 
 
 def rows(facts: Facts) -> Iterator[tuple[str, str, str]]:
-    """Yield each fact's name, its value as text, and what it means."""
-    for fact in FACTS.values():
+    """Yield the name of each fact of the program, its value as text, and what it means."""
+    for fact in map(FACTS.__getitem__, BUILT):
         value = getattr(facts, fact.name)
         text = UNKNOWN if value is None else f"{value:,.0f}"
         if value and fact.parts:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.declare.names import RESERVED_AXES
-from harness.program import cost, hlo, hlo_counts, jaxpr, launches, stablehlo
+from harness.program import calls, cost, hlo, hlo_counts, jaxpr, launches, stablehlo
 from harness.program.fact import Fact, Source
 
 FACTS: dict[str, Fact] = {
     fact.name: fact
     for fact in (
+        calls.TRACE,
+        calls.LOWER,
         jaxpr.EQUATIONS,
         stablehlo.OPERATIONS,
         stablehlo.BYTES,
@@ -33,6 +35,9 @@ FACTS: dict[str, Fact] = {
 
 TOTALS = tuple(FACTS)
 """The names of facts: one number each."""
+
+BUILT = tuple(name for name, fact in FACTS.items() if fact.source != "calls")
+"""Those of the program itself: equal in every process, and for every way to write it."""
 
 RESERVED_AXES.update(FACTS)
 
@@ -70,7 +75,8 @@ def facts_of(traced: Any, lowered: Any, compiled: Any) -> Facts:
     """Return the facts of a program.
 
     `traced`, `lowered` and `compiled` are the objects of `jax.stages`; each may be None, and its
-    facts are then None (or empty) as well. The same program gives equal facts in every process.
+    facts are then None (or empty) as well; so are Python's calls. The same program gives equal
+    facts in every process.
     """
     found: dict[str, Any] = {}
     if traced is not None:

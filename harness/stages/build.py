@@ -7,8 +7,10 @@ from typing import Any, Self
 
 import jax
 
+from harness.program.calls import calls
 from harness.stages.own_options import jax_stage
 from harness.stages.prepared import Prepared, wrap
+from harness.stages.registry import STAGES
 
 
 class Build:
@@ -67,3 +69,22 @@ class Build:
     def forget(self) -> None:
         """Let go of what was built: nothing of it may answer the next build."""
         self.traced = self.lowered = self.compiled = None
+
+
+def count_calls(
+    prepared: Prepared, announce: Callable[[str], None] = lambda stage: None
+) -> dict[str, int]:
+    """Trace and lower from nothing in memory, and return Python's calls, by their facts.
+
+    Empty where JAX traced nothing, but gave back what it had.
+    """
+    jax.clear_caches()
+    build = Build.of(prepared)
+    counted: dict[str, int] = {}
+    for name, step in build.steps():
+        if fact := STAGES[name].counted:
+            announce(name)
+            counted[fact] = calls(step)
+    given = build.has_trace and prepared.was_given(build.traced.jaxpr)
+    build.forget()
+    return {} if given else counted

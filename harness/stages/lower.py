@@ -30,5 +30,6 @@ STAGE = Stage(
     stacked=True,
     asv={"off": "lower"},
     power={"default": 0.5},
+    counted="lower_calls",
     clock="cpu",
 )

@@ -70,6 +70,8 @@ class Stage:
     """The metric that asv shows of it, by scenario; none where it is not shown."""
     power: Mapping[str, float] = field(default_factory=dict)
     """The slow-down that `harness aa --power` puts in, by effort: 0.2 for a fifth more time."""
+    counted: str = ""
+    """The fact of the case that counts Python's calls in it; none where they are not its work."""
     clock: Clock = "wall"
     """The clock that verdicts rest on. `cpu` where a stage is work of the process alone: what else
     runs on the machine lengthens it less."""

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.declare.workload import Case, Workload
-from harness.program.facts import Facts, facts_of
+from harness.program.facts import Facts, facts_of, read
 from harness.program.text import fingerprint
 from harness.records import kept
 from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
 from harness.stages import injection, reference
+from harness.stages.build import count_calls
 from harness.stages.passes import Pass, take_pass
 from harness.stages.prepared import Prepared, prepare
 from harness.stages.scenarios.cache_state import switched_off
@@ -100,6 +101,19 @@ class StagedCase:
         self._add(taken)
         self.passes += 1
         return timed_ns + taken.timed_ns
+
+    def count(self, announce: Callable[[str], None]) -> bool:
+        """Add Python's calls to the facts, in a pass of its own; tell whether there are any.
+
+        Not the first pass in the process: that also fills caches which JAX keeps.
+        """
+        if self.facts is None or self.prepared is None:
+            return False
+        with switched_off():
+            counted = count_calls(self.prepared, announce)
+        for fact, number in read("calls", counted).items():
+            setattr(self.facts, fact, number)
+        return bool(counted)
 
     def _take(self, number: int, announce: Callable[[str], None]) -> Pass:
         assert self.prepared is not None

@@ -40,5 +40,6 @@ STAGE = Stage(
     stacked=True,
     asv={"off": "trace"},
     power={"default": 0.5},
+    counted="trace_calls",
     clock="cpu",
 )

@@ -19,6 +19,7 @@ from harness.frame.differences import (
 from harness.frame.ratios import LEAST_PROCESSES
 from harness.stages import sampling
 from harness.stages.registry import STAGES
+from harness.verdicts import counts
 from harness.verdicts.pairs import Row
 
 SAME, FASTER, SLOWER, UNSURE, INCOMPARABLE = "same", "faster", "slower", "unsure", "incomparable"
@@ -102,7 +103,7 @@ class Decision(NamedTuple):
 
 def decide(evidence: RowEvidence, a: Row, b: Row, across: bool = False) -> Decision:
     """Return the verdict on a pair of rows; `across` says that unlike machines were asked for."""
-    decision = _by_numbers(evidence)
+    decision = _with_counts(_by_numbers(evidence), counts.proof(a, b))
     verdict, reason, _ = decision
     program = program_of(a, b)
     if across:
@@ -122,8 +123,21 @@ def decide(evidence: RowEvidence, a: Row, b: Row, across: bool = False) -> Decis
     if program == "differs":
         if verdict != SAME:
             reason += f"; program: {facts_difference(a, b) or 'no total differs'}"
-        return Decision(verdict, reason, "program")
+        return Decision(verdict, reason, decision.cause or "program")
     return decision
+
+
+def _with_counts(decision: Decision, proof: counts.Proof | None) -> Decision:
+    """Return what the clock says, unless it does not tell and counts do."""
+    if proof is None:
+        return decision
+    if decision.verdict in (SAME, UNSURE):
+        return Decision(SLOWER if proof.rose else FASTER, proof.text, proof.cause)
+    if (decision.verdict == SLOWER) == proof.rose:
+        return decision._replace(reason=f"{decision.reason}; {proof.text}")
+    count = proof.calls
+    told = f"{decision.reason}, though {count.before:,.0f}{ARROW}{count.after:,.0f} Python calls"
+    return decision._replace(reason=told)
 
 
 def runs_the_program(stage: str) -> bool:

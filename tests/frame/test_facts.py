@@ -184,10 +184,11 @@ def test_facts_in_asv_files_are_rows_named_after_them(tmp_path):
 
 def test_the_table_of_facts_has_a_row_per_case():
     facts = Facts(launches=3, fusions=2, flops=2.1e9, bytes_accessed=3e6, temporary_bytes=0)
+    facts.trace_calls = 120
     frame = frame_of([record(0, facts=facts), record(0, axes={"size": 9}), *xla([1e3])])
     assert fact_table(frame).to_numpy().tolist() == [
-        ["family.Work", "size=8", "3", "2", "2.1 Gflop", "3 MB", "0 B"],
-        ["family.Work", "size=9", "", "", "", "", ""],
+        ["family.Work", "size=8", "3", "2", "2.1 Gflop", "3 MB", "0 B", "120", ""],
+        ["family.Work", "size=9", *[""] * 7],
     ]
     assert fact_table(frame_of([])).empty
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from harness.program.fact import Fact
-from harness.program.facts import FACTS, TOTALS, Facts, facts_of
+from harness.program.facts import BUILT, FACTS, Facts, facts_of
 
 
 def stages(function, *shapes):
@@ -26,7 +26,7 @@ def program():
 
 def test_every_total_of_a_cpu_program_is_known():
     facts = facts_of(*program())
-    assert [name for name in TOTALS if getattr(facts, name) is None] == []
+    assert [name for name in BUILT if getattr(facts, name) is None] == []
     assert facts.fusions == sum(facts.fusion_kinds.values()) > 0
     assert facts.stablehlo_operations == sum(facts.stablehlo_kinds.values()) > 0
     assert 0 < facts.launches < facts.hlo_instructions
@@ -37,14 +37,14 @@ def test_every_total_of_a_cpu_program_is_known():
     [
         (0, {"jaxpr_equations"}),
         (1, {"stablehlo_operations", "stablehlo_bytes"}),
-        (2, set(TOTALS) - {"jaxpr_equations", "stablehlo_operations", "stablehlo_bytes"}),
+        (2, set(BUILT) - {"jaxpr_equations", "stablehlo_operations", "stablehlo_bytes"}),
     ],
 )
 def test_a_stage_that_is_missing_leaves_its_facts_unknown(missing, unknown):
     given = list(program())
     given[missing] = None
     facts = facts_of(*given)
-    assert {name for name in TOTALS if getattr(facts, name) is None} == unknown
+    assert {name for name in BUILT if getattr(facts, name) is None} == unknown
 
 
 def test_without_any_stage_nothing_is_known():
