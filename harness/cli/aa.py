@@ -20,7 +20,7 @@ from harness.errors import ExitCode
 from harness.stages import sampling
 from harness.verdicts.aa import arms
 from harness.verdicts.aa import rates as stored
-from harness.verdicts.error_rates import ErrorRates, Rate
+from harness.verdicts.error_rates import ErrorRates, Rate, total
 
 HELP = """How often are verdicts wrong on this machine? Measure it, and store the answer.
 
@@ -31,14 +31,16 @@ HELP = """How often are verdicts wrong on this machine? Measure it, and store th
   harness aa --name 2026-11-20          another run; without a name the last one goes on, of the
                                         same workloads, cases and targets
 
-Identical arms: each pair is the whole sweep twice, one after the other. Whatever is called faster
-or slower is a false alarm. `asv` shows how many asv's own rule would have raised on the same data.
+Identical arms: each pair is the whole sweep twice, one after the other, judged as
+`harness compare` does. Whatever is called faster or slower is a false alarm. A family is a stage of
+a pair: it has one where a row of it, or all rows together, are called. Beside it stands how many
+rows asv's own rule would have raised on the same data.
 
-Power: one more sweep with real extra work inside the clock of each stage. Its rows are judged one
-by one, as the only change among all others; found is what is called slower.
+Power: one more sweep with real extra work inside the clock of each stage. One row in five is judged
+as it was measured, the extra work of the others is divided out; found is what is called slower.
 
-Each share has its 95 % interval. `harness compare` reads what is stored, prints the rates with its
-verdicts, and asks more of cases that scatter here.
+Each share has its 95 % interval. `harness compare` prints the rates of its own effort and
+environment, and asks more of stages and cases that scatter on this machine at that effort.
 
 A run that was stopped goes on with the same command. Its records are in RESULTS/MACHINE/aa/records,
 out of the way of ordinary ones.
@@ -97,7 +99,7 @@ def aa(
     file = stored.file_of(context, run)
     earlier = stored.read(file)
     power_before = earlier.power if earlier else ()
-    rates = stored.rates_of(found, context, level.name, power_before, any(chosen))
+    rates = stored.rates_of(found, context, level.name, power_before, any(chosen), seed or 0)
     stored.write(file, rates)
     there = f"{found.measured} records measured, {found.reused} were there. Stored in {file}"
     print_page([*_page(rates), there])
@@ -111,12 +113,19 @@ def _page(rates: ErrorRates) -> Iterator[Part]:
     arms = "pair" if rates.pairs == 1 else "pairs"
     about = f"{rates.machine} · {rates.env} · effort {rates.effort} · {rates.pairs} {arms}"
     yield Heading(f"{about} of identical arms")
-    headings = ["stage", "called different", "95 % interval", "by asv's rule", "95 % interval"]
+    headings = ["stage", "rows called different", "95 % interval", "families with one"]
+    headings += ["by asv's rule", "95 % interval"]
     rows = [
-        [stage, *_cells(rate), *_cells(rates.asv_by_stage.get(stage))]
+        [
+            stage,
+            *_cells(rate),
+            _cells(rates.families.get(stage))[0],
+            *_cells(rates.asv_by_stage.get(stage)),
+        ]
         for stage, rate in rates.flagged_by_stage.items()
     ]
-    rows.append(["all", *_cells(rates.flagged), *_cells(rates.flagged_by_asv)])
+    families = _cells(total(rates.families.values()))[0]
+    rows.append(["all", *_cells(rates.flagged), families, *_cells(rates.flagged_by_asv)])
     yield TextTable(pd.DataFrame(rows, columns=pd.Index(headings)))
     if rates.power:
         yield Heading("Slow-downs that were put in")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from scipy.stats import binomtest
 
 from harness.errors import HarnessWarning
 
@@ -35,6 +36,24 @@ class Rate(msgspec.Struct):
     of: int
     low: float
     high: float
+
+
+def rate(count: int, of: int) -> Rate:
+    """Return a share with its 95 % interval.
+
+    Source: C. J. Clopper and E. S. Pearson, Biometrika 26 (1934) 404-413, as in
+    :meth:`scipy.stats.BinomTestResult.proportion_ci`.
+    """
+    if not of:
+        return Rate(0, 0, 0.0, 1.0)
+    low, high = binomtest(count, of).proportion_ci(0.95, "exact")
+    return Rate(count, of, float(low), float(high))
+
+
+def total(rates: Iterable[Rate]) -> Rate:
+    """Return the rate of all together."""
+    listed = list(rates)
+    return rate(sum(one.count for one in listed), sum(one.of for one in listed))
 
 
 class Noise(msgspec.Struct):
@@ -83,10 +102,8 @@ class ErrorRates(msgspec.Struct):
     asv_by_stage: dict[str, Rate] = msgspec.field(default_factory=dict)
     narrowed: bool = False
     """A user chose some workloads, cases or targets: a run over all says more."""
-    families: Rate = msgspec.field(default_factory=lambda: Rate(0, 0, 0.0, 1.0))
-    """Families (a stage of a pair of identical arms) in which anything was called different."""
-    beside: Rate = msgspec.field(default_factory=lambda: Rate(0, 0, 0.0, 1.0))
-    """Rows without extra work that were called different beside others with it."""
+    families: dict[str, Rate] = msgspec.field(default_factory=dict)
+    """By stage, the pairs of identical arms in which a row of it, or all together, was called."""
     method: int = 1
     """The :data:`METHOD` that judged; 1 in files of before 0.2.0."""
 
@@ -157,11 +174,11 @@ def rates_text(rates: ErrorRates | None, setting: Setting) -> str:
     if rates is None:
         effort = "" if setting.effort == "default" else f" --effort {setting.effort}"
         return f"Error rates ({setting}): unknown; `harness aa --power{effort}` measures them."
-    flagged = rates.flagged
+    flagged, families = rates.flagged, total(rates.families.values())
     said = (
         f"Error rates ({setting}): identical arms were called different in {flagged.count} of "
         f"{flagged.of} rows (95 %: {flagged.low * 100:.2g} to {flagged.high * 100:.2g} %), in "
-        f"{rates.families.count} of {rates.families.of} families."
+        f"{families.count} of {families.of} families."
     )
     power = [
         f"{one.stage} +{one.effect * 100:.3g} % in {one.found.count} of {one.found.of}"

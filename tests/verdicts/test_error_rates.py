@@ -20,7 +20,7 @@ def store(folder, name, rates):
 
 def test_those_of_its_effort_and_environment_stand_under_a_comparison(compare, tmp_path):
     power = Rate(19, 20, 0.75, 1.0)
-    rates = rates_of([1.01], env=ENV, families=Rate(0, 12, 0.0, 0.3))
+    rates = rates_of([1.01], env=ENV, families={"compile": Rate(0, 12, 0.0, 0.3)})
     rates.power = [Power("compile", 0.2, "default", power), Power("trace", 0.1, "quick", power)]
     store(tree(tmp_path), "one", rates)
 
@@ -58,7 +58,7 @@ def test_those_of_all_workloads_come_first_and_then_the_newest(tmp_path):
 
 def test_those_of_an_older_way_to_judge_are_read_and_do_not_count(tmp_path):
     old = msgspec.to_builtins(rates_of([1.5]))
-    for later in ("method", "families", "beside"):
+    for later in ("method", "families"):
         del old[later]
     store(tmp_path, "old", old)
     assert stored(tmp_path, "box", "default") == []

@@ -2,31 +2,76 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import pandas as pd
 from asv.commands.compare import _is_result_better
 from asv_runner.statistics import compute_stats
-from scipy.stats import binomtest
+from numpy.typing import NDArray
 
 from harness.engine.context import Context
+from harness.frame.frame import LISTS, TEXT_LISTS, objects
 from harness.frame.load import frame_of
 from harness.records.files import replaced
 from harness.verdicts import rules
 from harness.verdicts.aa.arms import Arms, Effects, folder_of
-from harness.verdicts.calibration import Calibration
-from harness.verdicts.error_rates import SCHEMA, ErrorRates, Noise, Power, Rate
-from harness.verdicts.judge import judge
+from harness.verdicts.error_rates import (
+    METHOD,
+    SCHEMA,
+    ErrorRates,
+    Noise,
+    Power,
+    Rate,
+    rate,
+    total,
+)
+from harness.verdicts.judge import compare_arms
 from harness.verdicts.pairs import CASE, Pairs, Row, axes_key, axes_of, axis_text, pair
 
 ASV_FACTOR = 1.1
 """What `asv compare` and `asv continuous` take unless they are told otherwise."""
 
+AT_ONCE = 5
+"""One row in so many has its slow-down when it is judged; of the others it is taken back."""
+
+CALLED = (rules.FASTER, rules.SLOWER)
+
 Flagged = Iterator[tuple[str, bool]]
 """The stage of each row, and whether it was called different."""
+
+
+class Judged(NamedTuple):
+    """Two arms, and what `harness compare` says of them."""
+
+    pairs: Pairs
+    verdicts: pd.DataFrame
+    """A row per pair, in their order."""
+
+    def rows(self) -> Iterator[tuple[Row, Row, pd.Series[Any]]]:
+        """Yield the rows of both arms that were judged, with their verdict."""
+        for (a, b), (_, verdict) in zip(self.pairs.pairs, self.verdicts.iterrows(), strict=True):
+            if a is not None and b is not None and verdict["basis"]:
+                yield a, b, verdict
+
+
+def judged(a: pd.DataFrame, b: pd.DataFrame) -> Judged:
+    """Judge two arms as `harness compare` does where no noise is known."""
+    return Judged(pair(a, b), compare_arms(a, b))
+
+
+def anonymous(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame without fingerprints, so that the numbers alone decide on a verdict.
+
+    Identical arms have equal programs, and a verdict on equal programs excuses rows that differ: it
+    would hide what is to be counted here.
+    """
+    return frame.assign(fingerprint="")
 
 
 def rates_of(
@@ -35,24 +80,26 @@ def rates_of(
     effort: str,
     earlier: Sequence[Power] = (),
     narrowed: bool = False,
+    seed: int = 0,
 ) -> ErrorRates:
     """Return what the arms of a run say of this machine.
 
     `earlier` is the power that the run has measured before; it is kept where there is none anew.
-    `narrowed` says that a user chose what was measured.
+    `narrowed` says that a user chose what was measured; `seed` decides which slow-downs are judged
+    together.
     """
     frames = [tuple(anonymous(frame_of(arm)) for arm in pair) for pair in arms.pairs]
-    pairs = [pair(a, b) for a, b in frames]
-    ours, asvs = (
-        rates_by_stage(flagged for one in pairs for flagged in judged(one))
-        for judged in (flagged_by_us, flagged_by_asv)
+    pairs = [judged(*both) for both in frames]
+    ours, families, asvs = (
+        rates_by_stage(flagged for one in pairs for flagged in by(one))
+        for by in (rows_called, families_called, rows_called_by_asv)
     )
     started = [record.started_at_ms for pair in arms.pairs for arm in pair for record in arm]
     power = [
-        Power(stage, effects[stage], effort, rate)
+        Power(stage, effects[stage], effort, one)
         for effects, records in arms.injected
-        for stage, rate in rates_by_stage(
-            found_of(pairs[-1], pair(frames[-1][1], anonymous(frame_of(records))), effects)
+        for stage, one in rates_by_stage(
+            found_of(frames[-1][1], frame_of(records), effects, random.Random(seed))
         ).items()
     ]
     return ErrorRates(
@@ -63,38 +110,38 @@ def rates_of(
         started_at_ms=min(started, default=0),
         effort=effort,
         pairs=len(pairs),
-        flagged=_total(ours.values()),
+        flagged=total(ours.values()),
         flagged_by_stage=ours,
-        flagged_by_asv=_total(asvs.values()),
+        flagged_by_asv=total(asvs.values()),
         asv_by_stage=asvs,
         noise=noise(pairs),
         power=power or list(earlier),
         narrowed=narrowed,
+        families=families,
+        method=METHOD,
     )
 
 
-def anonymous(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame without fingerprints, so that the numbers alone decide on a verdict.
-
-    Identical arms have equal programs, and a verdict on equal programs calls no changed execution
-    slower: it would hide what is to be counted here.
-    """
-    return frame.assign(fingerprint="")
+def rows_called(one: Judged) -> Flagged:
+    """Yield what is called faster or slower, row by row."""
+    for _, _, verdict in one.rows():
+        yield verdict["stage"], verdict["verdict"] in CALLED
 
 
-def flagged_by_us(pairs: Pairs) -> Flagged:
-    """Yield what is called faster or slower at the effects that count where no noise is known."""
-    verdicts = judge(pairs, Calibration(pairs), {})["verdict"]
-    for (a, _), verdict in zip(pairs.pairs, verdicts, strict=True):
-        if a is not None and verdict != rules.INCOMPARABLE:
-            yield a["stage"], verdict in (rules.FASTER, rules.SLOWER)
+def families_called(one: Judged) -> Flagged:
+    """Yield each stage, and whether any row of it, or all of them together, is called."""
+    rows = one.verdicts[one.verdicts["basis"] != ""]
+    called = rows["verdict"].isin(CALLED)
+    if "stage_verdict" in rows:
+        called |= rows["stage_verdict"].isin(CALLED)
+    for stage, any_called in called.groupby(rows["stage"], sort=False).any().items():
+        yield str(stage), bool(any_called)
 
 
-def flagged_by_asv(pairs: Pairs) -> Flagged:
+def rows_called_by_asv(one: Judged) -> Flagged:
     """Yield what asv's rule calls different: raw seconds, one sample per process."""
-    for a, b in _measured(pairs):
-        if len(a["samples"]) and len(b["samples"]):
-            yield a["stage"], differs_for_asv(a["samples"], b["samples"])
+    for a, b, _ in one.rows():
+        yield a["stage"], differs_for_asv(a["samples"], b["samples"])
 
 
 def differs_for_asv(a: Sequence[float], b: Sequence[float]) -> bool:
@@ -110,76 +157,57 @@ def differs_for_asv(a: Sequence[float], b: Sequence[float]) -> bool:
     )
 
 
-def found_of(identical: Pairs, slowed: Pairs, effects: Effects) -> Flagged:
+def found_of(
+    control: pd.DataFrame, slowed: pd.DataFrame, effects: Effects, rng: random.Random
+) -> Flagged:
     """Yield, of every row with a slow-down, whether it was called slower.
 
-    Each is judged by itself in the family of rows that a user would see: all others are those of
-    two identical arms.
+    In turns one row in five is judged as it was measured, and the slow-down of all others is
+    divided out: a user asks what changed among much that did not.
 
     Args:
-        identical: the last pair of identical arms.
-        slowed: the second of these, and the arm with slow-downs that was measured right after it.
-        effects: the slow-downs.
+        control: the arm that was measured just before, without slow-downs.
+        slowed: the arm with slow-downs.
+        effects: these, by stage.
+        rng: decides which rows are judged together.
     """
-    calibration = Calibration(identical)
-    places = {
-        _case(a, identical): number
-        for number, (a, b) in enumerate(identical.pairs)
-        if a is not None and b is not None
+    factors = np.array([1 + effects.get(stage, 0.0) for stage in slowed["stage"]])
+    turns = np.array(rng.sample(range(len(slowed)), len(slowed))) % AT_ONCE
+    for turn in range(AT_ONCE):
+        as_measured = (turns == turn) & (factors > 1)
+        marked = scaled(slowed, np.where(as_measured, 1.0, 1 / factors))
+        marked = marked.assign(fingerprint=np.where(as_measured, "lengthened", ""))
+        for _, b, verdict in judged(anonymous(control), marked).rows():
+            if b["fingerprint"]:
+                yield b["stage"], verdict["verdict"] == rules.SLOWER
+
+
+def scaled(frame: pd.DataFrame, factors: NDArray[np.float64]) -> pd.DataFrame:
+    """Return a frame in which every value of a row's processes is multiplied by its factor."""
+    times = [name for name in LISTS if name not in TEXT_LISTS]
+    lists = {
+        name: objects(
+            [value * factor for value in own]
+            for own, factor in zip(frame[name], factors, strict=True)
+        )
+        for name in times
     }
-    for control, slow in _measured(slowed):
-        place = places.get(_case(control, slowed))
-        if slow["stage"] in effects and place is not None:
-            family = list(identical.pairs)
-            family[place] = control, slow
-            decided = judge(identical._replace(pairs=family), calibration, {})
-            yield slow["stage"], decided["verdict"][place] == rules.SLOWER
+    return frame.assign(**lists, value=frame["value"] * factors)
 
 
-def noise(pairs: Iterable[Pairs]) -> list[Noise]:
+def noise(pairs: Iterable[Judged]) -> list[Noise]:
     """Return how each stage of each case differs between identical arms."""
     cases: dict[object, Noise] = {}
     for one in pairs:
-        for first, second in _measured(one):
-            a, b = _calibrated(first), _calibrated(second)
-            if not (a > 0 and b > 0):
-                continue
-            key = _case(first, one)
+        for first, _, verdict in one.rows():
+            axes = axes_of(first, one.pairs.axes)
+            key = (*(first[name] for name in (*CASE, "version")), axes_key(axes))
             if key not in cases:
-                axes = axes_of(first, one.axes)
                 known = {name: value for name, value in axes.items() if axis_text(value)}
                 text = {name: first[name] for name in (*CASE, "version")}
                 cases[key] = Noise(axes=known, ratios=[], **text)
-            cases[key].ratios.append(b / a)
+            cases[key].ratios.append(float(verdict["ratio"]))
     return list(cases.values())
-
-
-def _calibrated(row: Row) -> float:
-    value = float(row["calibrated"])
-    return value if value == value else float(row["value"])
-
-
-def _measured(pairs: Pairs) -> Iterator[tuple[Row, Row]]:
-    """Yield the rows of one case that both arms have measured."""
-    for a, b in pairs.both():
-        if a["version"] == b["version"] and a["value"] == a["value"] and b["value"] == b["value"]:
-            yield a, b
-
-
-def _case(row: Row, pairs: Pairs) -> tuple[object, ...]:
-    return (*(row[name] for name in (*CASE, "version")), axes_key(axes_of(row, pairs.axes)))
-
-
-def rate(count: int, of: int) -> Rate:
-    """Return a share with its 95 % interval.
-
-    Source: C. J. Clopper and E. S. Pearson, Biometrika 26 (1934) 404-413, as in
-    :meth:`scipy.stats.BinomTestResult.proportion_ci`.
-    """
-    if not of:
-        return Rate(0, 0, 0.0, 1.0)
-    low, high = binomtest(count, of).proportion_ci(0.95, "exact")
-    return Rate(count, of, float(low), float(high))
 
 
 def rates_by_stage(flagged: Iterable[tuple[str, bool]]) -> dict[str, Rate]:
@@ -190,11 +218,6 @@ def rates_by_stage(flagged: Iterable[tuple[str, bool]]) -> dict[str, Rate]:
         of[stage] += 1
         count[stage] += is_flagged
     return {stage: rate(count[stage], of[stage]) for stage in of}
-
-
-def _total(rates: Iterable[Rate]) -> Rate:
-    listed = list(rates)
-    return rate(sum(one.count for one in listed), sum(one.of for one in listed))
 
 
 def file_of(context: Context, run: str) -> Path:

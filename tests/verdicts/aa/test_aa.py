@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import msgspec
@@ -18,8 +19,7 @@ from harness.stages.injection import name
 from harness.stages.registry import CASE_STAGES
 from harness.verdicts.aa import rates as of
 from harness.verdicts.aa.arms import injections, medians_ns, name_of_run, usual_effects
-from harness.verdicts.error_rates import ErrorRates
-from harness.verdicts.pairs import pair
+from harness.verdicts.error_rates import ErrorRates, rate
 from tests.frame.trees import record
 from tests.sweeps import SUITES
 
@@ -52,9 +52,14 @@ def steady(center: float, processes: int = 8) -> list[float]:
     return [center * (1 + 0.01 * (process % 3 - 1)) for process in range(processes)]
 
 
-def pairs_of(a, b):
-    """Return two arms, row by row, as a run's rates are made of them."""
-    return pair(*(of.anonymous(frame_of(records)) for records in (a, b)))
+def judged(a, b):
+    """Return two arms and their verdicts, as a run's rates are made of them."""
+    return of.judged(*(of.anonymous(frame_of(records)) for records in (a, b)))
+
+
+def found(control, slowed, effects):
+    """Return which slow-downs are found, each with its stage."""
+    return list(of.found_of(frame_of(control), frame_of(slowed), effects, random.Random(1)))
 
 
 def test_a_run_is_measured_stored_and_resumed(tmp_path):
@@ -122,47 +127,54 @@ def test_slow_downs_of_one_stage_are_in_arms_of_their_own():
 
 
 def test_a_rate_has_the_exact_interval():
-    rate = of.rate(1, 100)
-    assert (rate.count, rate.of) == (1, 100)
-    assert rate.low == pytest.approx(0.000253, abs=1e-6)
-    assert rate.high == pytest.approx(0.054459, abs=1e-6)
-    assert (of.rate(0, 0).low, of.rate(0, 0).high) == (0.0, 1.0)
+    one = rate(1, 100)
+    assert (one.count, one.of) == (1, 100)
+    assert one.low == pytest.approx(0.000253, abs=1e-6)
+    assert one.high == pytest.approx(0.054459, abs=1e-6)
+    assert (rate(0, 0).low, rate(0, 0).high) == (0.0, 1.0)
 
 
 def test_equal_programs_do_not_hide_an_execution_that_differs():
     a = arm({8: steady(1.0)}, "execute", "loop", fingerprint="p")
     b = arm({8: steady(3.0)}, "execute", "loop", fingerprint="p")
-    pairs = pairs_of(a, b)
-    assert list(of.flagged_by_us(pairs)) == [("execute", True)]
-    assert list(of.flagged_by_asv(pairs)) == [("execute", True)]
+    one = judged(a, b)
+    assert list(of.rows_called(one)) == [("execute", True)]
+    assert list(of.rows_called_by_asv(one)) == [("execute", True)]
 
 
 def test_asv_takes_raw_seconds_and_we_take_calibrated_ones():
     a = arm({8: steady(1.0)})
     b = [msgspec.structs.replace(r, reference_ns={"compile": 1.5e6}) for r in arm({8: steady(1.5)})]
-    pairs = pairs_of(a, b)
-    assert list(of.flagged_by_us(pairs)) == [("compile", False)]
-    assert list(of.flagged_by_asv(pairs)) == [("compile", True)]
-    (noise,) = of.noise([pairs])
+    one = judged(a, b)
+    assert list(of.rows_called(one)) == [("compile", False)]
+    assert list(of.rows_called_by_asv(one)) == [("compile", True)]
+    (noise,) = of.noise([one])
     assert noise.ratios == [pytest.approx(1.0)]
 
 
 def test_what_only_one_arm_has_is_not_counted():
-    pairs = pairs_of(arm({8: steady(1.0)}), arm({16: steady(1.0)}))
-    assert list(of.flagged_by_us(pairs)) == []
-    assert list(of.flagged_by_asv(pairs)) == []
-    assert of.noise([pairs]) == []
+    one = judged(arm({8: steady(1.0)}), arm({16: steady(1.0)}))
+    assert list(of.rows_called(one)) == []
+    assert list(of.rows_called_by_asv(one)) == []
+    assert of.noise([one]) == []
 
 
-def test_a_slow_down_is_judged_among_identical_rows():
-    sizes = range(8, 28)
+def test_a_slow_down_is_judged_among_rows_of_which_it_is_taken_back():
+    sizes = range(8, 48)
     same = arm({size: steady(1.0) for size in sizes})
-    slow = arm({size: steady(1.2 if size < 18 else 1.0) for size in sizes})
-    pairs = pairs_of(same, same), pairs_of(same, slow)
-    found = list(of.found_of(*pairs, EFFECTS))
-    assert found.count(("compile", True)) == 10
-    assert found.count(("compile", False)) == 10
-    assert list(of.found_of(*pairs, {"trace": 0.5})) == []
+    slow = arm({size: steady(1.2) for size in sizes})
+    assert found(same, slow, EFFECTS) == [("compile", True)] * len(sizes)
+    # A tool that finds a slow-down where there is none would find these as well.
+    assert found(same, same, {"compile": 1e-9}) == [("compile", False)] * len(sizes)
+    assert found(same, slow, {"trace": 0.5}) == []
+
+
+def test_what_is_called_counts_by_row_and_by_family():
+    same, slow = ({size: steady(by if size == 8 else 1.0) for size in (8, 9)} for by in (1.0, 2.0))
+    one = judged(arm(same), arm(slow))
+    assert sorted(of.rows_called(one)) == [("compile", False), ("compile", True)]
+    assert list(of.families_called(one)) == [("compile", True)]
+    assert list(of.families_called(judged(arm(same), arm(same)))) == [("compile", False)]
 
 
 def test_axes_that_are_called_like_columns_of_a_comparison_hide_no_slow_down():
@@ -170,8 +182,7 @@ def test_axes_that_are_called_like_columns_of_a_comparison_hide_no_slow_down():
         [msgspec.structs.replace(r, axes={"p": 1}) for r in arm({8: steady(seconds)})]
         for seconds in (1.0, 1.2)
     )
-    found = of.found_of(pairs_of(same, same), pairs_of(same, slow), EFFECTS)
-    assert list(found) == [("compile", True)]
+    assert found(same, slow, EFFECTS) == [("compile", True)]
 
 
 def test_a_run_of_some_workloads_has_a_name_of_its_own(tmp_path):
