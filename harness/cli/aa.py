@@ -51,6 +51,10 @@ Exit codes: 0 fine; 2 wrong usage; 3 some cases failed; 4 nothing was measured; 
 """
 
 
+def _usual(effort: str) -> str:
+    return ", ".join(f"{stage}={effect:g}" for stage, effect in arms.usual_effects(effort).items())
+
+
 @options.command(HELP)
 def aa(
     *,
@@ -67,8 +71,8 @@ def aa(
         typer.Option(
             metavar="STAGE=EFFECT",
             help="A slow-down to put in, such as compile=0.2 for a fifth more time; repeat for "
-            "several. Without it trace=0.5, lower=0.5, compile=0.2, execute=0.2, and for thorough "
-            "compile=0.1 and execute=0.1 as well.",
+            f"several. Without it {_usual('default')}, and for thorough {_usual('thorough')} as "
+            "well.",
         ),
     ] = None,
     seed: options.Seed = None,

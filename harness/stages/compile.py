@@ -20,6 +20,6 @@ STAGE = Stage(
     events={"compile": 1},
     stacked=True,
     asv={"off": "compile"},
-    power={"default": 0.2, "thorough": 0.1},
+    power={"default": 0.1, "thorough": 0.05},
     clock="cpu",
 )

@@ -29,7 +29,7 @@ STAGE = Stage(
     events={"lower": 1},
     stacked=True,
     asv={"off": "lower"},
-    power={"default": 0.5},
+    power={"default": 0.2},
     counted="lower_calls",
     clock="cpu",
 )

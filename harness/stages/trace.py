@@ -39,7 +39,7 @@ STAGE = Stage(
     events={"trace": 1},
     stacked=True,
     asv={"off": "trace"},
-    power={"default": 0.5},
+    power={"default": 0.2},
     counted="trace_calls",
     clock="cpu",
 )

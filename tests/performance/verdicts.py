@@ -1,13 +1,13 @@
 """Verdicts held against arms that are made of real processes, in which the truth is known.
 
-    python -m tests.performance.verdicts TREE... [--arms 24] [--seed 1] [--figure FILE.svg]
+    python -m tests.performance.verdicts TREE... [--arms 24] [--seed 1] [--save FILE]
 
 TREE are results trees or record files of identical code: `results/MACHINE/aa/records/RUN/*` after
 `harness aa`. Their processes are permuted between two arms, those of one round together, because
 they share what the machine did then. Each pair of arms is judged by what `harness compare` calls:
 as it is (false alarms), with 5, 10 or 20 % more time in a tenth of the rows, drawn anew for each
-pair (power), and with planted changes that must be told. With several TREE, each is held against
-the next as well, as it was measured.
+pair (power; --save writes it as CSV and SVG), and with planted changes, which must be told. With
+several TREE, each is held against the next as well, as it was measured.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def planted(b: pd.DataFrame, rng: random.Random) -> dict[str, pd.DataFrame]:
 
 def main() -> None:
     """Judge, and print the tables."""
-    given = options(__doc__, select=True, arms=24, seed=1, figure="")
+    given = options(__doc__, select=True, arms=24, seed=1, save="")
     trees, rng = [Path(one) for one in given.select], random.Random(given.seed)
     pool = pooled(trees)
     rounds = set(pool.rounds.values())
@@ -238,8 +238,9 @@ def main() -> None:
     for one in found.itertuples():
         interval = f"{one.share:6.1%} of {one.of} ({one.low:.0%} to {one.high:.0%})"
         print(f"  {one.stage:10s} +{one.effect:.0%}: {interval}")
-    if given.figure:
-        figure(found, given.figure)
+    if given.save:
+        found.to_csv(f"{given.save}.csv", index=False, float_format="%.4g")
+        figure(found, f"{given.save}.svg")
     a, b = arms[0]
     print("\nPlanted")
     for what, changed in planted(b, rng).items():

@@ -10,6 +10,7 @@ import pandas as pd
 from harness.frame.differences import shared_names
 from harness.frame.frame import INSTRUMENTS, ordinary
 from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table, plain
+from harness.verdicts.error_rates import total
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -110,6 +111,7 @@ def _rates(rates: Sequence[ErrorRates]) -> Table:
     for one in rates:
         about = {"machine": one.machine, "env": one.env, "effort": one.effort}
         found = {"identical arms called different": one.flagged}
+        found["families of identical arms with such a row"] = total(one.families.values())
         found["the same by asv's rule"] = one.flagged_by_asv
         for power in one.power:
             name = f"+{100 * power.effect:.0f} % in {power.stage} found, effort {power.effort}"
