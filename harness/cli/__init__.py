@@ -32,6 +32,7 @@ Explain:
 
 \b
   harness profile -- python train.py    why does my program take minutes to start?
+  harness compile Mlp --target tpu:v5e  which pass, kernel and line does a compile spend it on?
 
 Read:
 
@@ -70,6 +71,9 @@ COMMANDS = {
     "aa": Lazy("harness.cli.aa:aa", "How often are verdicts wrong on this machine?"),
     "baselines": Lazy("harness.cli.baselines:baselines", "Is XLA faster than the baselines?"),
     "ir": Lazy("harness.cli.ir:ir", "Print the program of one case, or how two programs differ."),
+    "compile": Lazy(
+        "harness.cli.compile:compile", "What does XLA do in a compile: by pass, kernel and line?"
+    ),
     "cache": Lazy(
         "harness.cli.cache:app", "The persistent compilation cache: what it holds and did."
     ),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from harness.cli import highlighting, options
 from harness.cli.output import Heading, Output, Part, notes, print_page
+from harness.cli.progress import building
 from harness.declare import discovery
 from harness.declare.workload import Case, Workload
 from harness.errors import ExitCode, UsageError, find_name
@@ -113,7 +112,7 @@ def ir(
         pairs = _recorded(results, benchmarks, rest, workload, choices, stage)
     else:
         chosen, one = _choose(workload, case, transform, target, benchmarks)
-        with _progress() as on_step:
+        with building() as on_step:
             pairs = iter([comparison.built(chosen, one, kind, rest, stage, on_step)])
     compared: list[ProgramComparison] = []
     out.page(_differences(pairs, stage, facts, compared))
@@ -132,7 +131,7 @@ def _program(
     workload: type[Workload], case: Case, stage: str, source: bool, facts: bool
 ) -> Iterator[Part]:
     wanted = build.job(workload, case, "" if facts else stage, located=source, with_facts=facts)
-    with _progress() as on_step:
+    with building() as on_step:
         made = build.build(wanted, lambda step: on_step(wanted.label, step))
     if made.facts is None:
         yield from highlighting.program(made.text)
@@ -184,14 +183,3 @@ def _differences(
         if found.text and not facts_only:
             yield ""
             yield from highlighting.difference(found.text)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, str], None]]:
-    """Show on a terminal what is being built, and for how long; nothing elsewhere."""
-    columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
-    with Progress(
-        *columns, console=notes, transient=True, disable=not notes.is_terminal
-    ) as progress:
-        task = progress.add_task("starting")
-        yield lambda label, step: progress.update(task, description=f"{label} · {step}")

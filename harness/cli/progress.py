@@ -1,4 +1,4 @@
-"""Progress of a sweep: a live line on a terminal, lines of a log elsewhere."""
+"""Progress of long work: a live line on a terminal; of a sweep, lines of a log elsewhere."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ from harness.engine.state import Progress as Message
 
 PLAIN_EVERY_S = 5.0
 """Without a terminal, a line of progress is printed at most this often."""
+
+
+@contextmanager
+def building() -> Iterator[Callable[[str, str], None]]:
+    """Show on a terminal what is being built, and for how long; nothing elsewhere."""
+    columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as live:
+        task = live.add_task("starting")
+        yield lambda label, step: live.update(task, description=f"{label} · {step}")
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from harness.engine.child import Child
 from harness.engine.job import Job
 from harness.engine.process import STARTUP_TIMEOUT_S, variables
 from harness.errors import ExitCode, HarnessError
+from harness.program.compiler.inside import Inside
 from harness.program.facts import Facts
 
 CHILD = "harness.ir.child"
@@ -54,6 +55,8 @@ class BuildJob(msgspec.Struct):
     """Whether the text says where in the source each operation comes from."""
     with_facts: bool
     """Whether facts and fingerprint are wanted, for which the program must be compiled."""
+    with_inside: bool
+    """Whether XLA's own events of its compile are wanted."""
     label: str
     timeout_s: float
 
@@ -66,6 +69,8 @@ class BuiltTexts(msgspec.Struct, tag="built"):
     fingerprint: str = ""
     facts: Facts | None = None
     """None where they were not asked for, as is the fingerprint."""
+    inside: Inside | None = None
+    """The inside of the compile; None where it was not asked for."""
 
 
 class Step(msgspec.Struct, tag="step"):
@@ -93,8 +98,9 @@ def job(
     *,
     located: bool = False,
     with_facts: bool = False,
+    with_inside: bool = False,
 ) -> BuildJob:
-    """Describe the building of one case, for its text of `stage` and, perhaps, its facts.
+    """Describe the building of one case, for its text of `stage` and, perhaps, what else is known.
 
     Raises:
         UsageError: there is no such target.
@@ -124,6 +130,7 @@ def job(
         stage,
         located,
         with_facts,
+        with_inside,
         label,
         workload.timeout_s,
     )

@@ -16,6 +16,8 @@ from harness.declare.workload import Case, Workload, WorkloadError
 from harness.engine import channel
 from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
 from harness.program import text
+from harness.program.compiler.events import CompileEvent, Untraceable, recorded
+from harness.program.compiler.inside import inside as inside_of
 from harness.program.facts import facts_of
 from harness.records.failure import describe
 from harness.records.schema import plain_axes
@@ -57,6 +59,8 @@ def _answer(wanted: BuildJob) -> Message:
         return Failed(f"this case cannot be built here: {error}.")
     except WorkloadError as error:
         return Failed(str(error))
+    except Untraceable as error:
+        return Failed(f"{error}.")
     except (Exception, SystemExit) as error:  # a user's function may raise anything
         return Failed(f"the step {steps[-1]!r} raised {describe(error)}")
 
@@ -73,9 +77,19 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
     prepared = prepare(workload, case, topology)
     made = Build.of(prepared)
     shown = ""
+    seen: list[CompileEvent] = []
+    if wanted.with_inside:
+        begin("first program")  # what the first compile of a process pays is no program's own
+        one = topology.one if topology else None
+        jax.jit(lambda x: x + 1).lower(
+            jax.ShapeDtypeStruct((8,), "float32", sharding=one)
+        ).compile()
     for step, work in made.steps():
         begin(step)
-        work()
+        if step == "compile" and wanted.with_inside:
+            seen = recorded(work)
+        else:
+            work()
         if step == "trace" and wanted.stage == "jaxpr":
             shown = _jaxpr(made.traced.jaxpr, wanted)
         elif step == "lower" and wanted.stage == "stablehlo":
@@ -96,8 +110,9 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
                 "--stage stablehlo."
             )
         shown = whole if wanted.located else text.normalise(whole)
+    inside = inside_of(seen, made.compiled.as_text() or "") if seen else None
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
-    return BuiltTexts(shown, text.fingerprint(made.compiled), facts)
+    return BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside)
 
 
 def _jaxpr(jaxpr: Any, wanted: BuildJob) -> str:

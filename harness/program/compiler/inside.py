@@ -1,0 +1,192 @@
+"""The inside of one compile: its groups, its tree, and its kernels with their lines."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from harness.program.compiler import tree
+from harness.program.compiler.events import CompileEvent
+from harness.program.compiler.groups import GROUPS, REST
+from harness.program.compiler.lines import SourceLine, SourceLines
+from harness.program.compiler.tree import EventNode
+
+_KERNEL = re.compile(r"^(?:XLA::TPU emitting for |Compiling IR:)(?P<name>\S+)$")
+_CPU_KERNEL = re.compile(r"^(?:__compute_module_(?P<old>.+)|(?P<name>.+)_kernel_module)$")
+_UNNAMED = re.compile(r"LLVMDialectModule")
+"""What MLIR calls a module that XLA:GPU gave no name (jax 0.10 to 0.12)."""
+
+_OF_MODULE = re.compile(r"( \([^()]*\)|(?<!:):(?!:)\S+| for \S+|\([^()]*\))$")
+
+
+class PassGroup(msgspec.Struct):
+    """What a group of events took."""
+
+    name: str
+    part: str
+    """Of the group; "" for what is of no part."""
+    wall_s: float
+    """Of the compile's wall time: a moment in which several threads work is shared among them."""
+    threads_s: float
+    """Seconds of all threads, what they waited for each other left out."""
+
+
+class PassBranch(msgspec.Struct):
+    """Events of one name in one place of the tree."""
+
+    name: str
+    group: str
+    count: int
+    wall_s: float
+    """With what is inside of it."""
+    own_wall_s: float
+    threads_s: float
+    """With what is inside of it."""
+    inside: list[PassBranch] = []
+
+
+class Kernel(msgspec.Struct):
+    """A kernel whose code was generated."""
+
+    name: str
+    """Of its instruction in the optimised HLO; "" where XLA does not name it."""
+    wall_s: float
+    threads_s: float
+    operations: int = 0
+    """That it consists of, where XLA says so; else 0."""
+    op_name: str = ""
+    """JAX's name of the operation, such as `jit(f)/jvp()/tanh`."""
+    function: str = ""
+    file: str = ""
+    line: int = 0
+
+
+class Inside(msgspec.Struct):
+    """The inside of one compile."""
+
+    wall_s: float
+    """Of the traced compile."""
+    threads_s: float
+    covered: float
+    """The share of the wall time that events of a known group were at work in."""
+    groups: list[PassGroup]
+    tree: PassBranch
+    kernels: list[Kernel]
+    unknown: dict[str, float]
+    """Seconds by name, of events in no known group."""
+
+
+def inside(events: Sequence[CompileEvent], hlo: str) -> Inside | None:
+    """Return what XLA's events say of a compile; None where they are of none.
+
+    Args:
+        events: as :func:`harness.program.compiler.events.recorded` returns them.
+        hlo: the text of what was compiled, with its metadata.
+    """
+    root = tree.build(events)
+    if root is None:
+        return None
+    wall_ns = root.event.end_ns - root.event.begin_ns
+    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    unknown: dict[str, float] = defaultdict(float)
+    threads_ns = 0.0
+    for node in root.all():
+        one = sums[node.group, node.part]
+        one[0] += node.wall_ns
+        one[1] += node.busy_ns
+        threads_ns += node.busy_ns
+        if node.group == REST and node is not root:
+            unknown[name_of(node)] += node.wall_ns / 1e9
+    ordered = sorted(sums, key=lambda key: (GROUPS.index(key[0]), -sums[key][0]))
+    groups = [PassGroup(*key, *(ns / 1e9 for ns in sums[key])) for key in ordered]
+    rest = sum(one.wall_s for one in groups if one.name == REST)
+    return Inside(
+        wall_s=wall_ns / 1e9,
+        threads_s=threads_ns / 1e9,
+        covered=1 - rest / (wall_ns / 1e9),
+        groups=groups,
+        tree=_branch([root]),
+        kernels=kernels(root, hlo),
+        unknown=dict(sorted(unknown.items(), key=lambda item: -item[1])),
+    )
+
+
+def name_of(node: EventNode) -> str:
+    """Return an event's name without that of its module, so that equal passes are equal."""
+    return _OF_MODULE.sub("", node.event.name)
+
+
+def kernel_of(event: CompileEvent) -> str | None:
+    """Return the instruction whose kernel an event generates; None for another event."""
+    match = _KERNEL.match(event.name)
+    if match:
+        return "" if _UNNAMED.match(match["name"]) else match["name"]
+    match = _CPU_KERNEL.match(event.module)
+    return (match["name"] or match["old"]) if match and "Compile" in event.name else None
+
+
+def kernels(root: EventNode, hlo: str) -> list[Kernel]:
+    """Return the kernels of a compile, the dearest first."""
+    places = SourceLines.read(hlo)
+    found = []
+    for node, name in _outermost_kernels(root):
+        place = places.of.get(name) or places.of.get(name.rpartition(".")[0]) or SourceLine()
+        inside = list(node.all())
+        found.append(
+            Kernel(
+                name,
+                sum(one.wall_ns for one in inside) / 1e9,
+                sum(one.busy_ns for one in inside) / 1e9,
+                node.event.operations,
+                place.op_name,
+                place.function,
+                place.file,
+                place.line,
+            )
+        )
+    return sorted(found, key=lambda kernel: -kernel.wall_s)
+
+
+def _outermost_kernels(root: EventNode) -> Iterable[tuple[EventNode, str]]:
+    """Yield what generates a kernel: on a GPU with the translation that follows it."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        name = kernel_of(node.event)
+        if node.event.name == "CompileSingleModule":
+            named = [kernel_of(child.event) for child in node.children]
+            name = next((one for one in named if one is not None), None)
+        if name is None:
+            stack += node.children
+        else:
+            yield node, name
+
+
+def _branch(nodes: Sequence[EventNode]) -> PassBranch:
+    """Return events of one name and place as one, with what is inside of them by name."""
+    children: dict[str, list[EventNode]] = defaultdict(list)
+    for node in nodes:
+        for child in node.children:
+            children[name_of(child)].append(child)
+    if len(children) == 1 and name_of(nodes[0]) in children:  # a pass and its own pipeline
+        [same] = children.values()
+        merged = _branch(same)
+        merged.wall_s += sum(node.wall_ns for node in nodes) / 1e9
+        merged.own_wall_s += sum(node.wall_ns for node in nodes) / 1e9
+        merged.threads_s += sum(node.busy_ns for node in nodes) / 1e9
+        merged.count = len(nodes)
+        return merged
+    inside = sorted(map(_branch, children.values()), key=lambda one: -one.wall_s)
+    own = sum(node.wall_ns for node in nodes) / 1e9
+    return PassBranch(
+        name_of(nodes[0]),
+        nodes[0].group,
+        len(nodes),
+        own + sum(one.wall_s for one in inside),
+        own,
+        sum(node.busy_ns for node in nodes) / 1e9 + sum(one.threads_s for one in inside),
+        inside,
+    )

@@ -1,0 +1,70 @@
+"""`harness compile`: what is told of a compile, on which target, and what becomes of failures."""
+
+import json
+import math
+
+import pytest
+
+from harness import targets
+from tests.ir import waves
+
+ONE = ("--case", "size=8", "--case", "axes=(0,)")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    text = waves.SUITE.replace("timeout_s = 0.5", "timeout_s = 60")
+    return waves.write(tmp_path_factory.mktemp("compile"), "compiling", text)
+
+
+@pytest.fixture
+def harness(monkeypatch, capsys, folder):
+    def run(*arguments):
+        return waves.command(monkeypatch, capsys, "compile", *arguments, "--benchmarks", folder)
+
+    return run
+
+
+@pytest.mark.parametrize("target", ["cpu", "gpu:h200", "tpu:v5e"])
+def test_the_time_of_a_compile_is_told_by_group_pass_and_kernel(harness, target):
+    lacking = targets.find(target).lacking()
+    if lacking:
+        pytest.skip(lacking)
+    code, out, _ = harness("Wave", *ONE, "--target", target, "--format", "json")
+    assert code == 0
+    told = json.loads(out)
+    assert math.isclose(sum(one["wall_s"] for one in told["groups"]), told["wall_s"], rel_tol=0.01)
+    assert told["tree"]["name"] == "backend_compile_and_load"
+    assert any(one["name"] == "code generation" for one in told["groups"])
+    assert told["covered"] > 0.3, told["unknown"]
+    named = [kernel for kernel in told["kernels"] if kernel["name"] and kernel["file"]]
+    assert named or target.startswith("gpu")
+    assert all(kernel["file"].endswith("waves.py") for kernel in named)
+
+
+def test_a_page_for_people_begins_with_the_answer(harness):
+    code, out, err = harness("Wave", *ONE, "--least", "0")
+    assert (code, err) == (0, "")
+    first, *rest = out.splitlines()
+    assert "compiled in" in first
+    assert "of the time is in events that XLA names" in first
+    headings = ["Where the time goes", "Passes of XLA", "Kernels"]
+    assert [line for line in rest if line in headings] == headings
+    code, rows, _ = harness("Wave", *ONE, "--format", "csv")
+    assert rows.startswith("path,name,group,count,wall_s,own_wall_s,threads_s\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("Nothing",), 2, "Nothing"),
+        (("Wave",), 2, "has 4 such cases"),
+        (("Wave", *ONE, "--target", "cpu:nothing"), 2, "cpu:nothing"),
+        (("Troubled", "--case", "trouble=raise"), 3, "this workload cannot be traced"),
+        (("Troubled", "--case", "trouble=abort"), 3, "ended in the step 'trace'"),
+    ],
+)
+def test_what_cannot_be_compiled_is_one_clear_error(harness, arguments, code, says):
+    found, out, err = harness(*arguments)
+    assert (found, out) == (code, "")
+    assert says in err
