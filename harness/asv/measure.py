@@ -15,7 +15,7 @@ import psutil
 
 from harness.asv.answers import Answer, answers
 from harness.asv.call import AsvCall, asv_call
-from harness.asv.project import CONFIGURATIONS, Project
+from harness.asv.project import CONFIGURATIONS, AsvProject
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.sweep import sweep
@@ -47,7 +47,7 @@ def measure(workload: type[Workload]) -> Answer:
     # asv works in the folder of its configuration.
     folders = [home, *home.parents] if asv is None else [Path(asv.cwd())]
     names = [Path(call.config).name] if call.config else CONFIGURATIONS
-    project = Project.find(folders, names)
+    project = AsvProject.find(folders, names)
     in_tree, repo = (project.results, project.repo) if project else (home.parent / "results", home)
     with tempfile.TemporaryDirectory(prefix="harness-") as nowhere:
         results = Path(os.environ.get("HARNESS_RESULTS") or in_tree)

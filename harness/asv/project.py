@@ -19,7 +19,7 @@ CONFIGURATIONS = ("asv.conf.json", "asv.conf.jsonc")
 
 
 @dataclass(frozen=True)
-class Project:
+class AsvProject:
     """Where an asv project keeps its parts; absolute paths."""
 
     folder: Path
@@ -36,7 +36,7 @@ class Project:
         return commit_of(self.repo).hash
 
     @classmethod
-    def load(cls, config: Path) -> Project:
+    def load(cls, config: Path) -> AsvProject:
         """Read a configuration; asv's UserError if it cannot be read."""
         conf = Config.load(str(config))
         folder = config.resolve().parent
@@ -53,7 +53,7 @@ class Project:
         )
 
     @classmethod
-    def read(cls, config: Path) -> Project:
+    def read(cls, config: Path) -> AsvProject:
         """Read the configuration that a user names.
 
         Raises:
@@ -72,7 +72,9 @@ class Project:
             raise UsageError(f"asv cannot read {config}: {error}") from error
 
     @classmethod
-    def find(cls, folders: Iterable[Path], names: Sequence[str] = CONFIGURATIONS) -> Project | None:
+    def find(
+        cls, folders: Iterable[Path], names: Sequence[str] = CONFIGURATIONS
+    ) -> AsvProject | None:
         """Read the first configuration there is in `folders`."""
         files = (folder / name for folder in folders for name in names)
         return next((cls.load(file) for file in files if file.is_file()), None)

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from harness.asv.project import Project
+from harness.asv.project import AsvProject
 from harness.cli import options
 from harness.errors import ExitCode, StoreError
 from harness.nightly.environments import parse
@@ -121,7 +121,7 @@ def nightly(
     ] = False,
 ) -> None:
     """Do a night, and print its summary."""
-    project = Project.read(config)
+    project = AsvProject.read(config)
     wanted = Wanted(
         machine or machine_name(),
         night or None,

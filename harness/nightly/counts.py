@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from harness.asv.call import AsvCall
-from harness.asv.project import Project
+from harness.asv.project import AsvProject
 from harness.declare import discovery
 from harness.declare.workload import name_of
 from harness.engine.context import Options, local_context
@@ -26,7 +26,7 @@ Cases = set[tuple[str, str, str]]
 """Workload, case and scenario."""
 
 
-def declared(project: Project, night: Night) -> Cases:
+def declared(project: AsvProject, night: Night) -> Cases:
     """Return the cases that the suite declares for this machine.
 
     Modules that cannot be imported declare none; asv then has failed, and says why.

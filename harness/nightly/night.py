@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from harness import __version__
-from harness.asv.project import Project, know_machine
+from harness.asv.project import AsvProject, know_machine
 from harness.declare import discovery
 from harness.declare.workload import name_of
 from harness.errors import HarnessError, StoreError, UsageError
@@ -57,7 +57,7 @@ class NightRun:
     """One night on one machine, from its beginning or from where it was left."""
 
     def __init__(
-        self, project: Project, wanted: Wanted, recipe: Recipe, say: Callable[[str], None]
+        self, project: AsvProject, wanted: Wanted, recipe: Recipe, say: Callable[[str], None]
     ) -> None:
         sampling.effort(wanted.effort)
         for step in wanted.without:
@@ -277,7 +277,7 @@ def without_places(text: str) -> str:
 
 
 def recipe_for(
-    project: Project, folder: Path | None, requirements: Sequence[str], nightly_index: str
+    project: AsvProject, folder: Path | None, requirements: Sequence[str], nightly_index: str
 ) -> Recipe:
     """Return how the environments of a project are built."""
     home = (folder or project.folder / ".asv" / "nightly").resolve()

@@ -6,7 +6,7 @@ from harness.scaffold.files import File as File
 from harness.scaffold.files import plan as plan
 from harness.scaffold.files import write as write
 from harness.scaffold.function import Checked as Checked
-from harness.scaffold.function import Subject as Subject
+from harness.scaffold.function import ChosenFunction as ChosenFunction
 from harness.scaffold.function import check as check
 from harness.scaffold.function import parse as parse
 from harness.scaffold.project import Project as Project

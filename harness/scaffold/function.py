@@ -30,7 +30,7 @@ _WIDE = frozenset({"float64", "int64", "uint64", "complex128"})
 
 
 @dataclass(frozen=True)
-class Subject:
+class ChosenFunction:
     """A function to measure, and its arguments."""
 
     module: str
@@ -58,14 +58,14 @@ class Subject:
 class Checked:
     """A function that imports and traces."""
 
-    subject: Subject
+    subject: ChosenFunction
     size: int | None
     """The size, among those of the arguments, that can be swept; None if there is none."""
     wakes_backend: bool
     """Whether importing its module starts a backend of JAX's, which does not survive forking."""
 
 
-def parse(function: str, arguments: Sequence[str]) -> Subject:
+def parse(function: str, arguments: Sequence[str]) -> ChosenFunction:
     """Read `--function` and its `--arg`s; nothing is imported.
 
     Raises:
@@ -83,7 +83,7 @@ def parse(function: str, arguments: Sequence[str]) -> Subject:
             f"--function {function} needs the shapes and dtypes of its arguments: {ARG_SYNTAX}, in "
             "the function's order."
         )
-    return Subject(module, name, tuple(map(_argument, arguments)))
+    return ChosenFunction(module, name, tuple(map(_argument, arguments)))
 
 
 def _argument(text: str) -> Argument:
@@ -96,7 +96,7 @@ def _argument(text: str) -> Argument:
     return tuple(map(int, sizes)), matched[1]
 
 
-def check(subject: Subject, folder: Path) -> Checked:
+def check(subject: ChosenFunction, folder: Path) -> Checked:
     """Import the function and trace it with its arguments, in a process of this interpreter.
 
     It sees what asv's processes see: what is installed, and ASV_PYTHONPATH, not PYTHONPATH and not
@@ -154,7 +154,7 @@ def larger(arguments: Sequence[Argument], size: int, times: int = 4) -> tuple[Ar
     )
 
 
-def _sizes(subject: Subject) -> list[int]:
+def _sizes(subject: ChosenFunction) -> list[int]:
     """Return the sizes to try as an axis: first those that only lead, such as a batch."""
     shapes = [shape for shape, _ in subject.arguments]
     sizes = list(dict.fromkeys(size for shape in shapes for size in shape if size > 1))
@@ -167,7 +167,7 @@ def _sizes(subject: Subject) -> list[int]:
     ]
 
 
-def _explain(subject: Subject, stage: str, error: str) -> str:
+def _explain(subject: ChosenFunction, stage: str, error: str) -> str:
     here = f"--function {subject.place}"
     if stage == "import":
         text = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 
-from harness.scaffold.function import Argument, Checked, Subject
+from harness.scaffold.function import Argument, Checked, ChosenFunction
 from harness.scaffold.templates import render
 
 LINE = 88
@@ -17,7 +17,7 @@ def example(package: str) -> str:
     return render("example.py", package=package or "mypackage")
 
 
-def module_name(subject: Subject, long: bool = False) -> str:
+def module_name(subject: ChosenFunction, long: bool = False) -> str:
     """Return a name for the module: the function's, or with `long` after that of its own module.
 
     It has no leading underscore, which makes tools pass over a module.
@@ -29,7 +29,7 @@ def module_name(subject: Subject, long: bool = False) -> str:
     return snake if usable else f"measured_{snake}"
 
 
-def measures(text: str, subject: Subject) -> bool:
+def measures(text: str, subject: ChosenFunction) -> bool:
     """Tell whether the text of a module measures a function."""
     return f"({subject.dotted})" in text
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.asv.project import Project
+from harness.asv.project import AsvProject
 from harness.errors import UsageError
 from harness.nightly.night import recipe_for
 
@@ -17,7 +17,7 @@ def test_the_environments_of_a_project_in_a_subfolder_hold_that_project(tmp_path
     mine.mkdir(parents=True)
     conf = {"version": 1, "project": "p", "repo": "../..", "repo_subdir": "packages/mine"}
     (mine / "asv.conf.json").write_text(json.dumps(conf))
-    project = Project.read(mine / "asv.conf.json")
+    project = AsvProject.read(mine / "asv.conf.json")
     assert project.repo.resolve() == tmp_path
     assert recipe_for(project, None, (), "").repository.resolve() == mine
 
@@ -25,6 +25,6 @@ def test_the_environments_of_a_project_in_a_subfolder_hold_that_project(tmp_path
 def test_a_configuration_of_asvs_other_name_is_found(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"asv\.conf\.json does not exist"):
-        Project.read(Path("asv.conf.json"))
+        AsvProject.read(Path("asv.conf.json"))
     Path("asv.conf.jsonc").write_text('{"version": 1, "project": "p", "repo": "."} // mine')
-    assert Project.read(Path("asv.conf.json")).config == "asv.conf.jsonc"
+    assert AsvProject.read(Path("asv.conf.json")).config == "asv.conf.jsonc"
