@@ -23,6 +23,8 @@ class ExitCode(enum.IntEnum):
     """What a command works with cannot be used: a fleet, an environment, a cache directory."""
     INCOMPLETE = 6
     """Measured, but a later part of the work failed."""
+    BROKEN = 7
+    """What was healthy before fails now."""
     DEFECT = 70
     """An error in the harness. Python would end with 1, which stands for something slower."""
     INTERRUPTED = 130

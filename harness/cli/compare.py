@@ -68,18 +68,22 @@ case in an arm the newest counts.
 
 \b
 Verdicts:
-  slower, faster  hardly chance (p is corrected for the number of rows), and at least the
-                  smallest effect that counts
-  same            the whole 90 % interval lies within that effect
-  unsure          neither: the reason says what is lacking. A time that changed while the program
-                  is the same is the environment's doing, and never slower or faster
+  slower, faster  hardly chance (p is corrected for the rows of the stage), and at least the
+                  smallest change that counts
+  same            less than what counts, and surely less than twice that
+  unsure          neither: the reason says what is lacking. A time that changed while the program,
+                  the versions and the flags are the same is the machine's doing
+  broken          healthy in A, and fails in B
   incomparable    one side only, another version of the workload, failed, skipped, no times;
                   two machines, or unlike ones of one name, without --across machine
-The unit is the process: at least 3 a side, better 8 (effort default). docs/method.md has the
-formulas. Below stands how often this machine calls identical arms different (`harness aa`).
+All rows of a stage are also judged together, above the rows: a slower JAX or machine shows there.
+Filters hide rows and change no verdict. The unit is the process: at least 3 a side, better 8
+(effort default). docs/method.md has the formulas. Below stands how often this machine calls
+identical arms different (`harness aa`).
 
 \b
-Exit codes: 0 nothing slower; 1 something slower; 2 wrong usage; 4 nothing comparable.
+Exit codes, of what is shown: 0 nothing slower; 1 a row, or a stage as a whole, is slower; 2 wrong
+usage; 4 nothing comparable; 7 something broke.
 """
 
 
@@ -131,11 +135,10 @@ def compare(
     else:
         page = _page(comparison, every, records if explain else None, bool(filters))
         output.show(page, summary.ordered(comparison.frame), summary.document(comparison))
-    verdicts = set(comparison.frame["verdict"])
-    if not verdicts - {"incomparable"}:
+    code = summary.exit_code(comparison.frame)
+    if code is ExitCode.NOTHING:
         say("nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time.")
-        raise typer.Exit(ExitCode.NOTHING)
-    raise typer.Exit(ExitCode.WORSE if "slower" in verdicts else ExitCode.FINE)
+    raise typer.Exit(code)
 
 
 def _stored(
@@ -144,8 +147,8 @@ def _stored(
     """Return the comparison of two arms that were measured before, and the records of each."""
     with warnings_said():
         frame = load(results) if results.exists() else None
-        arms = named_arms(frame, a, b, results, filters)
-        comparison = comparison_between(*arms, results, stages=filters.stage, across=across)
+        arms = named_arms(frame, a, b, results)
+        comparison = comparison_between(*arms, results, filters=filters, across=across)
     return comparison, [explain.stored_records(arm, results) for arm in arms]
 
 
@@ -194,9 +197,11 @@ def _page(
     comparison: Comparison, every: bool, records: Records | None, narrowed: bool
 ) -> Iterator[Part]:
     """Yield what people read; `records` of the arms explain it."""
-    yield Heading(summary.heading(comparison))
+    yield Heading(summary.summary_text(comparison.frame))
+    yield summary.heading(comparison)
     yield from map(Heading, summary.across_lines(comparison))
     yield from summary.environment_lines(comparison)
+    yield from map(Heading, summary.stage_lines(comparison.frame))
     overview = summary.overview(comparison.frame)
     if len(overview):
         yield TextTable(overview, LEFT, WRAPPED)
@@ -210,5 +215,4 @@ def _page(
         if len(rows):
             yield TextTable(summary.table(rows), LEFT, WRAPPED)
         yield from (*left_out, *summary.legend(comparison))
-    yield Heading(summary.summary_text(comparison.frame))
     yield from summary.footer(comparison)

@@ -61,6 +61,7 @@ COLUMNS = {
     "environment": OBJECT,
     "calibrated_samples": OBJECT,
     "cpu_samples": OBJECT,
+    "p90_samples": OBJECT,
     "processes": OBJECT,
     "entry_bytes": NUMBER,
     "precision": TEXT,
@@ -83,7 +84,7 @@ inside of a stage: programs that were built, and Python's garbage collection."""
 
 TEXT_LISTS = ("processes",)
 
-LISTS = ("samples", "calibrated_samples", "cpu_samples", *TEXT_LISTS)
+LISTS = ("samples", "calibrated_samples", "cpu_samples", "p90_samples", *TEXT_LISTS)
 """Columns that hold a list in each row: of floats, or of texts."""
 
 INSTRUMENTS = frozenset({"process", "reference"})

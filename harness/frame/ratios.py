@@ -6,7 +6,7 @@ import math
 import statistics
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Estimates(NamedTuple):
     """Probability of a difference at least as large if the ratio were 1."""
 
 
-def estimate(over: Floats, under: Floats, *, paired: bool = False, share: float = 1.0) -> Estimates:
+def estimate(over: Floats, under: Floats) -> Estimates:
     """Return the ratios of two sides, their intervals, and p for a ratio of 1.
 
     Times of processes scatter in proportion, so their logarithms are compared: with x = ln under
@@ -54,15 +54,6 @@ def estimate(over: Floats, under: Floats, *, paired: bool = False, share: float 
     rank intervals (Hodges-Lehmann) reach 95 % only from 4 processes on, and a bootstrap of so few
     values is too narrow.
 
-    Of pairs, each of two processes that ran close together, the differences y - x are tested
-    against 0 (:func:`scipy.stats.ttest_rel`): what both processes of a pair share, such as the
-    machine's drift from one pair to the next, is no scatter of these.
-
-    Where values are looked at several times as they come, `share` is the part of the error that
-    this look may make (:func:`harness.verdicts.live.looks.share`): p is divided by it, and the
-    intervals miss with their probability times it (repeated confidence intervals, C. Jennison and
-    B. W. Turnbull, J. R. Statist. Soc. B 51 (1989) 305-361).
-
     Where neither side has any spread, the interval is the ratio itself, and p is 1 if it is 1 and
     else 0.
 
@@ -70,23 +61,17 @@ def estimate(over: Floats, under: Floats, *, paired: bool = False, share: float 
         over: one value per process, float64 (rows, processes), all finite and above 0, at least two
             processes.
         under: the same of the other side, with as many rows.
-        paired: the processes of both sides, of which there are as many, are pairs in their order.
-        share: above 0, at most 1.
     """
     x, y = np.log(under), np.log(over)
     difference = y.mean(axis=1) - x.mean(axis=1)
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         # Of values that are all but equal: the interval is then as narrow as it should be.
         warnings.filterwarnings("ignore", "Precision loss occurred", RuntimeWarning)
-        test: Any = (
-            stats.ttest_rel(y, x, axis=1)
-            if paired
-            else stats.ttest_ind(y, x, axis=1, equal_var=False)
-        )
-        inner = test.confidence_interval(1 - (1 - EQUIVALENCE_CONFIDENCE) * share)
-        outer = test.confidence_interval(1 - (1 - CONFIDENCE) * share)
+        test = stats.ttest_ind(y, x, axis=1, equal_var=False)
+        inner = test.confidence_interval(EQUIVALENCE_CONFIDENCE)
+        outer = test.confidence_interval(CONFIDENCE)
     flat = np.isnan(test.pvalue) | ~np.isfinite(outer.low) | ~np.isfinite(outer.high)
-    p = np.where(flat, np.where(difference == 0, 1.0, 0.0), np.minimum(test.pvalue / share, 1))
+    p = np.where(flat, np.where(difference == 0, 1.0, 0.0), test.pvalue)
     low, high, inner_low, inner_high = (
         np.exp(np.where(flat, difference, bound))
         for bound in (outer.low, outer.high, inner.low, inner.high)

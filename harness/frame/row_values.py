@@ -52,7 +52,7 @@ def statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> dic
     """
     order = np.argsort(row_of, kind="stable")
     flat, process_of = flat[order], process_of[order]
-    cpu = flat[:, 11] / 1e9
+    known_of_some = {"cpu_samples": flat[:, 11] / 1e9, "p90_samples": flat[:, 6] / 1e9}
     medians = {
         "value": flat[:, 1] / 1e9,
         "calibrated": flat[:, 1] / flat[:, 2],
@@ -88,9 +88,10 @@ def statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> dic
         lists["samples"][at] = objects(medians["value"][members].tolist())
         lists["calibrated_samples"][at] = objects(medians["calibrated"][members].tolist())
         lists["processes"][at] = objects(process_of[members].tolist())
-        known_cpu = ~np.isnan(cpu[members]).all(axis=1)
-        lists["cpu_samples"][at[known_cpu]] = objects(cpu[members][known_cpu].tolist())
-        lists["cpu_samples"][at[~known_cpu]] = objects([] for _ in at[~known_cpu])
+        for name, of_processes in known_of_some.items():
+            known_here = ~np.isnan(of_processes[members]).all(axis=1)
+            lists[name][at[known_here]] = objects(of_processes[members][known_here].tolist())
+            lists[name][at[~known_here]] = objects([] for _ in at[~known_here])
     return {**numbers, "n_processes": sizes, **lists}
 
 

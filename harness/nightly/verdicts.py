@@ -16,8 +16,9 @@ from harness.nightly.commands import Runner, last_line
 from harness.nightly.state import Environment, Night, Nights, Verdicts
 from harness.records.schema import Problems, read_file
 
-DECIDED = (0, 1, 4)
-"""Exit codes of `harness compare`: nothing slower, something slower, nothing comparable."""
+DECIDED = (0, 1, 4, 7)
+"""Exit codes of `harness compare`: nothing slower, something slower, nothing comparable, and
+something broken."""
 
 Measured = tuple[Night, Environment]
 """One environment as a night measured it."""

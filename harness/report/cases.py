@@ -23,7 +23,7 @@ CASE = ("machine", "workload", "target", "transform", "precision", "scenario")
 ADDED = ("case", "case_number")
 """Columns that :func:`with_cases` adds."""
 
-VERDICTS = ("slower", "faster", "unsure", "incomparable", "same")
+VERDICTS = ("broken", "slower", "faster", "unsure", "incomparable", "same")
 """In the order in which a reader wants them."""
 
 

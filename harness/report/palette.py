@@ -13,6 +13,7 @@ BLUE, PINK, OLIVE = "#0072B2", "#CC79A7", "#B8A100"
 STAGE_COLOURS = {stage.name: stage.colour for stage in STAGES.values()}
 
 VERDICT_COLOURS = {
+    "broken": PINK,
     "slower": VERMILLION,
     "faster": GREEN,
     "same": SKY,

@@ -89,6 +89,11 @@ def calibrated_by(name: str) -> str:
     return STAGES[name].calibrated_by if name in STAGES else ""
 
 
+def runs_program(name: str) -> bool:
+    """Tell whether a finished program runs or is read in a stage, and nothing else is done."""
+    return name in STAGES and STAGES[name].runs_program
+
+
 def value_ns(name: str, samples_ns: Sequence[float]) -> float:
     """Return the one value that a process stands for in the statistics of a stage."""
     return (STAGES[name].statistic if name in STAGES else median)(samples_ns)

@@ -203,14 +203,11 @@ def differing(a: Arm, b: Arm) -> list[str]:
 
 
 def narrowed(arms: Sequence[Arm], filters: Filters) -> list[Arm]:
-    """Return the arms with what is wanted of both together; rows of other stages stay.
-
-    These tell what the Python loop took.
+    """Return the arms with the rows that are wanted of both together.
 
     Raises:
         UsageError: neither arm has any such row.
     """
-    filters = dataclasses.replace(filters, stage=())
     if not filters:
         return list(arms)
     rows = pd.concat([arm.rows for arm in arms], ignore_index=True)

@@ -10,13 +10,12 @@ from pathlib import Path
 import pandas as pd
 
 from harness.declare.filters import Filters
-from harness.errors import UsageError, find_name
+from harness.errors import UsageError
 from harness.verdicts import arms
 from harness.verdicts.arms import Arm
-from harness.verdicts.calibration import Calibration
 from harness.verdicts.error_rates import ErrorRates, Setting, fitting, setting_of, stored
 from harness.verdicts.judge import verdicts_on
-from harness.verdicts.pairs import Pairs, comparable_rows, pair
+from harness.verdicts.pairs import LABEL, Pairs, comparable_rows, pair
 from harness.verdicts.thresholds import Scatter, scatter_of
 
 
@@ -27,7 +26,7 @@ class Comparison:
     a: Arm
     b: Arm
     pairs: Pairs
-    """The rows that were judged."""
+    """The rows that are shown; all that both arms have were judged."""
     frame: pd.DataFrame
     """What :func:`harness.verdicts.compare_arms` returns: a row per pair, in their order."""
     rates: dict[Setting, ErrorRates | None]
@@ -59,7 +58,8 @@ def compare(
         frame: what :func:`harness.load` returns; None where both arms are paths.
         a: the arm to compare with.
         b: the arm that is judged: `slower` means slower than `a`.
-        select: regular expressions for the names of workloads.
+        select: regular expressions for the names of workloads; as all filters, they hide rows,
+            and change no verdict.
         stages: names of stages.
         cases: `axis=value`.
         results: the results tree, for the error rates of its machines and the repository in which
@@ -80,24 +80,16 @@ def compare(
     machines = _across_machines(across)
     tree = Path(results) if results is not None else None
     filters = Filters(select=tuple(select), case=tuple(cases), stage=tuple(stages))
-    named = named_arms(frame, a, b, tree, filters)
+    named = named_arms(frame, a, b, tree)
     return comparison_between(
-        *named, tree, stages=stages, interleaved=interleaved, across=machines
+        *named, tree, filters=filters, interleaved=interleaved, across=machines
     ).frame
 
 
-def named_arms(
-    frame: pd.DataFrame | None,
-    a: str,
-    b: str,
-    results: Path | None,
-    filters: Filters,
-) -> tuple[Arm, Arm]:
-    """Return the arms that two texts name, with the rows that filters leave of them."""
+def named_arms(frame: pd.DataFrame | None, a: str, b: str, results: Path | None) -> tuple[Arm, Arm]:
+    """Return the arms that two texts name."""
     repository = results if results is not None and results.is_dir() else Path()
-    named = [arms.resolve(text, frame, repository) for text in (a, b)]
-    first, second = arms.narrowed(named, filters)
-    return first, second
+    return arms.resolve(a, frame, repository), arms.resolve(b, frame, repository)
 
 
 def comparison_between(
@@ -105,7 +97,7 @@ def comparison_between(
     b: Arm,
     results: Path | None = None,
     *,
-    stages: Sequence[str] = (),
+    filters: Filters | None = None,
     on: Sequence[str] | None = None,
     interleaved: bool = False,
     across: bool = False,
@@ -113,25 +105,31 @@ def comparison_between(
 ) -> Comparison:
     """Compare arms whose rows are at hand, with the error rates that `results` holds.
 
-    `on` are the columns in which the arms differ by intention; None means those that both select
-    on with different values. `across` compares rows of two machines, of which each arm has one.
-    `share` is the part of the error that this look may make (:mod:`harness.verdicts.live.looks`).
+    `filters` hide rows: what is shown is the same with and without them. `on` are the columns in
+    which the arms differ by intention; None means those that both select on with different values.
+    `across` compares rows of two machines, of which each arm has one. `share` is the part of the
+    error that this look may make (:mod:`harness.verdicts.live.looks`).
 
     Raises:
-        UsageError: neither arm has one of the stages, or an arm has several machines, and they are
-            compared across.
+        UsageError: no row of both has what filters ask for, or an arm has several machines, and
+            they are compared across.
     """
-    known = pd.concat([arm.rows["stage"] for arm in (a, b)]).unique()
-    stages = [find_name(stage, known, "stage") for stage in stages]
     differing = arms.differing(a, b) if on is None else list(on)
     if across:
         _check_single(a, b)
         differing.append("machine")
+    wanted = [set(arm.rows.index) for arm in arms.narrowed([a, b], filters or Filters())]
     pairs = pair(a.rows, b.rows, differing)
     rates, scatter = _rates(a, b, results)
-    chosen = pairs.of_stages(stages)
-    frame = verdicts_on(chosen, Calibration(pairs), scatter, interleaved, across, share)
-    return Comparison(a, b, chosen, frame, rates, interleaved, across)
+    frame = verdicts_on(pairs, scatter, interleaved, across, share)
+    shown = [
+        number
+        for number, sides in enumerate(pairs.pairs)
+        if any(row is not None and row[LABEL] in of for row, of in zip(sides, wanted, strict=True))
+    ]
+    kept = pairs._replace(pairs=[pairs.pairs[number] for number in shown])
+    frame = frame.iloc[shown].reset_index(drop=True)
+    return Comparison(a, b, kept, frame, rates, interleaved, across)
 
 
 def _across_machines(across: str | Sequence[str]) -> bool:

@@ -16,9 +16,8 @@ from harness.records.units import seconds_text
 from harness.stages import registry
 from harness.stages.stage import LOOP
 from harness.verdicts import rules
-from harness.verdicts.calibration import CALIBRATED, divisor
 from harness.verdicts.pairs import Pair, Row, axes_key, axes_of
-from harness.verdicts.summary import cases, ordered, ratio_text
+from harness.verdicts.summary import BASES, cases, ordered, ratio_text
 
 if TYPE_CHECKING:
     from harness.verdicts.arms import Arm
@@ -56,11 +55,10 @@ def explained(
         for side, of_arm in enumerate(records)
     ]
     for row, case, pair in zip(rows_of(chosen), cases(chosen), pairs, strict=True):
-        by = _divisor(row, pair)
         title = " · ".join(filter(None, (row["workload"], case, row["stage"])))
-        lines = [f"{title}: {row['verdict']}", *_rule(row, pair, by)]
+        lines = [f"{title}: {row['verdict']}", *_rule(row, pair)]
         for name, one, of_arm in zip("AB", pair, known, strict=True):
-            lines += _side(name, one, of_arm.get(_key(one, axes), []), by)
+            lines += _side(name, one, of_arm.get(_key(one, axes), []))
         yield "\n".join(lines)
     if len(frame) > MOST:
         yield f"{len(frame) - MOST} more rows are not explained: narrow with -s, --stage or --case."
@@ -97,25 +95,19 @@ def _of_rows(records: Iterable[Record], wanted: set[_Key]) -> dict[_Key, list[Re
     return {key: list(latest.values()) for key, latest in processes.items()}
 
 
-def _divisor(row: dict[str, Any], pair: Pair) -> str:
-    """Return what of the reference the compared values were divided by; "" for raw seconds."""
-    a, b = pair
-    return "" if row["basis"] != CALIBRATED or a is None or b is None else divisor(a, b)
-
-
-def _rule(row: dict[str, Any], pair: Pair, by: str) -> list[str]:
+def _rule(row: dict[str, Any], pair: Pair) -> list[str]:
     lines = [f"  rule: {row['reason']}"]
     a, b = pair
     if row["basis"]:
-        what = "the Python loop" if by == LOOP else f"the reference's {by}"
-        basis = f"value / {what} of the same process" if by else "seconds"
         p, corrected = _number(row["p"]), _number(row["p_adjusted"])
         usual = row["effect"] <= registry.effect(row["stage"])
         lines.append(
             f"  B / A {ratio_text(row)}; p {p}, corrected {corrected} (alpha {rules.ALPHA:g}); "
             f"{rules.percent(row['effect'])} counts{'' if usual else _RAISED}; "
-            f"{row['basis']}: {basis}"
+            f"seconds {BASES[row['basis']]}"
         )
+        if row["stage_reason"]:
+            lines.append(f"  the stage: {row['stage_verdict']}: {row['stage_reason']}")
     if a is not None and b is not None:
         environment = environment_difference(a["environment"], b["environment"])
         lines.append(f"  environment: {environment or 'nothing recorded differs'}")
@@ -132,7 +124,7 @@ def _number(value: float) -> str:
     return "none" if math.isnan(value) else f"{value:.2g}"
 
 
-def _side(name: str, row: Row | None, records: Sequence[Record], by: str) -> list[str]:
+def _side(name: str, row: Row | None, records: Sequence[Record]) -> list[str]:
     if row is None:
         return [f"  {name}: no row"]
     began = row["started_at"]
@@ -148,25 +140,24 @@ def _side(name: str, row: Row | None, records: Sequence[Record], by: str) -> lis
     ]
     lines = [f"  {name}: " + " · ".join(filter(None, about))]
     if records:
-        return lines + [f"    {_process(record, row['stage'], by)}" for record in records]
+        return lines + [f"    {_process(record, row['stage'])}" for record in records]
     values = ", ".join(f"{value:.4g}" for value in row["samples"])
     return [*lines, f"    no records at hand; seconds per process: {values or 'none'}"]
 
 
-def _process(record: Record, stage: str, by: str) -> str:
-    """Return a process in a line: its value, what that was divided by, samples, host, program."""
+def _process(record: Record, stage: str) -> str:
+    """Return a process in a line: its value, CPU time, loop, samples, host and program."""
     taken = record.stages.get(stage)
     if taken is None or not taken.samples_ns:
         why = taken.reason if taken is not None else record.reason
         return f"{record.replicate}: {record.status}: {why or 'no samples of this stage'}"
     value = registry.value_ns(stage, taken.samples_ns)
-    reference = record.reference_ns.get(by, math.nan)
+    loop = record.reference_ns.get(LOOP)
     host = json.loads(bytes(record.environment) or b"{}").get("host", {})
     parts = [
         f"{record.replicate}: {seconds_text(value / 1e9)}",
-        f"/ {by} {seconds_text(reference / 1e9)} = {value / reference:.4g}"
-        if reference > 0
-        else "",
+        f"CPU {seconds_text(min(taken.cpu_ns) / 1e9)}" if taken.cpu_ns else "",
+        f"loop {seconds_text(loop / 1e9)}" if loop else "",
         f"load {record.load_average[0]:.2f}" if record.load_average else "",
         f"{host.get('affinity', '?')} cores of {host['cpu']}" if host.get("cpu") else "",
         f"program {record.fingerprint[:8]}" if record.fingerprint else "",

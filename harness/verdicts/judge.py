@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from harness.frame.differences import ARROW, row_difference
 from harness.frame.frame import axis_column, objects, with_axes
-from harness.frame.ratios import LEAST_PROCESSES, Estimates, estimate
 from harness.verdicts import rules, statistics
-from harness.verdicts.calibration import Calibration, Compared
+from harness.verdicts.drift import Loops
 from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.families import Family, more_slow_processes
 from harness.verdicts.pairs import Pair, Pairs, Row, either, pair
 from harness.verdicts.thresholds import Scatter, scatter_of, smallest_effect
 
@@ -23,11 +23,18 @@ COLUMNS = (
     *("target", "transform", "precision", "scenario", "stage", "a_s", "b_s", "ratio", "low"),
     *("high", "verdict", "reason", "cause", "basis", "n_a", "n_b", "p", "p_adjusted", "effect"),
     *("fingerprint_a", "fingerprint_b", "across", "calibrated_ratio"),
+    *("stage_verdict", "stage_ratio", "stage_reason"),
 )
 """Columns of every comparison; one per axis stands behind `version`."""
 
-NUMBERS = ("a_s", "b_s", "ratio", "low", "high", "p", "p_adjusted", "effect", "calibrated_ratio")
+NUMBERS = (
+    *("a_s", "b_s", "ratio", "low", "high", "p", "p_adjusted", "effect", "calibrated_ratio"),
+    "stage_ratio",
+)
 COUNTS = ("n_a", "n_b")
+
+_FAMILY = ("machine", "target", "scenario", "stage")
+"""What the rows of a family share."""
 
 _NAMES = COLUMNS[: COLUMNS.index("a_s")]
 
@@ -56,49 +63,49 @@ def compare_arms(
         interleaved: the processes of both arms took turns, so raw seconds are compared, as pairs
             in the order of `samples` where both sides have as many.
         on: columns in which the arms differ by intention, and rows of a pair need not agree.
-        stages: the stages that are judged, all without any. Leave the others in the frames: the
-            time of the Python loop is read off them.
+        stages: the stages that are returned, all without any. All are judged.
         across: rows of two machines, or of unlike ones of one name, are compared, in raw seconds;
             else they are `incomparable`.
 
     Returns:
         Text: `machine`, `workload`, `version` (`x → y` where the sides differ), an object column
         per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `verdict` (`same`,
-        `faster`, `slower`, `unsure`, `incomparable`), `reason`, `cause` (`program`, `environment`,
-        `machine` or ""), `across` (how the machines differ, where `across` compared them; else ""),
-        `basis` (`calibrated`, `raw`, `interleaved`, "" where nothing was compared),
-        `fingerprint_a`, `fingerprint_b`. Float64, NaN where not known: `a_s`, `b_s`, the medians in
-        seconds; `ratio`, B / A by the basis, above 1 for slower, with its 95 % interval `low` to
-        `high`; `p` for a ratio of 1, `p_adjusted` corrected for the number of rows; `effect`, the
-        smallest that counts (0.05: 5 %); of rows across machines also `calibrated_ratio`, B / A of
-        values divided by the reference of their own machine. Int64: `n_a`, `n_b`, processes.
+        `faster`, `slower`, `unsure`, `incomparable`, `broken`), `reason`, `cause` (`program`,
+        `environment`, `calls`, `machine` or ""), `across` (how the machines differ, where `across`
+        compared them; else ""), `basis` (what the ratio is of: seconds without what the `others`
+        of each process or its `loop` share, `raw` or `interleaved`; "" where nothing was
+        compared), `fingerprint_a`, `fingerprint_b`; `stage_verdict` and `stage_reason`, of all
+        rows of the stage together. Float64, NaN where not known: `a_s`, `b_s`, seconds, geometric
+        means over processes of what is compared; `ratio`, b_s / a_s, above 1 for slower, with its
+        95 % interval `low` to `high`; `p` for a ratio of 1, `p_adjusted` corrected for the number
+        of rows of the stage, NaN where the row alone cannot be called; `effect`, the smallest that
+        counts (0.05: 5 %); `stage_ratio`, of the stage's typical case; of rows across machines
+        also `calibrated_ratio`, B / A of values divided by the reference of their own machine.
+        Int64: `n_a`, `n_b`, processes.
 
     Raises:
         UsageError: `a` or `b` lacks columns that every frame has.
     """
-    pairs = pair(a, b, on)
     scatter = scatter_of([rates] if isinstance(rates, ErrorRates) else rates or ())
-    chosen = pairs.of_stages(stages)
-    return verdicts_on(chosen, Calibration(pairs), scatter, interleaved, across)
+    frame = verdicts_on(pair(a, b, on), scatter, interleaved, across)
+    return frame[frame["stage"].isin(stages)].reset_index(drop=True) if stages else frame
 
 
 def verdicts_on(
     pairs: Pairs,
-    calibration: Calibration,
     scatter: Scatter,
     interleaved: bool = False,
     across: bool = False,
     share: float = 1.0,
 ) -> pd.DataFrame:
     """Return the frame that :func:`compare_arms` describes, a row per pair in their order."""
-    decided = judge(pairs, calibration, scatter, interleaved, across, share)
+    decided = judge(pairs, scatter, interleaved, across, share)
     columns: dict[str, Any] = {name: [_joined(p, name) for p in pairs.pairs] for name in _NAMES}
     shown = {axis: axis_column(axis, COLUMNS) for axis in pairs.axes}
     for axis, column in shown.items():
         columns[column] = objects(either(p).get(axis, math.nan) for p in pairs.pairs)
     for side, name in enumerate("ab"):
         rows = [p[side] for p in pairs.pairs]
-        columns[f"{name}_s"] = [row["value"] if row else math.nan for row in rows]
         columns[f"n_{name}"] = [row["n_processes"] if row else 0 for row in rows]
         columns[f"fingerprint_{name}"] = [row["fingerprint"] if row else "" for row in rows]
     columns |= {name: decided[name] for name in COLUMNS if name in decided}
@@ -110,101 +117,142 @@ def verdicts_on(
 
 def judge(
     pairs: Pairs,
-    calibration: Calibration,
     scatter: Scatter,
     interleaved: bool = False,
     across: bool = False,
     share: float = 1.0,
 ) -> pd.DataFrame:
-    """Return what is decided on each pair, in their order, of all of them as one family.
+    """Return what is decided on each pair, in their order.
+
+    Rows of one stage, machine, target and scenario that both arms share are a family: they are
+    judged as a whole, and then each by itself.
 
     Args:
-        pairs: what is judged together.
-        calibration: of the arms that they are taken from.
+        pairs: all that both arms have; what is hidden later is judged as well.
         scatter: how much cases scatter between identical arms.
         interleaved: the processes of both arms took turns.
         across: machines are compared with each other.
         share: the part of the error that this look may make, of several at what comes in.
     """
-    size = len(pairs.pairs)
-    decisions = []
-    comparable: dict[int, _Comparable] = {}
+    found = [_blank(*pair) for pair in pairs.pairs]
+    members: dict[tuple[str, ...], list[int]] = {}
     for number, (a, b) in enumerate(pairs.pairs):
         # Arms that took turns were measured here, on whatever device they were told to use.
-        reason = rules.incomparable(a, b, machines=not across and not interleaved)
-        if a is not None and b is not None and not reason:
-            machines = row_difference(a, b) if across else ""
-            values = calibration.compared(a, b, interleaved, bool(machines))
-            reason = values.problem
-            if not reason:
-                comparable[number] = _Comparable(a, b, values, machines)
-        decisions.append(rules.Decision(rules.INCOMPARABLE, reason))
-    numbers = _estimated(comparable, size, interleaved, share)
-    effect, calibrated = np.full(size, np.nan), np.full(size, np.nan)
-    for number, one in comparable.items():
-        effect[number] = smallest_effect(scatter, one.a, one.b, pairs.axes)
-        if one.machines:
-            calibrated[number] = calibration.ratio(one.a, one.b)
-    counts = statistics.counting(numbers.ratio, effect)
-    p_adjusted = statistics.adjust(numbers.p, counts)
-    family = int(np.count_nonzero(~np.isnan(numbers.p)))
-    for number, one in comparable.items():
+        problem = rules.not_compared(a, b, machines=not across and not interleaved)
+        if problem:
+            found[number] |= problem._asdict()
+        else:
+            key = tuple(_joined(pairs.pairs[number], name) for name in _FAMILY)
+            members.setdefault(key, []).append(number)
+    loops = Loops(pairs)
+    families = []
+    for numbers in members.values():
+        rows = list(pairs._replace(pairs=[pairs.pairs[n] for n in numbers]).both())
+        effects = np.array([smallest_effect(scatter, *row, pairs.axes) for row in rows])
+        of_a, of_b = ([row[side] for row in rows] for side in (0, 1))
+        family = Family(of_a, of_b, numbers, effects, interleaved, interleaved or across)
+        family.divide(loops)
+        families.append(family)
+    for family, whole in zip(families, _wholes(families, across, share), strict=True):
+        for number, decided in zip(
+            family.numbers, _rows(family, whole, across, share), strict=True
+        ):
+            found[number] |= decided
+            if across and found[number]["across"]:
+                a, b = pairs.pairs[number]
+                if a is not None and b is not None:
+                    found[number]["calibrated_ratio"] = loops.calibrated_ratio(a, b)
+    return pd.DataFrame(found, columns=list(_blank(None, None)))
+
+
+def _blank(a: Row | None, b: Row | None) -> dict[str, Any]:
+    """Return what is told of a pair that is not compared."""
+    return {
+        **dict.fromkeys(("verdict", "reason", "cause", "basis", "across"), ""),
+        **dict.fromkeys(NUMBERS, math.nan),
+        "a_s": a["value"] if a is not None else math.nan,
+        "b_s": b["value"] if b is not None else math.nan,
+        **dict.fromkeys(("stage_verdict", "stage_reason"), ""),
+    }
+
+
+def _wholes(
+    families: Sequence[Family], across: bool, share: float
+) -> list[tuple[rules.Decision, float]]:
+    """Return the verdict on each family as a whole, and the ratio of its typical case."""
+    if across:  # what moves all rows together is the machine, which is what was asked about
+        return [(rules.Decision("", ""), math.nan) for _ in families]
+    moved = [family.moved(share) for family in families]
+    ratio, p, effect = (np.array([getattr(m, f) for m in moved]) for f in ("ratio", "p", "effect"))
+    adjusted = statistics.adjust(p, statistics.counting(ratio, effect))
+    tested = int(np.count_nonzero(~np.isnan(p)))
+    decided = [
+        rules.decide_whole(one, float(at), tested, list(zip(family.a, family.b, strict=True)))
+        for one, at, family in zip(moved, adjusted, families, strict=True)
+    ]
+    slow = {
+        number: family.slow_processes()
+        for number, family in enumerate(families)
+        if decided[number].verdict in (rules.SAME, rules.UNSURE)
+    }
+    for side in (0, 1):
+        more = more_slow_processes(slow, side)
+        for number, (count, p_of_share) in more.items():
+            found = rules.decide_processes(
+                count, len(slow[number][side]), min(1.0, p_of_share * len(slow)), side
+            )
+            decided[number] = found or decided[number]
+    return list(zip(decided, ratio.tolist(), strict=True))
+
+
+def _rows(
+    family: Family, whole: tuple[rules.Decision, float], across: bool, share: float
+) -> Iterator[dict[str, Any]]:
+    """Yield what is decided on each row of a family."""
+    decision, whole_ratio = whole
+    moved = decision.verdict in (rules.SLOWER, rules.FASTER) and decision.cause == "environment"
+    # What all cases share is the finding then, and no drift.
+    basis = family.whole_basis if moved else family.basis
+    a, b = family.logs(basis)
+    numbers = statistics.estimates(a, b, family.paired, share)
+    pairs = list(zip(family.a, family.b, strict=True))
+    callable_ = np.array([moved or across or rules.can_be_called(*pair) for pair in pairs])
+    counts = statistics.counting(numbers.ratio, family.effects)
+    adjusted = statistics.adjust(np.where(callable_, numbers.p, np.nan), counts)
+    tested = int(np.count_nonzero(~np.isnan(adjusted)))
+    calls = statistics.estimates(*family.calls(), family.paired, share)
+    others = statistics.counting(calls.ratio, np.full(len(pairs), rules.CALLS_EFFECT))
+    calls_adjusted = np.where(others, statistics.adjust(calls.p, others), np.nan)
+    of_calls = int(np.count_nonzero(~np.isnan(calls.p)))
+    for at, (one, other) in enumerate(pairs):
         evidence = rules.RowEvidence(
-            len(one.values.a),
-            len(one.values.b),
-            float(numbers.ratio[number]),
-            float(numbers.equivalence_low[number]),
-            float(numbers.equivalence_high[number]),
-            float(p_adjusted[number]),
-            family,
-            float(effect[number]),
-            bool(counts[number]),
+            n_a=int(np.count_nonzero(~np.isnan(a[at]))),
+            n_b=int(np.count_nonzero(~np.isnan(b[at]))),
+            ratio=float(numbers.ratio[at]),
+            low=float(numbers.equivalence_low[at]),
+            high=float(numbers.equivalence_high[at]),
+            p=float(numbers.p[at]),
+            p_adjusted=float(adjusted[at]),
+            rows=tested,
+            effect=float(family.effects[at]),
+            counts=bool(counts[at]),
         )
-        decisions[number] = rules.decide(evidence, one.a, one.b, bool(one.machines))
-    decided = pd.DataFrame(decisions, columns=list(rules.Decision._fields))
-    return decided.assign(
-        basis=[comparable[n].values.basis if n in comparable else "" for n in range(size)],
-        across=[comparable[n].machines if n in comparable else "" for n in range(size)],
-        **{name: getattr(numbers, name) for name in ("ratio", "low", "high", "p")},
-        p_adjusted=p_adjusted,
-        effect=effect,
-        calibrated_ratio=calibrated,
-    )
-
-
-class _Comparable(NamedTuple):
-    """A pair that can be compared."""
-
-    a: Row
-    b: Row
-    values: Compared
-    machines: str
-    """How the machines differ that are compared across; "" for one machine."""
-
-
-def _estimated(
-    comparable: Mapping[int, _Comparable], size: int, interleaved: bool, share: float
-) -> Estimates:
-    """Return what is known of the ratio of each pair: all those of a number of processes at once.
-
-    Of too few processes only the ratio is, that of the medians. Processes that took turns are
-    pairs, in the order of their rounds, where both sides have as many.
-    """
-    numbers = Estimates(*(np.full(size, np.nan) for _ in Estimates._fields))
-    members: dict[tuple[int, int], list[int]] = {}
-    for number, one in comparable.items():
-        members.setdefault((len(one.values.a), len(one.values.b)), []).append(number)
-    for processes, own in members.items():
-        a = np.array([comparable[number].values.a for number in own], float)
-        b = np.array([comparable[number].values.b for number in own], float)
-        if min(processes) < LEAST_PROCESSES:
-            numbers.ratio[own] = np.median(b, axis=1) / np.median(a, axis=1)
-            continue
-        turns = interleaved and processes[0] == processes[1]
-        found = estimate(b, a, paired=turns, share=share)
-        for column, estimates in zip(numbers, found, strict=True):
-            column[own] = estimates
-    return numbers
+        machines = row_difference(one, other) if across else ""
+        row = rules.decide(evidence, one, other, decision, bool(machines))
+        row = rules.decide_calls(row, float(calls.ratio[at]), float(calls_adjusted[at]), of_calls)
+        yield {
+            **row._asdict(),
+            **{name: getattr(numbers, name)[at] for name in ("ratio", "low", "high", "p")},
+            "a_s": math.exp(np.nanmean(a[at])),
+            "b_s": math.exp(np.nanmean(b[at])),
+            "p_adjusted": adjusted[at],
+            "effect": family.effects[at],
+            "basis": basis,
+            "across": machines,
+            "stage_verdict": decision.verdict,
+            "stage_ratio": whole_ratio,
+            "stage_reason": decision.reason,
+        }
 
 
 def _joined(pair: Pair, name: str) -> str:

@@ -30,6 +30,7 @@ def to_markdown(comparison: Comparison, every: bool = False) -> str:
     frame = summary.ordered(comparison.frame)
     above = [f"**{escaped(summary.summary_text(frame))}**", escaped(summary.heading(comparison))]
     above += [f"**{escaped(line)}**" for line in summary.across_lines(comparison)]
+    above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
     above += [escaped(line) for line in summary.environment_lines(comparison)]
     overview = summary.overview(frame)
     if len(overview):
@@ -44,7 +45,7 @@ def to_markdown(comparison: Comparison, every: bool = False) -> str:
             continue
         text = _table(rows, room)
         room = None if room is None else room - len(text)
-        if verdict in (rules.SLOWER, rules.FASTER):
+        if verdict in (rules.BROKEN, rules.SLOWER, rules.FASTER):
             tables += [f"### {verdict.capitalize()}", text]
         else:
             title = f"<summary>{len(rows)} {verdict}</summary>"

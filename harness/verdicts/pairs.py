@@ -30,6 +30,12 @@ NEEDED = (
 )
 """Columns of the rows of a pair, besides the facts of their programs and their axes."""
 
+LABEL = "index"
+"""What the label of a row in its frame is called in a row of a pair."""
+
+_LATER = ("cpu_samples", "processes", "p90_samples")
+"""Columns that frames of before 0.2.0 lack."""
+
 
 class Pairs(NamedTuple):
     """Two arms, row by row."""
@@ -37,12 +43,6 @@ class Pairs(NamedTuple):
     pairs: Sequence[Pair]
     axes: Sequence[str]
     """The columns that hold axes."""
-
-    def of_stages(self, stages: Collection[str]) -> Pairs:
-        """Return the pairs of some stages; all of them for none."""
-        if not stages:
-            return self
-        return self._replace(pairs=[pair for pair in self.pairs if either(pair)["stage"] in stages])
 
     def both(self) -> Iterator[tuple[Row, Row]]:
         """Yield the pairs of which both arms have a row."""
@@ -124,8 +124,11 @@ def _newest_rows(
         # The clocks of the machines that share a name may differ, what was committed does not.
         dates = _moments(frame["commit_date"]).fillna(started)
     columns = {
-        name: frame[name].to_list() for name in (*NEEDED, *TOTALS, *axes) if name in frame.columns
+        name: frame[name].to_list()
+        for name in (*NEEDED, *_LATER, *TOTALS, *axes)
+        if name in frame.columns
     }
+    columns[LABEL] = frame.index.to_list()
     newest = dict.fromkeys(keys, 0)
     # NaT is the least number there is; of equal moments the last row counts.
     clock, date = (one.to_numpy("datetime64[ms]").view(np.int64) for one in (started, dates))

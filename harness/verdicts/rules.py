@@ -5,8 +5,10 @@ A verdict starts at `unsure`, and moves only on evidence.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import UsageError
 from harness.frame.differences import (
@@ -18,48 +20,84 @@ from harness.frame.differences import (
 )
 from harness.frame.ratios import LEAST_PROCESSES
 from harness.stages import sampling
-from harness.stages.registry import STAGES
+from harness.stages.registry import runs_program
 from harness.verdicts import counts
-from harness.verdicts.pairs import Row
+from harness.verdicts.drift import are_times, share_runtime
+
+if TYPE_CHECKING:
+    from harness.verdicts.families import Whole
+    from harness.verdicts.pairs import Row
 
 SAME, FASTER, SLOWER, UNSURE, INCOMPARABLE = "same", "faster", "slower", "unsure", "incomparable"
+BROKEN = "broken"
 
-VERDICTS = (SLOWER, FASTER, UNSURE, INCOMPARABLE, SAME)
+VERDICTS = (BROKEN, SLOWER, FASTER, UNSURE, INCOMPARABLE, SAME)
 """In the order in which they are shown."""
 
 ALPHA = 0.05
-"""The share of rows called faster or slower that may be so by chance."""
+"""The share of rows called faster or slower that may be so by chance, in each stage."""
+
+SAME_WITHIN = 2.0
+"""Times the effect that counts: what the 90 % interval of `same` must exclude."""
+
+CALLS_EFFECT = 1.0
+"""What 90 % of calls do not exceed must be twice as long, or half, to be another mode."""
 
 ACROSS = "`--across machine` compares them all the same."
 """How to ask for what is not compared unasked."""
 
+WORKS_AGAIN = "works again"
+"""Begins the reason of a row that failed in A, and is healthy in B."""
 
-def incomparable(a: Row | None, b: Row | None, machines: bool = True) -> str:
-    """Return why two rows cannot be compared, or "" if they can.
+_FAILING = ("failed", "refused")
 
-    `machines` says whether those of two machines, or of unlike ones of one name, cannot.
+
+def not_compared(a: Row | None, b: Row | None, machines: bool = True) -> Decision | None:
+    """Return why two rows are not compared by their times, or None if they are.
+
+    `machines` says whether those of two machines, or of unlike ones of one name, cannot be.
     """
     if a is None or b is None:
-        return "only in A" if b is None else "only in B"
-    if a["version"] != b["version"]:
-        return f"the workload or the method changed: {a['version']}{ARROW}{b['version']}"
+        return Decision(INCOMPARABLE, "only in A" if b is None else "only in B")
     arms = {"A": a, "B": b}
     bad = {arm: _status_text(row) for arm, row in arms.items() if row["status"] != "ok"}
+    if list(bad) == ["B"] and b["status"] in _FAILING:
+        return Decision(BROKEN, f"B {bad['B']}")
+    if list(bad) == ["A"] and a["status"] in _FAILING:
+        return Decision(INCOMPARABLE, f"{WORKS_AGAIN}: A {bad['A']}")
     if bad:
-        return f"{' and '.join(bad)} {' / '.join(dict.fromkeys(bad.values()))}"
+        text = f"{' and '.join(bad)} {' / '.join(dict.fromkeys(bad.values()))}"
+        return Decision(INCOMPARABLE, text)
+    reason = _unlike(a, b, machines) or _no_times(a, b)
+    return Decision(INCOMPARABLE, reason) if reason else None
+
+
+def _unlike(a: Row, b: Row, machines: bool) -> str:
+    if a["version"] != b["version"]:
+        return f"the workload or the method changed: {a['version']}{ARROW}{b['version']}"
     protocols = [_protocol(row["effort"]) for row in (a, b)]
     if all(protocols) and protocols[0] != protocols[1]:
         return (
             f"processes did different things: {protocols[0]} (effort {a['effort']}) and "
             f"{protocols[1]} (effort {b['effort']})"
         )
-    for arm, row in arms.items():
+    for arm, row in (("A", a), ("B", b)):
         if len(row["samples"]) not in (0, row["n_processes"]):
             return f"{arm} does not say which samples are of which process"
     differs = row_difference(a, b) if machines else ""
     if differs and a["machine"] == b["machine"]:
         return f"{differs}. {REMEDY} {ACROSS}"
     return f"unlike machines: {differs}. {ACROSS}" if differs else ""
+
+
+def _no_times(a: Row, b: Row) -> str:
+    for arm, row in (("A", a), ("B", b)):
+        wrong = [value for value in row["samples"] if not are_times([value])]
+        if wrong:
+            return f"{arm} has a sample that is no time: {wrong[0]} s"
+        if not len(row["samples"]):
+            return f"{arm} has no samples"
+    return ""
 
 
 def _status_text(row: Row) -> str:
@@ -83,10 +121,12 @@ class RowEvidence(NamedTuple):
     ratio: float
     low: float
     high: float
-    """The 90 % interval, which must lie within the effect for `same`."""
+    """The 90 % interval."""
+    p: float
     p_adjusted: float
+    """NaN where the row cannot be called: see :func:`can_be_called`."""
     rows: int
-    """How many rows were judged together."""
+    """How many rows of the stage were judged together."""
     effect: float
     counts: bool
     """The ratio differs from 1 by at least the effect."""
@@ -98,11 +138,32 @@ class Decision(NamedTuple):
     verdict: str
     reason: str
     cause: str = ""
-    """`program`, `environment`, `machine` (across machines), or "" where none is known to be."""
+    """`program`, `environment`, `calls` (some calls only), `processes` (some processes only),
+    `machine` (across machines), or "" where none is known to be."""
 
 
-def decide(evidence: RowEvidence, a: Row, b: Row, across: bool = False) -> Decision:
-    """Return the verdict on a pair of rows; `across` says that unlike machines were asked for."""
+def can_be_called(a: Row, b: Row) -> bool:
+    """Tell whether a changed time of the row alone can be called slower or faster.
+
+    Where an equal program only runs, and nothing that runs it is known to differ, the machine did
+    it. When the whole stage moves, all of its rows can be called.
+    """
+    ran = program_of(a, b) == "equal" and runs_program(b["stage"])
+    return not (ran and share_runtime(a, b))
+
+
+def decide(
+    evidence: RowEvidence, a: Row, b: Row, whole: Decision, across: bool = False
+) -> Decision:
+    """Return the verdict on a pair of rows.
+
+    Args:
+        evidence: the numbers.
+        a: the row of A.
+        b: the row of B.
+        whole: the verdict on all rows of the stage together.
+        across: unlike machines were asked for.
+    """
     decision = _with_counts(_by_numbers(evidence), counts.proof(a, b))
     verdict, reason, _ = decision
     program = program_of(a, b)
@@ -113,18 +174,93 @@ def decide(evidence: RowEvidence, a: Row, b: Row, across: bool = False) -> Decis
             same = program == "equal"
             parts += ["the program is the same" if same else f"program: {facts_difference(a, b)}"]
         return Decision(verdict, "; ".join(parts), "machine")
-    if program == "equal" and verdict in (FASTER, SLOWER) and runs_the_program(b["stage"]):
-        what = _environment_difference(a["environment"], b["environment"])
-        text = (
-            f"environment: the program is the same, and {change_text(evidence.ratio)}; "
-            f"{what or 'nothing recorded differs: the machine'}"
-        )
-        return Decision(UNSURE, text, "environment")
-    if program == "differs":
+    called = verdict in (FASTER, SLOWER)
+    ran = program == "equal" and runs_program(b["stage"])
+    if ran and (called or (math.isnan(evidence.p_adjusted) and evidence.p <= ALPHA)):
+        if called or evidence.counts:
+            what = _environment_difference(a["environment"], b["environment"])
+            verdict = verdict if called else UNSURE
+            reason = reason if called else change_text(evidence.ratio)
+            reason += f"; environment: {what or NOTHING_DIFFERS}; the program is the same"
+            decision = Decision(verdict, reason, "environment")
+    elif program == "differs":
         if verdict != SAME:
             reason += f"; program: {facts_difference(a, b) or 'no total differs'}"
-        return Decision(verdict, reason, decision.cause or "program")
+        decision = Decision(verdict, reason, decision.cause or "program")
+    if whole.verdict in (SLOWER, FASTER):
+        what = f"the whole stage is {whole.verdict}"
+        cause = decision.cause or (whole.cause if called else "")
+        if whole.cause == "processes":
+            what = f"some processes of the stage are {whole.verdict}"
+            cause = decision.cause
+        decision = Decision(decision.verdict, f"{decision.reason}; {what}", cause)
     return decision
+
+
+NOTHING_DIFFERS = "nothing that is recorded differs: the machine, or a build of the same version"
+
+
+def decide_whole(
+    moved: Whole, p_adjusted: float, families: int, rows: Sequence[tuple[Row, Row]]
+) -> Decision:
+    """Return the verdict on all rows of a stage together; "" where there is none.
+
+    Args:
+        moved: what they did together.
+        p_adjusted: its p, corrected for the number of stages.
+        families: how many stages were judged.
+        rows: the pairs of rows.
+    """
+    if math.isnan(moved.p):
+        return Decision("", "")
+    enough = max(moved.ratio, 1 / moved.ratio) >= 1 + moved.effect
+    said = f"{change_text(moved.ratio)} in most of {moved.cases} cases"
+    chance = f"p = {p_adjusted:.2g} among {families} stage{'' if families == 1 else 's'}"
+    if not (enough and p_adjusted <= ALPHA):
+        return Decision(SAME if not enough else UNSURE, f"{said}, {chance}")
+    a, b = rows[-1]
+    what = _environment_difference(a["environment"], b["environment"]) or NOTHING_DIFFERS
+    programs = [program_of(*pair) for pair in rows]
+    equal, differ = programs.count("equal"), programs.count("differs")
+    parts = [f"{said} ({percent(moved.effect)} counts), {chance}", f"environment: {what}"]
+    if equal or differ:
+        parts.append(f"programs: {equal} equal, {differ} differ")
+    return Decision(SLOWER if moved.ratio > 1 else FASTER, "; ".join(parts), "environment")
+
+
+def decide_processes(count: int, of: int, p_adjusted: float, side: int) -> Decision | None:
+    """Return the verdict on processes of one arm that are slower than all others; None if none.
+
+    Args:
+        count: how many are.
+        of: how many the arm has.
+        p_adjusted: corrected for the number of stages.
+        side: 0 for A, which makes B faster, 1 for B.
+    """
+    if p_adjusted > ALPHA:
+        return None
+    text = f"{count} of {of} processes of {'AB'[side]} are slower in most cases"
+    return Decision(
+        SLOWER if side else FASTER, f"{text}, p = {p_adjusted:.2g}; the others are not", "processes"
+    )
+
+
+def decide_calls(decision: Decision, ratio: float, p_adjusted: float, rows: int) -> Decision:
+    """Return the verdict on a row of which some calls became slower or faster.
+
+    Args:
+        decision: what its least calls say.
+        ratio: of what 90 % of calls do not exceed, B / A.
+        p_adjusted: corrected for the number of rows.
+        rows: how many were judged together.
+    """
+    if decision.verdict in (SLOWER, FASTER) or not p_adjusted <= ALPHA:
+        return decision
+    text = (
+        f"some calls: the slowest tenth is {change_text(ratio)}, p = {p_adjusted:.2g} among {rows} "
+        f"rows; the least call: {decision.reason}"
+    )
+    return Decision(SLOWER if ratio > 1 else FASTER, text, "calls")
 
 
 def _with_counts(decision: Decision, proof: counts.Proof | None) -> Decision:
@@ -138,11 +274,6 @@ def _with_counts(decision: Decision, proof: counts.Proof | None) -> Decision:
     count = proof.calls
     told = f"{decision.reason}, though {count.before:,.0f}{ARROW}{count.after:,.0f} Python calls"
     return decision._replace(reason=told)
-
-
-def runs_the_program(stage: str) -> bool:
-    """Tell whether a finished program runs or is read in a stage, and nothing else is done."""
-    return stage in STAGES and STAGES[stage].runs_program
 
 
 def program_of(a: Row, b: Row) -> str:
@@ -169,27 +300,21 @@ def _by_numbers(found: RowEvidence) -> Decision:
             "takes 8",
         )
     change, counted = change_text(found.ratio), percent(found.effect)
-    differs = found.p_adjusted <= ALPHA
+    excluded = SAME_WITHIN * found.effect
     interval = f"the 90 % interval {found.low:.3g} to {found.high:.3g}"
     chance = f"p = {found.p_adjusted:.2g} among {found.rows} rows"
-    if found.counts and differs:
+    if found.counts and found.p_adjusted <= ALPHA:
         verdict = SLOWER if found.ratio > 1 else FASTER
         return Decision(verdict, f"{change} ({counted} counts), {chance}")
-    if found.low >= 1 / (1 + found.effect) and found.high <= 1 + found.effect:
-        return Decision(SAME, f"{interval} lies within {counted}")
-    if differs:
-        text = f"{change}, less than what counts ({counted}), but {interval} reaches beyond"
-    elif found.counts:
-        text = (
-            f"{change}, but this may be chance: {chance}; more processes would tell "
-            "(--effort thorough)"
+    beyond = found.low < 1 / (1 + excluded) or found.high > 1 + excluded
+    if not found.counts and not beyond:
+        return Decision(
+            SAME, f"less than {counted}, and surely less than {percent(excluded)}: {interval}"
         )
-    else:
-        text = (
-            f"{interval} reaches beyond what counts ({counted}): more processes would narrow it "
-            "(--effort thorough)"
-        )
-    return Decision(UNSURE, text)
+    more = "more processes would tell (--effort thorough)"
+    if found.counts and not math.isnan(found.p_adjusted):
+        return Decision(UNSURE, f"{change}, but this may be chance: {chance}; {more}")
+    return Decision(UNSURE, f"{interval} reaches beyond {percent(excluded)}; {more}")
 
 
 def change_text(ratio: float) -> str:

@@ -1,13 +1,104 @@
-"""Which ratios count, and what p says where many rows are judged together."""
+"""The tests that verdicts rest on: of rows, of all rows together, and of single processes.
+
+Everything is in logarithms, because times scatter in proportion. Rows that have no value of a
+process hold NaN there.
+"""
 
 from __future__ import annotations
 
+import math
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import optimize, special, stats
+
+from harness.frame.ratios import CONFIDENCE, EQUIVALENCE_CONFIDENCE, LEAST_PROCESSES, Estimates
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+_NO_SPREAD = 1e-20
+"""Less is the rounding of equal values."""
+
+_LEAST_ROWS = 5
+"""Of fewer rows nothing is learnt about how much the spread of rows differs."""
+
+
+def estimates(a: Floats, b: Floats, paired: bool = False, share: float = 1.0) -> Estimates:
+    """Return the ratios exp(b - a) of rows, their intervals, and p for a ratio of 1.
+
+    With x = a of n processes and y = b of m, and s² their common variance, or that of y - x where
+    they are pairs,
+
+        t = (mean(y) - mean(x)) / (s sqrt(1 / n + 1 / m)),    pairs: mean(y - x) / (s / sqrt(n))
+
+    A variance of few processes is itself uncertain. Rows of one stage scatter alike, so each is
+    drawn towards what is usual among them, the less the more rows differ in it, and t has the more
+    degrees of freedom: s² becomes (d0 s0² + d s²) / (d0 + d) with d0 + d of them. d0 and s0² come
+    from the mean and the variance of log s². Source: G. K. Smyth, Stat. Appl. Genet. Mol. Biol. 3
+    (2004) 3, sections 3 and 6.2.
+
+    Rank tests of few processes cannot reach the small p that a family of many rows needs (8 against
+    8: 1.6e-4 at the least), and trimmed means lose degrees of freedom there. Of fewer than three
+    processes a side only the ratio is told.
+
+    Where values are looked at several times as they come, `share` is the part of the error that
+    this look may make (:func:`harness.verdicts.live.looks.share`): p is divided by it, and the
+    intervals miss with their probability times it (repeated confidence intervals, C. Jennison and
+    B. W. Turnbull, J. R. Statist. Soc. B 51 (1989) 305-361).
+
+    Args:
+        a: logarithms, float64 (rows, processes), NaN where there is none.
+        b: the same of the other side; where `paired`, processes in the order of their partners.
+        paired: processes of both sides took turns, so what a pair shares is no scatter.
+        share: above 0, at most 1.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # rows without any value stay NaN
+        if paired:
+            x = b - a
+            n = np.count_nonzero(~np.isnan(x), axis=1)
+            difference, variance = np.nanmean(x, axis=1), np.nanvar(x, axis=1, ddof=1)
+            freedom, scale = n - 1.0, 1 / n
+        else:
+            n_a, n_b = (np.count_nonzero(~np.isnan(side), axis=1) for side in (a, b))
+            n = np.minimum(n_a, n_b)
+            difference = np.nanmean(b, axis=1) - np.nanmean(a, axis=1)
+            squares = np.nanvar(a, axis=1) * n_a + np.nanvar(b, axis=1) * n_b
+            freedom = n_a + n_b - 2.0
+            variance, scale = squares / freedom, 1 / n_a + 1 / n_b
+    enough = n >= LEAST_PROCESSES
+    variance = np.where(enough, np.where(variance < _NO_SPREAD, 0.0, variance), np.nan)
+    variance, freedom = _moderated(variance, freedom)
+    error = np.sqrt(variance * scale)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * stats.t.sf(np.abs(difference / error), freedom)
+    # Of values without any spread the interval is the ratio itself.
+    p = np.where(enough & (error == 0), np.where(np.abs(difference) < 1e-12, 1.0, 0.0), p)
+    wide, narrow = (
+        stats.t.isf((1 - within) * share / 2, freedom) * error
+        for within in (CONFIDENCE, EQUIVALENCE_CONFIDENCE)
+    )
+    low, high, inner_low, inner_high = (
+        np.exp(difference + off) for off in (-wide, wide, -narrow, narrow)
+    )
+    return Estimates(np.exp(difference), low, high, inner_low, inner_high, np.minimum(p / share, 1))
+
+
+def _moderated(variance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
+    known = np.nan_to_num(variance) > 0
+    if np.count_nonzero(known) < _LEAST_ROWS:
+        return variance, freedom
+    half = freedom[known] / 2
+    logs = np.log(variance[known]) - special.digamma(half) + np.log(half)
+    beyond = logs.var(ddof=1) - special.polygamma(1, half).mean()
+    prior = 1e6  # all rows have one variance
+    if beyond > 1e-5:
+        prior = 2 * optimize.brentq(lambda x: special.polygamma(1, x) - beyond, 1e-4, 1e6)
+    usual = math.exp(logs.mean() + special.digamma(prior / 2) - math.log(prior / 2))
+    found = np.where(known, (prior * usual + freedom * variance) / (prior + freedom), variance)
+    return found, np.where(known, prior + freedom, freedom)
 
 
 def counting(ratio: Floats, effect: Floats) -> Bools:
@@ -16,7 +107,7 @@ def counting(ratio: Floats, effect: Floats) -> Bools:
 
 
 def adjust(p: Floats, counts: Bools) -> Floats:
-    """Return p corrected for the number of rows, NaN where p is NaN.
+    """Return p corrected for the number of rows of a family, NaN where p is NaN.
 
     Benjamini and Hochberg's step-up (J. R. Statist. Soc. B 57 (1995) 289-300) by
     :func:`scipy.stats.false_discovery_control`: of rows called different at `alpha`, at most the
@@ -25,8 +116,8 @@ def adjust(p: Floats, counts: Bools) -> Floats:
 
     The more rows differ for certain, the less the step-up asks of the others. Only a row whose
     change counts can be called different, so only such rows may do that for each other: among them
-    p of all other rows is taken as 1, which is never too small. Else a release that makes one stage
-    a little slower everywhere would have chance findings in other stages called real.
+    p of all other rows is taken as 1, which is never too small. Else a release that makes a stage
+    a little slower everywhere would have chance findings in it called real.
 
     Args:
         p: float64 (rows,), NaN for a row that was not tested.
@@ -39,3 +130,19 @@ def adjust(p: Floats, counts: Bools) -> Floats:
         counting = stats.false_discovery_control(np.where(counts, p, 1.0)[known])
         adjusted[known] = np.where(counts[known], counting, every)
     return adjusted
+
+
+def p_of_share(count: int, of: int, elsewhere: int, of_elsewhere: int) -> float:
+    """Return how probable it is to see `count` or more `of` where nothing is special about them.
+
+    Elsewhere `elsewhere` of `of_elsewhere` were seen, so one is expected with the chance
+    (elsewhere + 1) / (of_elsewhere + 2): Laplace's rule of succession.
+    """
+    return float(stats.binom.sf(count - 1, of, (elsewhere + 1) / (of_elsewhere + 2)))
+
+
+def medians(values: Floats) -> Floats:
+    """Return the median of each column, leaving out NaN; NaN for a column of nothing else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(np.nanmedian(values, axis=0), np.float64)

@@ -10,11 +10,12 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from harness.errors import ExitCode
 from harness.frame.frame import rows_of
 from harness.frame.tables import case_texts
 from harness.records.units import seconds_text
 from harness.stages.registry import OF_CALLS, STAGES
-from harness.verdicts import rules
+from harness.verdicts import drift, rules
 from harness.verdicts.error_rates import rates_text
 from harness.verdicts.judge import COLUMNS
 from harness.verdicts.pairs import environment_differences
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the layout of :func:`document`."""
 
-MOST = {rules.SLOWER: 40, rules.FASTER: 40, rules.UNSURE: 10, rules.INCOMPARABLE: 10, rules.SAME: 0}
-"""Rows of a verdict that are listed, unless all are wanted."""
+MOST = {
+    **dict.fromkeys((rules.SLOWER, rules.FASTER), 40),
+    **dict.fromkeys((rules.UNSURE, rules.INCOMPARABLE), 10),
+    rules.SAME: 0,
+}
+"""Rows of a verdict that are listed, unless all are wanted; what is broken is listed whole."""
 
 FEW = 12
 """Rows that a reader takes in without an overview."""
@@ -36,13 +41,17 @@ COUNTED = (rules.SLOWER, rules.FASTER, rules.SAME, rules.UNSURE)
 HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
 
 LEGEND = (
-    "A, B: medians over processes, as measured, of {calls} the least call of each. B / A: above 1, "
-    "B takes longer; {basis}; in brackets the 95 % interval."
+    "A, B: seconds that are compared, geometric means over processes: of {calls} the least call, "
+    "of {cpu} CPU time where it is known. B / A: above 1, B takes longer; {basis}; in brackets the "
+    "95 % interval."
 )
 
-STORED = "calibrated by a reference in the same process unless marked raw"
-
-TURNS = "as measured, because the processes took turns"
+BASES = {
+    drift.OTHERS: "without what a process's other workloads share",
+    drift.BY_LOOP: "without what a process's plain Python loop shows",
+    drift.INTERLEAVED: "as measured, because the processes took turns",
+    drift.RAW: "as measured",
+}
 
 ACROSS = (
     "Across machines, raw seconds are compared: a verdict is on machine and program together. "
@@ -96,8 +105,8 @@ def by_stage(frame: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         `stage`; `cases`, how many; `ratio`, the geometric mean of their ratios b / a, each case
-        with the same weight; how many are `slower`, `faster`, `same` and `unsure`. No row where
-        nothing is comparable.
+        with the same weight; `whole`, the verdict on all of them together, "" for none; how many
+        are `slower`, `faster`, `same` and `unsure`. No row where nothing is comparable.
     """
     known = frame[frame["ratio"].notna()]
     present = set(known["stage"])
@@ -106,8 +115,22 @@ def by_stage(frame: pd.DataFrame) -> pd.DataFrame:
         own = known[known["stage"] == stage]
         mean = math.exp(np.log(own["ratio"]).mean())
         counts = [int((own["verdict"] == verdict).sum()) for verdict in COUNTED]
-        rows.append((stage, len(own), mean, *counts))
-    return pd.DataFrame(rows, columns=["stage", "cases", "ratio", *COUNTED])
+        whole = ", ".join(verdict for verdict in dict.fromkeys(own["stage_verdict"]) if verdict)
+        rows.append((stage, len(own), mean, whole, *counts))
+    return pd.DataFrame(rows, columns=["stage", "cases", "ratio", "whole", *COUNTED])
+
+
+def stage_lines(frame: pd.DataFrame) -> list[str]:
+    """Return the stages of which all rows together, or some processes, became slower or faster."""
+    keys = ["machine", "target", "scenario", "stage"]
+    called = frame[frame["stage_verdict"].isin([rules.SLOWER, rules.FASTER])]
+    called = called.drop_duplicates(keys)
+    several = [name for name in keys[:-1] if frame[name].nunique() > 1]
+    return [
+        " · ".join([row["stage"], *(str(row[name]) for name in several)])
+        + f" as a whole: {row['stage_verdict']}. {row['stage_reason']}."
+        for row in rows_of(called)
+    ]
 
 
 def overview(frame: pd.DataFrame) -> pd.DataFrame:
@@ -116,7 +139,8 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
     if stages["cases"].sum() <= FEW:
         stages = stages.head(0)
     texts = stages.assign(ratio=[f"{ratio:.3f}" for ratio in stages["ratio"]])
-    return texts.rename(columns={"ratio": "B / A, geometric mean"}).astype("str")
+    names = {"ratio": "B / A, geometric mean", "whole": "as a whole"}
+    return texts.rename(columns=names).astype("str")
 
 
 def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
@@ -124,7 +148,8 @@ def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
     frame = ordered(frame)
     if every:
         return frame, []
-    left_out = frame.groupby("verdict").cumcount() >= frame["verdict"].map(MOST)
+    most = frame["verdict"].map(MOST).fillna(math.inf)
+    left_out = frame.groupby("verdict").cumcount() >= most
     said = [
         f"{count} more {verdict}" if MOST[verdict] else f"{count} {verdict}"
         for verdict, count in Counter(frame["verdict"][left_out]).items()
@@ -135,14 +160,14 @@ def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
 def table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text with :data:`HEADINGS`.
 
-    Stages of a case that are incomparable for one reason share a row.
+    Stages of a case that are broken or incomparable for one reason share a row.
     """
     rows: dict[tuple[Any, ...], list[str]] = {}
     for row, case in zip(rows_of(frame), cases(frame), strict=True):
         stage, times = row["stage"], [_time(row["a_s"]), _time(row["b_s"])]
         texts = [row["workload"], case, stage, *times, ratio_text(row)]
         texts += [row["verdict"], row["reason"]]
-        if row["verdict"] != rules.INCOMPARABLE:
+        if row["verdict"] not in (rules.INCOMPARABLE, rules.BROKEN):
             rows[len(rows), stage] = texts
             continue
         key = (row["machine"], row["workload"], case, row["reason"])
@@ -170,8 +195,8 @@ def ratio_text(row: dict[str, Any]) -> str:
     known = not math.isnan(row["low"])
     interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if known else ""
     known = not math.isnan(row["calibrated_ratio"])
-    calibrated = f", {row['calibrated_ratio']:.3g} calibrated" if known else ""
-    return f"{row['ratio']:.3g}{interval}{' raw' if row['basis'] == 'raw' else ''}{calibrated}"
+    calibrated = f" raw, {row['calibrated_ratio']:.3g} calibrated" if known else ""
+    return f"{row['ratio']:.3g}{interval}{calibrated}"
 
 
 def _time(value_s: float) -> str:
@@ -180,28 +205,72 @@ def _time(value_s: float) -> str:
 
 def legend(comparison: Comparison) -> tuple[str, ...]:
     """Return what the columns of the table mean."""
+    bases = [basis for basis in dict.fromkeys(comparison.frame["basis"]) if basis]
+    stages = {basis: _stages_of(comparison.frame, basis) for basis in bases}
+    told = [
+        BASES[basis] + (f" ({', '.join(stages[basis])})" if len(bases) > 1 else "")
+        for basis in bases
+    ]
+    on_cpu = [name for name, stage in STAGES.items() if stage.clock == "cpu"]
     said = LEGEND.format(
-        calls=" and ".join(OF_CALLS), basis=TURNS if comparison.interleaved else STORED
+        calls=" and ".join(OF_CALLS), cpu=" and ".join(on_cpu), basis=", ".join(told)
     )
     return (said, *(ACROSS if comparison.across else ()))
 
 
+def _stages_of(frame: pd.DataFrame, basis: str) -> list[str]:
+    return list(dict.fromkeys(frame["stage"][frame["basis"] == basis]))
+
+
 def counts(frame: pd.DataFrame) -> dict[str, int]:
-    """Return how many rows have each verdict, in the order in which they are shown."""
+    """Return how many rows have each verdict, in the order in which they are shown.
+
+    What is broken is counted by case: a case that fails has lost all of its stages.
+    """
     counted = Counter(frame["verdict"])
+    counted[rules.BROKEN] = _n_cases(frame, frame["verdict"] == rules.BROKEN)
     return {verdict: counted[verdict] for verdict in rules.VERDICTS}
 
 
+def _n_cases(frame: pd.DataFrame, chosen: pd.Series[bool]) -> int:
+    rows = frame[chosen]
+    return len(set(zip(rows["machine"], rows["workload"], cases(rows), strict=True)))
+
+
 def summary_text(frame: pd.DataFrame) -> str:
-    """Return in a line how many rows have which verdict."""
-    environment = int((frame["cause"] == "environment").sum())
-    of_unsure = f" ({environment} changed with an equal program)" if environment else ""
-    parts = [
-        f"{count} {verdict}{of_unsure if verdict == rules.UNSURE else ''}"
-        for verdict, count in counts(frame).items()
-        if count
-    ]
-    return ", ".join(parts) or "nothing to compare"
+    """Return the answer in a line: what broke, which stages moved, and how many rows did."""
+    counted = counts(frame)
+    broken, again = (
+        _n_cases(frame, chosen)
+        for chosen in (
+            frame["verdict"] == rules.BROKEN,
+            frame["reason"].str.startswith(rules.WORKS_AGAIN),
+        )
+    )
+    parts = [f"{broken} case{'' if broken == 1 else 's'} broken"] if broken else []
+    moved = frame[frame["stage_verdict"].isin([rules.SLOWER, rules.FASTER])]
+    for stage, verdict in dict.fromkeys(zip(moved["stage"], moved["stage_verdict"], strict=True)):
+        parts.append(f"{stage} as a whole {verdict}")
+    rows = ", ".join(
+        f"{count} {verdict}"
+        for verdict, count in counted.items()
+        if count and verdict != rules.BROKEN
+    )
+    parts += [rows] if rows else []
+    if again:
+        parts.append(f"{again} case{' works' if again == 1 else 's work'} again")
+    return "; ".join(parts) or "nothing to compare"
+
+
+def exit_code(frame: pd.DataFrame) -> ExitCode:
+    """Return what `harness compare` ends with: by the rows that are shown, and their stages."""
+    verdicts = set(frame["verdict"])
+    if rules.BROKEN in verdicts:
+        return ExitCode.BROKEN
+    if not verdicts - {rules.INCOMPARABLE}:
+        return ExitCode.NOTHING
+    slower = rules.SLOWER in verdicts or rules.SLOWER in set(frame["stage_verdict"])
+    return ExitCode.WORSE if slower else ExitCode.FINE
 
 
 def footer(comparison: Comparison) -> list[str]:
@@ -213,7 +282,8 @@ def document(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison for other programs.
 
     `schema`, `a` and `b` (what the arms are), `interleaved`, `across_machines` (whether that was
-    asked for), `across` (how the machines differ that were compared), `counts` of verdicts,
+    asked for), `across` (how the machines differ that were compared), `answer`, `counts` of
+    verdicts (`broken` counts cases), `stages` (in words, those that moved as a whole),
     `error_rates` by machine, effort and environment, as in `"box, effort default, ENV"` (None
     where not measured, and without what they hold of each case), and
     `rows`, worst first, with the columns of the frame.
@@ -229,7 +299,9 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "interleaved": comparison.interleaved,
         "across_machines": comparison.across,
         "across": _across(comparison.frame),
+        "answer": summary_text(comparison.frame),
         "counts": counts(comparison.frame),
+        "stages": stage_lines(comparison.frame),
         "error_rates": rates,
         "rows": rows_of(ordered(comparison.frame)),
     }

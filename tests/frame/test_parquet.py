@@ -91,9 +91,13 @@ def test_an_export_gives_back_the_rows_of_the_records(frame, exports, name):
 
 
 def test_an_export_of_before_a_column_has_no_value_there(frame, exports, tmp_path):
-    old = pq.read_table(exports / "rows.parquet").drop_columns(["cpu_samples", "processes"])
+    old = pq.read_table(exports / "rows.parquet").drop_columns(
+        ["cpu_samples", "p90_samples", "processes"]
+    )
     pq.write_table(old, tmp_path / "rows.parquet")
-    nothing = frame.assign(**{name: [[]] * len(frame) for name in ("cpu_samples", "processes")})
+    nothing = frame.assign(
+        **{name: [[]] * len(frame) for name in ("cpu_samples", "p90_samples", "processes")}
+    )
     assert_same(nothing, load(tmp_path / "rows.parquet"))
 
 

@@ -65,23 +65,3 @@ def test_values_without_spread_are_equal_or_surely_differ():
     found = estimate(np.array([[2.0] * 3, [1.0] * 3]), np.ones((2, 3)))
     assert found.p.tolist() == [0.0, 1.0]
     assert found.ratio.tolist() == found.low.tolist() == found.high.tolist()
-
-
-def test_what_pairs_share_is_no_scatter_of_theirs():
-    """Drift of 4 % from pair to pair, 1 % of their own: +8 % is found by pairs only."""
-    rng = np.random.default_rng(3)
-    drift = rng.normal(0, 0.04, (400, 8))
-    over, under = np.exp(drift + rng.normal(0, 0.01, (2, 400, 8)))
-    unpaired, pairs = (estimate(1.08 * over, under, paired=by) for by in (False, True))
-    assert (pairs.p < 0.001).mean() > 0.95 > 0.6 > (unpaired.p < 0.001).mean()
-    healthy = estimate(over, under, paired=True)
-    assert 0.02 < (healthy.p < 0.05).mean() < 0.08
-    assert pairs.ratio.tolist() == unpaired.ratio.tolist()
-
-
-def test_a_look_that_may_err_less_has_wider_intervals_and_a_larger_p():
-    over, under = np.exp(np.random.default_rng(5).normal(0, 0.06, (2, 50, 6)))
-    whole, quarter = (estimate(over, under, share=share) for share in (1, 0.25))
-    assert quarter.p == pytest.approx(np.minimum(4 * whole.p, 1))
-    assert (quarter.low < whole.low).all()
-    assert (quarter.equivalence_high > whole.equivalence_high).all()

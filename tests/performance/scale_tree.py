@@ -115,6 +115,7 @@ def _summaries(samples: np.ndarray[Any, Any], ratios: np.ndarray[Any, Any]) -> d
         "samples": objects(samples.tolist()),
         "calibrated_samples": objects(ratios.tolist()),
         "cpu_samples": objects([] for _ in samples),
+        "p90_samples": objects([] for _ in samples),
         "processes": objects([] for _ in samples),
     }
 

@@ -32,7 +32,7 @@ def test_a_table_has_the_worst_first_and_counts_what_is_same(compare, tmp_path):
     code, out, _ = compare(*BOTH, folder, "--stage", "compile")
 
     assert code == 1
-    assert out.splitlines()[0] == "A: commit=01234567 · B: commit=ffffffff"
+    assert out.splitlines()[:2] == ["1 slower", "A: commit=01234567 · B: commit=ffffffff"]
     assert "family.Work" in out
     assert "% slower (5 % counts)" in " ".join(out.split())
     assert f"Error rates (box, effort default, {ENV}): unknown; `harness aa --power`" in " ".join(
@@ -168,23 +168,25 @@ def many(tmp_path):
 
 def test_many_rows_begin_with_an_overview_by_stage(compare, many, monkeypatch):
     code, out, _ = compare(*BOTH, many)
-    headings, trace, compiled = (re.split(r"  +", line.strip()) for line in out.splitlines()[1:4])
+    headings, trace, compiled = (re.split(r"  +", line.strip()) for line in out.splitlines()[3:6])
 
     counted = ["slower", "faster", "same", "unsure"]
     assert code == 1
-    assert headings == ["stage", "cases", "B / A, geometric mean", *counted]
+    assert headings == ["stage", "cases", "B / A, geometric mean", "as a whole", *counted]
     assert trace[:2] == ["trace", "50"]
     assert 0.98 < float(trace[2]) < 1.02
     assert compiled[:2] == ["compile", "50"]
     assert 1.28 < float(compiled[2]) < 1.32
-    assert compiled[3:5] == ["50", "0"]
+    assert compiled[3:6] == ["slower", "50", "0"]
+    assert out.startswith("compile as a whole slower; 50 slower, 50 same")
+    assert "compile as a whole: slower. 30 % slower in most of 50 cases" in out
     assert "Not listed: 10 more slower, 50 same; `--all` lists all." in out
     everything = compare(*BOTH, many, "--all")[1]
     assert len(everything.splitlines()) > len(out.splitlines()) + 50
 
     monkeypatch.setattr(markdown, "MOST_CHARACTERS", 5_000)
     text = compare(*BOTH, many, "--format", "markdown")[1]
-    assert re.search(r"\| compile \| 50 \| 1\.[23]\d+ \| 50 \| 0 \| 0 \| 0 \|", text)
+    assert re.search(r"\| compile \| 50 \| 1\.[23]\d+ \| slower \| 50 \| 0 \| 0 \| 0 \|", text)
     assert text.index("| stage |") < text.index("### Slower")
     assert markdown.CUT in text
     assert len(text) < 5_100
@@ -196,16 +198,17 @@ def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio():
             "stage": ["execute", "compile", "compile", "compile"],
             "ratio": [1.0, 2.0, 0.5, math.nan],
             "verdict": ["same", "slower", "faster", "incomparable"],
+            "stage_verdict": ["", "same", "same", "same"],
         }
     )
     overview = summary.by_stage(frame)
 
     assert overview.columns.tolist() == [
-        *("stage", "cases", "ratio", "slower", "faster", "same", "unsure")
+        *("stage", "cases", "ratio", "whole", "slower", "faster", "same", "unsure")
     ]
     assert overview.to_numpy().tolist() == [
-        ["compile", 2, pytest.approx(1.0), 1, 1, 0, 0],
-        ["execute", 1, 1.0, 0, 0, 1, 0],
+        ["compile", 2, pytest.approx(1.0), "same", 1, 1, 0, 0],
+        ["execute", 1, 1.0, "", 0, 0, 1, 0],
     ]
     assert summary.by_stage(frame.head(0)).empty
     assert summary.overview(frame).empty

@@ -1,11 +1,54 @@
 """Which ratios count, at the very edge of what counts."""
 
 import numpy as np
+import pytest
 
-from harness.verdicts.statistics import counting
+from harness.verdicts.statistics import counting, estimates, p_of_share
 
 
 def test_a_ratio_of_just_the_effect_counts_in_both_directions():
     effect = np.full(5, 0.1)
     ratios = np.array([1 + 0.1, 1 / (1 + 0.1), 1.0999, 0.9092, np.nan])
     assert counting(ratios, effect).tolist() == [True, True, False, False, False]
+
+
+def test_what_pairs_share_is_no_scatter_of_theirs():
+    """Drift of 4 % from pair to pair, 1 % of their own: +8 % is found by pairs only."""
+    rng = np.random.default_rng(3)
+    drift = rng.normal(0, 0.04, (400, 8))
+    a, b = drift + rng.normal(0, 0.01, (2, 400, 8))
+    unpaired, pairs = (estimates(a, b + np.log(1.08), paired=by) for by in (False, True))
+    assert (pairs.p < 0.001).mean() > 0.95 > 0.8 > (unpaired.p < 0.001).mean()
+    assert 0.02 < (estimates(a, b, paired=True).p < 0.05).mean() < 0.08
+    assert pairs.ratio.tolist() == pytest.approx(unpaired.ratio.tolist())
+
+
+def test_a_look_that_may_err_less_has_wider_intervals_and_a_larger_p():
+    a, b = np.random.default_rng(5).normal(0, 0.06, (2, 50, 6))
+    whole, quarter = (estimates(a, b, share=share) for share in (1, 0.25))
+    assert quarter.p == pytest.approx(np.minimum(4 * whole.p, 1))
+    assert (quarter.low < whole.low).all()
+    assert (quarter.equivalence_high > whole.equivalence_high).all()
+
+
+def test_rows_of_one_stage_lend_each_other_what_they_know_of_their_spread():
+    """Four processes a side: a change of 5 sigma is found more often, and no more is made up."""
+    a, b = np.random.default_rng(9).normal(0, 0.02, (2, 1000, 4))
+    together = estimates(a, b + 0.06)
+    alone = [float(estimates(x[None], y[None]).p[0]) for x, y in zip(a, b + 0.06, strict=True)]
+    assert (together.p < 0.001).mean() > 2 * (np.array(alone) < 0.001).mean()
+    assert 0.03 < (estimates(a, b).p < 0.05).mean() < 0.07
+
+
+def test_rows_without_spread_or_values_are_told_as_they_are():
+    a = np.array([[0.0] * 3, [0.0] * 3, [0.0, np.nan, np.nan], [np.nan] * 3])
+    found = estimates(a, a + np.array([[0.0], [1.0], [1.0], [0.0]]))
+    assert found.p[:2].tolist() == [1.0, 0.0]
+    assert np.isnan(found.p[2:]).all()
+    assert found.ratio[2] == pytest.approx(np.e)
+
+
+def test_a_share_of_processes_is_rare_where_elsewhere_there_is_none():
+    assert p_of_share(3, 8, 0, 88) < 0.001
+    assert p_of_share(3, 8, 9, 24) > 0.3
+    assert p_of_share(1, 8, 0, 8) > 0.5

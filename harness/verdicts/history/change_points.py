@@ -12,10 +12,9 @@ import pandas as pd
 
 from harness.frame.differences import difference, environment_difference, facts_difference, hardware
 from harness.frame.frame import axis_columns, with_axes
-from harness.stages.registry import effect
+from harness.stages.registry import effect, runs_program
 from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, levels, state
-from harness.verdicts.rules import runs_the_program
 
 SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
 
@@ -139,7 +138,7 @@ def _row(
     if one["fingerprint"] and other["fingerprint"]:
         same = bool(one["fingerprint"] == other["fingerprint"])
     change = SLOWER if step.after_s > step.before_s else FASTER
-    if same and runs_the_program(other["stage"]):
+    if same and runs_program(other["stage"]):
         change = ENVIRONMENT
     is_cut = one["piece"] != other["piece"]
     names = (name for name in (*COLUMNS, *axes) if name in other)

@@ -18,6 +18,7 @@ import msgspec
 import pandas as pd
 
 from harness import __version__
+from harness.declare.filters import Filters
 from harness.engine.state import Progress
 from harness.errors import HarnessWarning
 from harness.frame.load import frame_of
@@ -89,7 +90,7 @@ def compare_live(
         options: how.
         results: the tree that keeps the records, in `MACHINE/live/`, where :func:`harness.load`
             does not look, and that has the error rates; None throws the records away.
-        stages: whose rows are judged, all without any.
+        stages: whose rows are shown, all without any.
         on_progress: is told of every arm of every round.
 
     Raises:
@@ -115,7 +116,7 @@ def compare_live(
                 Arm(arms[1].text, frame_of(run.records[1])),
                 results,
                 interleaved=True,
-                stages=stages,
+                filters=Filters(stage=tuple(stages)),
                 on=differing_columns(*arms),
                 share=share(state.looks, run.limit),
             )

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from harness.frame.ratios import estimate
 from harness.verdicts.live.looks import next_look, share
+from harness.verdicts.statistics import estimates
 
 
 def looks_of(limit):
@@ -35,13 +35,13 @@ def test_all_looks_together_may_err_as_often_as_one(looks):
 
 
 def test_looking_at_equal_arms_again_and_again_calls_no_more_of_them_different():
-    over, under = np.exp(np.random.default_rng(11).normal(0, 0.05, (2, 2000, 32)))
+    a, b = np.random.default_rng(11).normal(0, 0.05, (2, 2000, 32))
     ever = {True: np.zeros(2000, bool), False: np.zeros(2000, bool)}
     looks = looks_of(32)
     for number, done in enumerate(looks):
         for corrected in ever:
             part = share(looks[: number + 1], 32) if corrected else 1.0
-            found = estimate(over[:, :done], under[:, :done], paired=True, share=part)
+            found = estimates(a[:, :done], b[:, :done], paired=True, share=part)
             ever[corrected] |= found.p <= 0.05
     assert ever[True].mean() < 0.055
     assert ever[False].mean() > 0.1

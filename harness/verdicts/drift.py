@@ -1,0 +1,181 @@
+"""The machine's drift: what a process's other cases, or its plain Python loop, have in common."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from harness.stages.registry import STAGES, calibrated_by
+from harness.stages.stage import LOOP
+from harness.verdicts.pairs import CASE, Pairs, Row, axes_key, axes_of
+from harness.verdicts.statistics import Floats, medians
+
+OTHERS, BY_LOOP, RAW, INTERLEAVED = "others", "loop", "raw", "interleaved"
+"""What ratios are of: seconds without what the other cases of each process share, or without what
+its plain Python loop shows; seconds as measured; and those of processes that took turns."""
+
+LEAST_OTHERS = 3
+"""Other workloads in a process; what fewer share may be their own."""
+
+_PROCESSES = (
+    *("machine", *(name for name in CASE if name != "stage"), "version"),
+    *("started_at", "effort", "n_processes"),
+)
+_CACHE_FLAGS = ("JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_COMPILATION_CACHE")
+"""Flags that scenarios set; they change nothing in a program."""
+
+
+def share_runtime(a: Row, b: Row) -> bool:
+    """Tell whether nothing that builds and runs programs is known to differ between two rows."""
+    shared = ("jax", "jaxlib", "python", "machine", "target", "scenario")
+    return all(a[name] == b[name] for name in shared) and _same_flags(
+        a["environment"], b["environment"]
+    )
+
+
+@lru_cache(maxsize=1024)
+def _same_flags(before: str, after: str) -> bool:
+    return before == after or _compiling(before) == _compiling(after)
+
+
+def _compiling(text: str) -> tuple[Any, ...]:
+    """Return the parts of an environment that decide how programs are compiled."""
+    try:
+        environment = json.loads(text)
+    except (TypeError, ValueError):
+        return ()
+    if not isinstance(environment, dict):
+        return ()
+    flags = environment.get("flags")
+    kept = {
+        name: value
+        for name, value in (flags.items() if isinstance(flags, dict) else ())
+        if not name.startswith(_CACHE_FLAGS)
+    }
+    return (kept, environment.get("plugins"), environment.get("x64"))
+
+
+def seconds(a: Row, b: Row) -> tuple[Sequence[float], Sequence[float]]:
+    """Return what two rows are compared by, a value per process, on the clock of their stage.
+
+    That is wall time where one of them does not know its CPU time.
+    """
+    stage = STAGES.get(a["stage"])
+    if stage is not None and stage.clock == "cpu":
+        one, other = (row.get("cpu_samples") or () for row in (a, b))
+        known = len(one) == len(a["samples"]) and len(other) == len(b["samples"])
+        if known and are_times(one, other):
+            return one, other
+    return a["samples"], b["samples"]
+
+
+def are_times(*sides: Iterable[float]) -> bool:
+    """Tell whether all values are seconds that something can have taken."""
+    return all(0 < value < math.inf for side in sides for value in side)
+
+
+def of_others(rows: Sequence[Row], logs: Floats) -> Floats | None:
+    """Return by how much each process of an arm was slower in its other workloads, as logarithms.
+
+    That is the median of value / level over the cases of all other workloads in the process. A
+    median, where a mean would let one case that is five times slower make all others 8 % faster.
+
+    Args:
+        rows: one stage of an arm.
+        logs: their values / the case's level over both arms, float64 (rows, processes).
+
+    Returns:
+        float64 (rows, processes); None where some process has too few other workloads, or it is not
+        known which values are of one process.
+    """
+    processes: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row, values in zip(rows, logs, strict=True):
+        names = row.get("processes") or ()
+        if len(names) != len(row["samples"]) or not all(names):
+            return None
+        for name, value in zip(names, values, strict=False):
+            processes[name][row["workload"]].append(value)
+    found: dict[tuple[str, str], float] = {}
+    for name, workloads in processes.items():
+        if len(workloads) <= LEAST_OTHERS:
+            return None
+        for workload in workloads:
+            others = [v for other, own in workloads.items() if other != workload for v in own]
+            found[name, workload] = float(np.median(others))
+    factors = np.full(logs.shape, np.nan)
+    for at, row in enumerate(rows):
+        factors[at, : len(row["samples"])] = [
+            found[name, row["workload"]] for name in row["processes"]
+        ]
+    return factors
+
+
+class Loops:
+    """What the plain Python loop took in the processes of two arms."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        """Take all pairs of the arms: the loop is read off any stage that is divided by it."""
+        self._pairs = pairs
+
+    def of(self, row: Row, side: int) -> Sequence[float]:
+        """Return the seconds of the loop, a value per process of a row; () where not known."""
+        known = self._sides[side].get(self._process_key(row), ())
+        return known if len(known) == len(row["samples"]) else ()
+
+    def calibrated_ratio(self, a: Row, b: Row) -> float:
+        """Return B / A of values that are divided by the reference of their own machine.
+
+        Geometric means; NaN where that is not known of both sides. Where another JAX, which also
+        builds the reference, or another flag was used, they are divided by the loop.
+        """
+        here = {"machine": "", "scenario": "", "target": ""}
+        if a["python"] != b["python"]:
+            return math.nan
+        sides = [row["calibrated_samples"] for row in (a, b)]
+        if not share_runtime({**a, **here}, {**b, **here}):
+            sides = [
+                [value / loop for value, loop in zip(row["samples"], self.of(row, n), strict=False)]
+                for n, row in enumerate((a, b))
+            ]
+        if not all(map(len, sides)) or not are_times(*sides):
+            return math.nan
+        return math.exp(np.log(sides[1]).mean() - np.log(sides[0]).mean())
+
+    @cached_property
+    def _sides(self) -> tuple[dict[Any, list[float]], dict[Any, list[float]]]:
+        found: tuple[dict[Any, list[float]], dict[Any, list[float]]] = ({}, {})
+        for pair in self._pairs.pairs:
+            for row, loops in zip(pair, found, strict=True):
+                if row is None or calibrated_by(row["stage"]) != LOOP:
+                    continue
+                taken, calibrated = row["samples"], row["calibrated_samples"]
+                if len(taken) == len(calibrated) and all(one > 0 for one in calibrated):
+                    loops[self._process_key(row)] = [
+                        value / one for value, one in zip(taken, calibrated, strict=True)
+                    ]
+        return found
+
+    def _process_key(self, row: Row) -> tuple[Any, ...]:
+        return (*(row[name] for name in _PROCESSES), axes_key(axes_of(row, self._pairs.axes)))
+
+
+def scatter(a: Floats, b: Floats) -> float:
+    """Return how much rows scatter over the processes of both arms: the median of their spreads.
+
+    Args:
+        a: logarithms, float64 (rows, processes), NaN where there is none.
+        b: the same of the other arm.
+    """
+    both = np.concatenate([a, b], axis=1)
+    return float(np.median(np.nanstd(both, axis=1)))
+
+
+def levels(a: Floats, b: Floats) -> Floats:
+    """Return the level of each case: half way between the medians of both arms, (rows, 1)."""
+    return np.asarray((medians(a.T) + medians(b.T))[:, None] / 2)

@@ -1,0 +1,181 @@
+"""A stage under equal conditions: the family of rows that are judged together, and as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.frame.ratios import LEAST_PROCESSES
+from harness.verdicts import drift, statistics
+from harness.verdicts.pairs import Row
+from harness.verdicts.statistics import Bools, Floats
+
+LEAST_CASES = 3
+"""Of fewer, what happened to the stage is what happened to its rows."""
+
+SLOW = 0.2
+"""The least by which a process is slower in most of its cases that is slower than others."""
+
+
+class Whole(NamedTuple):
+    """What all rows of a family did together."""
+
+    ratio: float = math.nan
+    """Of the typical case."""
+    p: float = math.nan
+    cases: int = 0
+    effect: float = math.nan
+    """The smallest that counts."""
+
+
+@dataclass(eq=False)
+class Family:
+    """The rows of one stage, under one machine, target and scenario, that both arms share."""
+
+    a: Sequence[Row]
+    b: Sequence[Row]
+    numbers: Sequence[int]
+    """Which pairs they are."""
+    effects: Floats
+    """The smallest change of each row that counts."""
+    interleaved: bool
+    raw: bool
+    """Seconds are compared as measured: of unlike machines, or taken in turns."""
+    candidates: dict[str, tuple[Floats, Floats]] = field(init=False)
+    """By basis, logarithms of both arms, float64 (rows, processes), the least scatter first."""
+
+    def __post_init__(self) -> None:
+        values = [drift.seconds(a, b) for a, b in zip(self.a, self.b, strict=True)]
+        logs = _padded([one for one, _ in values]), _padded([other for _, other in values])
+        self.candidates = {drift.INTERLEAVED if self.interleaved else drift.RAW: logs}
+
+    @property
+    def paired(self) -> bool:
+        """Whether processes of both arms took turns, and none is missing."""
+        a, b = next(iter(self.candidates.values()))
+        return self.interleaved and np.array_equal(np.isnan(a), np.isnan(b))
+
+    def divide(self, loops: drift.Loops) -> None:
+        """Add what is left when the machine's drift is divided out, in order of their scatter."""
+        if self.raw:
+            return
+        ((_, (a, b)),) = self.candidates.items()
+        found = [loops.of(row, side) for side, rows in enumerate((self.a, self.b)) for row in rows]
+        python = all(x["python"] == y["python"] for x, y in zip(self.a, self.b, strict=True))
+        if python and all(map(len, found)) and drift.are_times(*found):
+            size = len(self.a)
+            self._add(drift.BY_LOOP, _padded(found[:size]), _padded(found[size:]))
+        if all(drift.share_runtime(x, y) for x, y in zip(self.a, self.b, strict=True)):
+            level = drift.levels(a, b)
+            one, other = drift.of_others(self.a, a - level), drift.of_others(self.b, b - level)
+            if one is not None and other is not None:
+                self._add(drift.OTHERS, one, other)
+        order = sorted(
+            self.candidates, key=lambda name: round(drift.scatter(*self.candidates[name]), 9)
+        )
+        self.candidates = {basis: self.candidates[basis] for basis in order}
+
+    def _add(self, basis: str, a: Floats, b: Floats) -> None:
+        """Take logarithms of what processes share off all rows; seconds stay what they usually are.
+
+        So the pair that is printed is in seconds, and its quotient is the ratio.
+        """
+        one, other = self.candidates[drift.RAW]
+        usual = (np.nanmean(a, axis=1) + np.nanmean(b, axis=1))[:, None] / 2
+        self.candidates[basis] = one - (a - usual), other - (b - usual)
+
+    def logs(self, basis: str) -> tuple[Floats, Floats]:
+        """Return the logarithms of both arms by a basis."""
+        return self.candidates[basis]
+
+    @property
+    def basis(self) -> str:
+        """The basis on which rows scatter least."""
+        return next(iter(self.candidates))
+
+    @property
+    def whole_basis(self) -> str:
+        """The same among those that leave in what all cases of the stage do together."""
+        return next(name for name in self.candidates if name != drift.OTHERS)
+
+    def units(self) -> tuple[Floats, Floats]:
+        """Return one value per process and arm: the median of value / level over its cases.
+
+        Processes stand in the order in which they were started, so the k-th is that of each
+        workload's k-th process where processes are of one workload.
+        """
+        a, b = self.logs(self.whole_basis)
+        level = drift.levels(a, b)
+        return statistics.medians(a - level), statistics.medians(b - level)
+
+    def moved(self, share: float) -> Whole:
+        """Return what all rows did together: of fewer than three, or of few processes, nothing.
+
+        Of each process the median over its cases counts, or the mean where that shows less: one
+        case that is five times slower moves the mean, cases that move in both directions may move
+        the median, and neither is the stage.
+        """
+        a, b = self.units()
+        if len(self.a) < LEAST_CASES or min(map(len, (a, b))) < LEAST_PROCESSES:
+            return Whole()
+        both = self.logs(self.whole_basis)
+        means = [np.nanmean(side - drift.levels(*both), axis=0) for side in both]
+        one, other = (np.stack(side) for side in zip((a, b), means, strict=True))
+        found = statistics.estimates(one, other, self.paired, share)
+        least = int(np.argmin(np.abs(np.log(found.ratio))))
+        # What arms that were measured one after the other share with nothing in the process, such
+        # as the memory of a busy machine, moves all rows alike.
+        effect = float(np.median(self.effects)) * (1 if self.interleaved else 2)
+        return Whole(float(found.ratio[least]), float(found.p[least]), len(self.a), effect)
+
+    def slow_processes(self) -> tuple[Bools, Bools]:
+        """Return which processes of both arms are slower than the others in most cases."""
+        a, b = self.units()
+        both = np.concatenate([a, b])
+        both = both[~np.isnan(both)]
+        if len(self.a) < LEAST_CASES or len(both) < 2 * LEAST_PROCESSES:
+            return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
+        spread = 1.4826 * float(np.median(np.abs(both - np.median(both))))
+        least = max(math.log1p(SLOW), math.log1p(2 * float(np.median(self.effects))), 5 * spread)
+        usual = float(np.median(both))
+        return a - usual > least, b - usual > least
+
+    def calls(self) -> tuple[Floats, Floats]:
+        """Return what 90 % of the calls of each process do not exceed, as logarithms; NaN: none."""
+        sides = [[row.get("p90_samples") or () for row in rows] for rows in (self.a, self.b)]
+        known = [all(map(drift.are_times, pair)) for pair in zip(*sides, strict=True)]
+        one, other = (
+            _padded([values if ok else () for values, ok in zip(side, known, strict=True)])
+            for side in sides
+        )
+        return one, other
+
+
+def _padded(rows: Sequence[Sequence[float]]) -> Floats:
+    """Return logarithms, a row each, with NaN behind those of fewer processes."""
+    table = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
+    for at, row in enumerate(rows):
+        table[at, : len(row)] = np.log(row)
+    return table
+
+
+def more_slow_processes(
+    slow: Mapping[int, tuple[Bools, Bools]], side: int
+) -> Mapping[int, tuple[int, float]]:
+    """Return, by family, how many processes of an arm are slower than all others, and p of that.
+
+    Processes are disturbed by chance as well: how often, the other arm shows, in all families.
+    Two at least, more than in the other arm, and fewer than all that would be the whole stage.
+    """
+    other = [found[1 - side] for found in slow.values()]
+    elsewhere, of_elsewhere = sum(int(one.sum()) for one in other), sum(map(len, other))
+    found = {}
+    for number, sides in slow.items():
+        count, of = int(sides[side].sum()), len(sides[side])
+        if 2 <= count < of and count > int(sides[1 - side].sum()):
+            found[number] = count, statistics.p_of_share(count, of, elsewhere, of_elsewhere)
+    return found
