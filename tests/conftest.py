@@ -16,6 +16,7 @@ for name in [name for name in os.environ if name.startswith(("HARNESS_", "ASV_",
 
 # What is tested here is the same on every backend, and the CPU is there on every machine.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["HARNESS_COMPUTE"] = "0"  # a process more per sweep, which few tests need
 
 # A shell's jobs in the background ignore SIGINT, and those under nohup SIGHUP; processes that tests
 # start and send signals to would inherit that.

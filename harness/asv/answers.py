@@ -9,26 +9,25 @@ from typing import Any
 from harness.asv.metrics import FACT_METRICS, METRICS
 from harness.declare.workload import Workload, name_of
 from harness.program.facts import BUILT
-from harness.records.schema import FIRST_CALL, Record, StageSamples, case_of
-from harness.stages.registry import ALONE_STAGES, values_ns
+from harness.records.schema import Record, StageSamples, apart, case_of
+from harness.stages.registry import taken_apart, values_ns
 
 Answer = dict[str, Any]
 
-_ByScenario = Mapping[tuple[str, bool], list[Record]]
-"""By scenario, and whether a process took a first call and nothing else."""
+_ByScenario = Mapping[tuple[str, str], list[Record]]
+"""By scenario, and what a process took apart from visits: `first_call`, `compute`, or empty."""
 
 
 def answers(workload: type[Workload], records: list[Record]) -> Answer:
     """Turn records into what the readers look up: by case and metric, one value per process."""
-    cases: dict[str, dict[tuple[str, bool], list[Record]]] = {}
+    cases: dict[str, dict[tuple[str, str], list[Record]]] = {}
     process: dict[str, list[Record]] = {}
     for record in records:
         if record.comparison is not None:
             continue  # another protocol: `harness baselines` shows it
         if record.workload == name_of(workload):
             scenarios = cases.setdefault(case_of(record).id, {})
-            alone = record.protocol == FIRST_CALL
-            scenarios.setdefault((record.scenario, alone), []).append(record)
+            scenarios.setdefault((record.scenario, apart(record.protocol)), []).append(record)
         elif record.workload == "process":
             process.setdefault(record.scenario, []).append(record)
     return {
@@ -42,11 +41,11 @@ def answers(workload: type[Workload], records: list[Record]) -> Answer:
 
 
 def _case(records: _ByScenario) -> dict[str, Answer]:
-    with_cache = bool(records.get(("cold", False)) and records.get(("warm", False)))
+    with_cache = bool(records.get(("cold", "")) and records.get(("warm", "")))
     return {
         name: _SPECIAL[name](records)
         if name in _SPECIAL
-        else _stage(records.get((one.scenario, one.stage in ALONE_STAGES), []), one.stage)
+        else _stage(records.get((one.scenario, taken_apart(one.stage)), []), one.stage)
         for name, one in METRICS.items()
         if not one.once and (with_cache or not one.cached)
     }
@@ -71,7 +70,7 @@ def _fact(records: _ByScenario, fact: str) -> Answer:
 
     Of Python's calls, the least.
     """
-    of_case = records.get(("off", False)) or records.get(("cold", False), [])
+    of_case = records.get(("off", "")) or records.get(("cold", ""), [])
     good = _measured(of_case)
     if not good:
         return _why_nothing(of_case)
@@ -83,7 +82,7 @@ def _fact(records: _ByScenario, fact: str) -> Answer:
 
 
 def _entry_bytes(records: _ByScenario) -> Answer:
-    return _samples([float(r.entry_bytes) for r in records["cold", False] if r.entry_bytes])
+    return _samples([float(r.entry_bytes) for r in records["cold", ""] if r.entry_bytes])
 
 
 def _relative_warm(records: _ByScenario) -> Answer:
@@ -93,7 +92,7 @@ def _relative_warm(records: _ByScenario) -> Answer:
         values = {r.replicate.rpartition("#")[2]: values_ns(r.stages) for r in of_scenario}
         return {number: one["first_call"] for number, one in values.items() if "first_call" in one}
 
-    cold, warm = (first_calls(records.get((name, True), [])) for name in ("cold", "warm"))
+    cold, warm = (first_calls(records.get((name, "first_call"), [])) for name in ("cold", "warm"))
     return _samples([warm[number] / cold[number] for number in warm if cold.get(number)])
 
 
@@ -115,7 +114,7 @@ def _measured(records: list[Record]) -> list[Record]:
 
 def _why_nothing(records: list[Record]) -> Answer:
     if not records:
-        return {"skip": "no first call was asked for"}
+        return {"skip": "no process was asked for it"}
     reasons = sorted({record.reason for record in records})
     kind = "skip" if all(record.status == "skipped" for record in records) else "fail"
     return {kind: "; ".join(reasons)}

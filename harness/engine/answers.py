@@ -7,7 +7,7 @@ from threading import Semaphore
 
 from harness.declare.workload import Workload, WorkloadError, declaration_hooks
 from harness.engine import channel
-from harness.engine.job import Done, Fatal, Job, Message, encode
+from harness.engine.job import Done, Job, Message, encode
 from harness.records.failure import describe
 
 
@@ -22,15 +22,15 @@ def sender(stored: Semaphore) -> Callable[[Message], None]:
     return send
 
 
-def workload_of(job: Job, send: Callable[[Message], None]) -> type[Workload] | None:
-    """Return the class that a job is about; None where it is not to be had, which is then said."""
+def workload_of(job: Job, fail: Callable[[str], None]) -> type[Workload] | None:
+    """Return the class that a job is about; None where it is not to be had, and `fail` says why."""
     declaration_hooks.called = False  # asv looks for no benchmarks here; making them takes time
     if job.snapshot:
         job.snapshot.enter()
     try:
         return job.workload()
     except WorkloadError as error:
-        send(Fatal(str(error)))
+        fail(str(error))
     except (Exception, SystemExit) as error:  # a user's module may even exit
-        send(Fatal(f"importing {job.source.module} raised {describe(error)}"))
+        fail(f"importing {job.source.module} raised {describe(error)}")
     return None

@@ -79,10 +79,10 @@ class CaseRun:
             self.session.send(Done(self.record))
 
     def _announcing(self, number: int) -> Callable[[str], None]:
-        index = self.ref.index if self.ref else REFERENCE
+        key = self.ref.key if self.ref else REFERENCE
 
         def announce(stage: str) -> None:
-            self.session.current.write(Visit(index, number, stage))
+            self.session.current.write(Visit(key, number, stage))
 
         return announce
 

@@ -55,7 +55,7 @@ class ComparedSession(Session):
     def prepare(self) -> None:
         """Do nothing: the side is awake."""
 
-    def runs(self) -> dict[int, CaseRun]:
+    def runs(self) -> dict[str, CaseRun]:
         """Return the cases."""
         assert self.side is not None
         runs = {}
@@ -68,7 +68,7 @@ class ComparedSession(Session):
                 self.job.threads,
                 only_fill=SCENARIOS[self.job.scenario].directory == "filled",
             )
-            runs[ref.index] = CaseRun(self, ref, compared)
+            runs[ref.key] = CaseRun(self, ref, compared)
         return runs
 
     def skip(self, reason: str) -> None:

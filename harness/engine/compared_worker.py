@@ -28,7 +28,7 @@ def measure(line: bytes, current_fd: int, stored: Semaphore) -> None:
     from harness.engine.compared_session import ComparedSession
 
     code = LoadedCode()
-    workload = workload_of(job, send)
+    workload = workload_of(job, lambda reason: send(Fatal(reason)))
     if workload is None:
         return
     try:

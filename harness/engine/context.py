@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +19,9 @@ from harness.records.git import Commit, commit_of
 from harness.records.store import Store, store_path
 from harness.stages import sampling
 from harness.stages.injection import Injected
+
+COMPUTE_VARIABLE = "HARNESS_COMPUTE"
+"""The variable that says 0 where `compute` is not to be taken."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +103,20 @@ class Options:
     seed: int | None = None
     forked: bool = True
     """Whether measuring processes are forked where that is safe."""
+    compute: bool = field(default_factory=lambda: os.environ.get(COMPUTE_VARIABLE, "1") != "0")
+    """Whether `compute` is taken, in processes of its own."""
     injected: Injected | None = None
     """Extra work inside the clock. Only `harness aa` asks for it; it needs `scenarios=("off",)`."""
 
     @property
     def protocol(self) -> str:
         """What one process does with a case; extra work makes another protocol of it."""
-        extra = f" with {self.injected.mark}" if self.injected else ""
-        return self.effort.protocol + extra
+        return self.effort.protocol + self.extra
+
+    @property
+    def extra(self) -> str:
+        """What a protocol says of extra work."""
+        return f" with {self.injected.mark}" if self.injected else ""
 
 
 class SweepName(NamedTuple):

@@ -31,8 +31,8 @@ class Listener(Protocol):
         `hopeless` says of a failure that another process could not do better.
         """
 
-    def tell(self, case: str, stage: str) -> None:
-        """Hear what the process is at."""
+    def tell(self, case: str, stage: str, ref: JobCase | None = None) -> None:
+        """Hear what the process is at; `ref` is the case, where it is at one."""
 
     def check(self) -> None:
         """Be called some times a second while a process measures; what is raised ends it."""
@@ -47,11 +47,11 @@ def execute(job: Job, listener: Listener, parents: Parents | None = None) -> Non
     Processes are forked from `parents`, where there are any and that is safe.
     """
     state = SCENARIOS[job.scenario]
-    if job.first_calls:
+    if job.apart == "first_call":
         with tempfile.TemporaryDirectory() as scratch:
             _first_calls(job, listener, Path(scratch), parents)
     elif state.directory == "none":
-        todo = job.cases
+        todo = job.all_cases
         while todo:
             todo = _Round(job, listener, todo, parents=parents).measure()
     elif job.cases:
@@ -145,8 +145,7 @@ class _Round:
         if job.backend:
             needed = variables(job.backend, job.threads, job.precision, cache)
         self.job = msgspec.structs.replace(
-            job,
-            cases=todo,
+            job.with_cases(todo),
             scenario=scenario or job.scenario,
             cache_folder=cache,
             environment={**job.environment, **needed},
@@ -156,8 +155,8 @@ class _Round:
         self.only_fills = only_fills
         self.parents = parents
         self.by_key = {ref.key: ref for ref in todo}
-        self.by_index = {ref.index: ref for ref in todo}
-        self.left = dict(self.by_index)
+        self.part_of = {ref.key: part for part in self.job.parts for ref in part.cases}
+        self.left = dict(self.by_key)
         self.hello: Hello | None = None
         self.fingerprints: dict[int, str] = {}
         """Of the programs of the cases that were measured."""
@@ -172,16 +171,16 @@ class _Round:
         if not ending.reason:
             return []
         culprits = list(self.left.values())
-        if ending.visit and ending.visit.case in self.by_index:
+        if ending.visit and ending.visit.case in self.by_key:
             # Nobody's fault where it died after the record of the case.
-            culprits = [ref for ref in culprits if ref.index == ending.visit.case]
+            culprits = [ref for ref in culprits if ref.key == ending.visit.case]
         for ref in culprits:
-            del self.left[ref.index]
+            del self.left[ref.key]
             if not self.only_fills:
                 fields = {"stderr": ending.stderr, **ending.origin}
                 if self.hello:
                     fields |= msgspec.structs.asdict(self.hello)
-                record = unmeasured(self.job, ref, "failed", ending.reason, **fields)
+                record = unmeasured(self.part_of[ref.key], ref, "failed", ending.reason, **fields)
                 self.listener.keep(record, ref, ending.hopeless)
         return list(self.left.values())
 
@@ -194,8 +193,8 @@ class _Round:
                 self.listener.keep(message.record, ref)
             if ref:
                 self.fingerprints[ref.index] = message.record.fingerprint
-                self.left.pop(ref.index, None)  # it may come again, with what was counted
+                self.left.pop(ref.key, None)  # it may come again, with what was counted
 
     def _on_visit(self, visit: Visit) -> None:
-        ref = self.by_index.get(visit.case)
-        self.listener.tell(ref.label if ref else "(the reference program)", visit.stage)
+        ref = self.by_key.get(visit.case)
+        self.listener.tell(ref.label if ref else "(the reference program)", visit.stage, ref)

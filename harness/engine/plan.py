@@ -27,10 +27,16 @@ from harness.declare.workload import (
 )
 from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Job, JobCase
-from harness.records.schema import FIRST_CALL, SCHEMA, digest
+from harness.records.schema import COMPUTE, FIRST_CALL, SCHEMA, digest
 from harness.sides import registry as sides
 from harness.sides.ceilings import Ceilings
+from harness.stages import compute
 from harness.stages.scenarios import registry as scenarios
+
+_APART = {"first_call": "/first calls", "compute": "/compute"}
+
+MOST_TOGETHER = 200
+"""Cases of several workloads that one process of `compute` holds, about."""
 
 
 @dataclass
@@ -47,10 +53,16 @@ class Group:
     threads: str = ""
     precision: str = ""
     """The one precision of its cases, where the process's environment decides on it."""
-    first_calls: dict[str, int] = field(default_factory=dict)
-    """By scenario, how many first calls each of its cases gets, with a process for each; empty
-    where processes measure all of its cases in one scenario."""
+    apart: str = ""
+    """`first_call` or `compute`, where its processes take only that; see :class:`Job`."""
+    processes: dict[str, int] = field(default_factory=dict)
+    """By scenario, how many processes that is for each of its cases."""
     refs: list[JobCase] = field(default_factory=list)
+
+    @property
+    def where(self) -> tuple[type[Workload], Source, targets.Target, int]:
+        """Of what it is, and where."""
+        return self.workload, self.source, self.place, self.cpu_devices
 
     @property
     def target(self) -> str:
@@ -72,7 +84,7 @@ class Group:
         """The workload, where and in which scenario: what its processes are called after."""
         devices = f"x{self.cpu_devices}" if self.cpu_devices else ""
         scenario = f"/{self.scenario}" if self.scenario != "off" else ""
-        scenario = "/first calls" if self.first_calls else scenario
+        scenario = _APART.get(self.apart, scenario)
         arm = ",".join(filter(None, (self.backend, self.threads, self.precision)))
         return f"{name_of(self.workload)}@{self.target}{devices}{scenario}{arm and '/' + arm}"
 
@@ -100,8 +112,8 @@ class Plan:
         self.left_out: dict[str, str] = {}
         """Workloads of which nothing is to be measured or skipped, and why."""
         self.skipped: list[tuple[Group, JobCase, str]] = []
-        self.visited: dict[str, str] = {}
-        """The key of a first call to that of the same case where it is visited."""
+        self.visited: dict[str, tuple[str, Group]] = {}
+        """The key of what is taken apart to that of the same case where it is visited."""
         self.groups: list[Group] = []
         _check_names(workloads)
         for workload in workloads:
@@ -113,6 +125,7 @@ class Plan:
             self.groups += [*split, *self._alone(split)]
             if options.with_baselines:
                 self.groups += self._compare(workload)
+        self.groups += [own for group in self.groups for own in self._computed(group)]
         if any(group.backend for group in self.groups):
             self.groups += self._compare(Ceilings)
 
@@ -143,7 +156,26 @@ class Plan:
 
     def protocol(self, group: Group) -> str:
         """Return what a process of a group does with a case."""
-        return FIRST_CALL if group.first_calls else self.options.protocol
+        if group.apart == "first_call":
+            return FIRST_CALL
+        if group.apart:
+            return f"{COMPUTE}: {compute.PROTOCOL}{self.options.extra}"
+        return self.options.protocol
+
+    def together(self) -> Iterator[list[Group]]:
+        """Yield the groups that share their processes: those of `compute` that can, else one."""
+        shared: dict[tuple[Any, ...], list[Group]] = {}
+        for group in self.groups:
+            if group.apart != "compute":
+                yield [group]
+                continue
+            place = group.target, group.cpu_devices, group.workload.x64
+            groups = shared.setdefault(place, [])
+            if groups and sum(len(one.refs) for one in (*groups, group)) > MOST_TOGETHER:
+                yield shared.pop(place)
+                groups = shared.setdefault(place, [])
+            groups.append(group)
+        yield from shared.values()
 
     def instrument_key(self, instrument: str, group: Group) -> str:
         """Return the key for what a process measures of itself: `process`, or `reference`."""
@@ -192,17 +224,31 @@ class Plan:
                 continue
             own = found.setdefault(
                 (group.target, group.cpu_devices),
-                Group(group.workload, group.source, group.place, group.cpu_devices, "off"),
+                Group(*group.where, "off", apart="first_call"),
             )
-            own.first_calls[group.scenario] = wanted
-            for ref in group.refs:
-                name, version = name_of(group.workload), group.version
-                key = self.key(name, version, ref.id, own, group.scenario)
-                self.visited[key] = ref.key
-                own.refs.append(
-                    msgspec.structs.replace(ref, key=key, scenario=group.scenario, extra_ns={})
-                )
+            self._add_apart(own, group, wanted)
         yield from found.values()
+
+    def _computed(self, group: Group) -> Iterator[Group]:
+        """Yield the group of `compute` of the cases of a group, where that can be taken."""
+        usual = (group.target, group.scenario, group.backend, group.apart) == ("cpu", "off", "", "")
+        if usual and self.options.compute:
+            own = Group(*group.where, "off", apart="compute")
+            self._add_apart(own, group, self.options.effort.processes)
+            yield own
+
+    def _add_apart(self, own: Group, group: Group, processes: int) -> None:
+        """Put the cases of a group into another, of what is taken apart."""
+        own.processes[group.scenario] = processes
+        injected = self.options.injected
+        for ref in group.refs:
+            name = name_of(group.workload)
+            key = self.key(name, group.version, ref.id, own, group.scenario)
+            self.visited[key] = ref.key, group
+            extra_ns = injected.extra_ns(name, ref.id, own.apart) if injected else {}
+            own.refs.append(
+                msgspec.structs.replace(ref, key=key, scenario=group.scenario, extra_ns=extra_ns)
+            )
 
     def _first_calls(self, group: Group) -> int:
         """Return how many first calls a case of a group gets."""
@@ -246,7 +292,7 @@ class Plan:
             index, case.id, key, case.label, dict(case.axes), case.transform, case.precision
         )
         if injected and group.scenario == "off" and not group.backend:
-            ref.extra_ns = injected.extra_ns(name, case.id)
+            ref.extra_ns = injected.extra_ns(name, case.id, "")
         reason = lacking or skip_reason(workload, case)
         if reason and workload is Ceilings:
             return  # what it skips is no case that anybody asked for
@@ -287,7 +333,7 @@ class Plan:
             cpu_devices=group.cpu_devices,
             x64=group.workload.x64,
             scenario=group.scenario,
-            first_calls=bool(group.first_calls),
+            apart=group.apart,
             cases=list(cases),
             passes=options.effort.passes,
             seed=random.Random(f"{self.sweep.seed}/{replicate}").getrandbits(31),

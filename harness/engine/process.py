@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 import psutil
+from msgspec.structs import replace
 
 from harness.declare.code import installed
 from harness.engine.child import Child
@@ -81,7 +82,7 @@ def alone(job: Job) -> str:
     """Return why a job's process must be started by itself; empty if it may be forked."""
     if job.backend:
         return "a comparison sets its threads before NumPy is imported"
-    if job.first_calls:
+    if job.apart == "first_call":
         return "its first call pays what a process pays once, and forked it pays more"
     if SCENARIOS[job.scenario].directory != "none":
         return "its cache has a directory of its own"
@@ -114,7 +115,8 @@ def run(
         "parent": parent.name if parent else "",
         "not_forked": reason if parents else "",
     }
-    known = msgspec.structs.replace(job, base={**job.base, **origin})
+    known, *also = [replace(part, base={**part.base, **origin}) for part in job.parts]
+    known = replace(known, also=also)
     with tempfile.TemporaryFile() as shared:
         shared.truncate(SIZE)
         fds, fork = [shared.fileno()], parent.fork if parent else None
@@ -156,6 +158,8 @@ class _Conversation:
     on_look: Callable[[], None]
 
     def __post_init__(self) -> None:
+        self.timeouts_s = {ref.key: part.timeout_s for part in self.job.parts for ref in part.cases}
+        self.timeout_s = self.job.timeout_s
         self.limit = self.job.memory_limit_bytes or memory_limit()
         self.visit: Visit | None = None
         self.bye: Bye | None = None
@@ -173,7 +177,7 @@ class _Conversation:
 
     def _listen(self) -> None:
         """Hand on what the process says until it has ended well; raise :class:`_Stopped` if not."""
-        job = msgspec.structs.replace(self.job, surroundings=surroundings())
+        job = replace(self.job, surroundings=surroundings())
         self.child.send(encode(job))
         for line in self.child.lines(self._look):
             try:
@@ -210,7 +214,8 @@ class _Conversation:
         if visit is not None and visit != self.visit:
             before, self.visit = self.visit, visit
             if before is None or (visit.case, visit.pass_) != (before.case, before.pass_):
-                self.deadline = time.monotonic() + self.job.timeout_s
+                self.timeout_s = self.timeouts_s.get(visit.case, self.job.timeout_s)
+                self.deadline = time.monotonic() + self.timeout_s
             self.on_visit(visit)
         self._check_time()
         self._check_memory()
@@ -221,7 +226,7 @@ class _Conversation:
         if self.visit is None:
             raise _Stopped(f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s")
         raise _Stopped(
-            f"timeout: not done after {self.job.timeout_s:g} s, in stage {self.visit.stage!r}"
+            f"timeout: not done after {self.timeout_s:g} s, in stage {self.visit.stage!r}"
         )
 
     def _check_memory(self) -> None:

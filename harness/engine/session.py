@@ -66,8 +66,8 @@ class Session(ABC):
         """Return what the process found out about its flags and its device."""
 
     @abstractmethod
-    def runs(self) -> dict[int, CaseRun]:
-        """Return what is to be visited, by the index of the case."""
+    def runs(self) -> dict[str, CaseRun]:
+        """Return what is to be visited, by the key of the case."""
 
     def measure(self) -> None:
         """Measure every case of the job, and say goodbye."""
@@ -82,17 +82,17 @@ class Session(ABC):
     def prepare(self) -> None:
         """Pay what a process pays once."""
 
-    def _visit(self, runs: dict[int, CaseRun]) -> None:
+    def _visit(self, runs: dict[str, CaseRun]) -> None:
         # A reference goes first as well, so that a quick process is calibrated before it ends.
         order = visits(list(runs), self.job.passes, self.job.seed)
-        last = {index: number for number, (_, index) in enumerate(order)}
+        last = {key: number for number, (_, key) in enumerate(order)}
         waiting: list[CaseRun] = []
-        for number, (pass_, index) in enumerate(order):
-            run = runs[index]
+        for number, (pass_, key) in enumerate(order):
+            run = runs[key]
             if run.over:
                 continue
             run.visit(pass_)
-            if last[index] == number and not run.over:
+            if last[key] == number and not run.over:
                 waiting.append(run)
             reference = runs.get(REFERENCE)
             if reference is None or reference.passes or reference.over:
@@ -188,13 +188,13 @@ class StagedSession(Session):
         if any(ref.extra_ns for ref in self.job.cases):
             self.work = injection.measure_work()
 
-    def runs(self) -> dict[int, CaseRun]:
+    def runs(self) -> dict[str, CaseRun]:
         """Return the cases, and the reference program."""
         job = self.job
         self.reference = StagedCase(
             Reference, Case(), self.proof, topology=self.topology, is_reference=True
         )
-        self.staged: dict[int, StagedCase] = {}
+        self.staged: dict[str, StagedCase] = {}
         runs = {REFERENCE: CaseRun(self, None, self.reference)}
         for ref, case in self.cases():
             staged = StagedCase(
@@ -209,18 +209,18 @@ class StagedSession(Session):
                 extra_ns=ref.extra_ns,
                 turns=self.work.turns(ref.extra_ns) if self.work else {},
             )
-            self.staged[ref.index] = staged
-            runs[ref.index] = CaseRun(self, ref, staged)
+            self.staged[ref.key] = staged
+            runs[ref.key] = CaseRun(self, ref, staged)
         return runs
 
-    def _visit(self, runs: dict[int, CaseRun]) -> None:
+    def _visit(self, runs: dict[str, CaseRun]) -> None:
         """Also count Python's calls, in the first process of a group: all would count the same.
 
         Last, because it slows down what follows.
         """
         super()._visit(runs)
-        for index, staged in self.staged.items() if self.job.process == 0 else ():
-            runs[index].count(staged.count)
+        for key, staged in self.staged.items() if self.job.process == 0 else ():
+            runs[key].count(staged.count)
 
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case; with the reference program's, that of the process itself."""

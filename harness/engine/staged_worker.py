@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from threading import Semaphore
 
 import jax
@@ -15,6 +18,24 @@ from harness.engine.visit import CurrentVisit
 from harness.targets import topologies
 
 _clock = time.perf_counter_ns
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Have the back end that is woken inside compute calls inline, each on one thread.
+
+    XLA reads how many threads it is to have from NPROC, once; of what decides on dispatch the
+    environment variable is ignored (jax 0.10 to 0.12).
+    """
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    before = os.environ.get("NPROC")
+    os.environ["NPROC"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["NPROC"]
+        if before is not None:
+            os.environ["NPROC"] = before
 
 
 def measure(
@@ -39,7 +60,8 @@ def measure(
     try:
         topologies.check_process(job.target, job.platforms, job.environment)
         begin = _clock()
-        jax.devices()
+        with one_thread() if job.apart == "compute" else nullcontext():
+            jax.devices()
         if job.description:
             topology = topologies.describe(job.target, job.description)
         backend_ns = _clock() - begin
@@ -51,20 +73,24 @@ def measure(
         send(Fatal(str(error)))
         return
     # Now, because what it imports of JAX belongs to the time of the back end.
+    from harness.engine import compute_session
     from harness.engine.first_call_session import FirstCallSession
     from harness.engine.session import StagedSession
     from harness.watch.evidence import Evidence
 
     code, proof = code or LoadedCode(), Evidence()
     code.begin()
-    workload = workload_of(job, send)
+    if job.apart == "compute":
+        compute_session.measure(job, send, current, code, proof)
+        return
+    workload = workload_of(job, lambda reason: send(Fatal(reason)))
     if workload is None:
         return
     process_ns = None
     if import_ns is not None:
         ready_ns = time.monotonic_ns() - channel.spawned_ns()
         process_ns = {"import": import_ns, "backend": backend_ns, "ready": float(ready_ns)}
-    session = (FirstCallSession if job.first_calls else StagedSession)(
+    session = (FirstCallSession if job.apart else StagedSession)(
         job, workload, send, current, code, proof, process_ns, topology
     )
     try:

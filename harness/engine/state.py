@@ -25,8 +25,9 @@ MAX_FAILURES = 2
 """A case that failed in this many processes is left alone: it is a defect, not an accident."""
 
 
-FIRST_CALLS_S = 30.0
-"""A case whose first calls have taken this long, in all scenarios together, gets no more."""
+APART_S = 30.0
+"""A case whose first calls, or compiles for `compute`, have taken this long, in all scenarios
+together, gets no more of them."""
 
 _MEASURED = ("ok", "refused")
 
@@ -118,11 +119,11 @@ class SweepState:
         self.plan = Plan(workloads, context, options, sweep, programs)
         self.groups = self.plan.groups
         self.rounds = max(
-            [options.effort.limit, *(n for each in self.groups for n in each.first_calls.values())]
+            [options.effort.limit, *(n for each in self.groups for n in each.processes.values())]
         )
         """How many processes a group has at the most."""
         self.total = sum(
-            group.first_calls.get(ref.scenario, options.effort.processes)
+            group.processes.get(ref.scenario, options.effort.processes)
             for group in self.groups
             for ref in group.refs
         )
@@ -137,8 +138,8 @@ class SweepState:
         self._catch_up()
         wanted = group.refs
         replicate = group.replicate(process)
-        if group.first_calls:
-            wanted = self._callable(group, process)
+        if group.apart:
+            wanted = self._apart(group, process)
         elif process >= self.options.effort.limit:
             return None
         elif process >= self.options.effort.processes:
@@ -174,28 +175,46 @@ class SweepState:
                 todo.append(ref)
         return self.plan.job(group, todo, process) if todo else None
 
-    def _callable(self, group: Group, process: int) -> list[JobCase]:
-        """Return the cases of a group whose first call is to be taken in process number `process`.
+    def _apart(self, group: Group, process: int) -> list[JobCase]:
+        """Return the cases of a group of which process number `process` is to take what is apart.
 
         What could not be measured where it is visited is left out, and so is what takes long.
         """
         spent_s: dict[int, float] = {}
         for ref, earlier in itertools.product(group.refs, range(process)):
-            record = self.now.get((ref.key, group.replicate(earlier)))
-            samples = record.stages.get("first_call") if record else None
-            taken_s = sum(samples.samples_ns) / 1e9 if samples else 0.0
+            taken_s = self._spent_s(group, ref, earlier)
             spent_s[ref.index] = spent_s.get(ref.index, 0.0) + taken_s
         wanted = []
         for ref in group.refs:
-            if process >= group.first_calls[ref.scenario]:
+            if process >= group.processes[ref.scenario]:
                 continue
-            failures = self.failures.get(self.plan.visited[ref.key], 0)
+            failures = self.failures.get(self.plan.visited[ref.key][0], 0)
             hopeless = failures >= MAX_FAILURES or failures > process
-            if hopeless or spent_s.get(ref.index, 0.0) >= FIRST_CALLS_S:
+            if hopeless or spent_s.get(ref.index, 0.0) >= APART_S:
                 self._settle((ref.key, group.replicate(process)))
             else:
                 wanted.append(ref)
         return wanted
+
+    def _spent_s(self, group: Group, ref: JobCase, process: int) -> float:
+        """Return the seconds of a first call, or those for which `compute` compiled, about."""
+        record, stage = self.now.get((ref.key, group.replicate(process))), "first_call"
+        if record and group.apart == "compute":
+            visited, usual = self.plan.visited[ref.key]
+            record, stage = self.now.get((visited, usual.replicate(process))), "compile"
+        samples = record.stages.get(stage) if record else None
+        return min(samples.samples_ns, default=0.0) / 1e9 if samples else 0.0
+
+    def _own_code(self, record: Record, ref: JobCase, process: int) -> dict[str, str]:
+        """Return the code that a record of `compute` stands for, and not other workloads' too.
+
+        It is what a process loads that has this workload alone.
+        """
+        visited, group = self.plan.visited[ref.key]
+        usual = self.now.get((visited, group.replicate(process)))
+        if usual is None or not usual.code:
+            return record.code
+        return {name: value for name, value in record.code.items() if name in usual.code}
 
     def _differing(self, record: Record, project: Path) -> list[str]:
         """Return what has become other code since a record was measured."""
@@ -231,7 +250,7 @@ class SweepState:
     def wide(self, group: Group) -> list[JobCase]:
         """Return the cases of a group whose medians are not known well enough yet."""
         wide: list[JobCase] = []
-        for ref in () if group.first_calls else group.refs:
+        for ref in () if group.apart else group.refs:
             values: dict[str, list[float]] = {}
             for process in range(self.options.effort.limit):
                 record = self.now.get((ref.key, group.replicate(process)))
@@ -266,6 +285,8 @@ class SweepState:
         """Store a record: of a case, or with None of a process or of its reference program."""
         if self.plan.context.snapshot:
             record = self.plan.context.snapshot.as_original(record, Record)
+        if ref and group.apart == "compute":
+            record.code = self._own_code(record, ref, process)
         name = record.key, record.replicate
         # On a fleet, another sweep may have measured it, and may have stored it as well.
         elsewhere = record.sweep != self.plan.sweep.name
@@ -341,28 +362,34 @@ class GroupListener:
     """Enters into the state what becomes of one job."""
 
     state: SweepState
-    group: Group
+    groups: Sequence[Group]
+    """Those that the job is of."""
     process: int
+
+    def __post_init__(self) -> None:
+        self._group_of = {ref.key: group for group in self.groups for ref in group.refs}
+        self._at = self.groups[0], "", "", math.inf
+        """The group, case and stage that are measured, and since when."""
+
+    def _group(self, ref: JobCase | None) -> Group:
+        return self._group_of[ref.key] if ref else self.groups[0]
 
     def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
         """Store a record."""
-        self.state.keep(record, self.group, ref, self.process, hopeless)
+        self.state.keep(record, self._group(ref), ref, self.process, hopeless)
 
-    _at: tuple[str, str, float] = ("", "", math.inf)
-    """The case and stage that are measured, and since when."""
-
-    def tell(self, case: str, stage: str) -> None:
+    def tell(self, case: str, stage: str, ref: JobCase | None = None) -> None:
         """Pass on what the process is at."""
-        self._at = case, stage, time.monotonic()
-        self.state.tell(self.group, case, stage, self.process)
+        self._at = self._group(ref), case, stage, time.monotonic()
+        self.state.tell(*self._at[:3], self.process)
 
     def check(self) -> None:
         """Say once of a compile that it takes long."""
-        case, stage, since = self._at
+        group, case, stage, since = self._at
         if stage == compile.STAGE.name and time.monotonic() - since > compile.LONG_S:
-            self._at = case, stage, math.inf
+            self._at = group, case, stage, math.inf
             said = f"has been compiling for more than {compile.LONG_S:g} s"
-            self.state.tell(self.group, case, stage, self.process, warning=said)
+            self.state.tell(group, case, stage, self.process, warning=said)
 
     def timed(self, bye: Bye) -> None:
         """Add a process's time up."""

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
+from msgspec.structs import replace
+
 from harness.declare.check import check
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
@@ -45,10 +47,11 @@ def sweep(
         measured = False
         with Parents() as parents:  # new ones where they have loaded what was edited meanwhile
             for process in range(state.rounds):
-                for group in state.groups:
-                    job = state.job(group, process)
-                    if job:
-                        listener = GroupListener(state, group, process)
+                for groups in state.plan.together():
+                    jobs = [job for group in groups if (job := state.job(group, process))]
+                    if jobs:
+                        job = replace(jobs[0], also=jobs[1:])
+                        listener = GroupListener(state, groups, process)
                         execute(job, listener, parents if options.forked else None)
                         measured = True
         if not measured:

@@ -11,10 +11,10 @@ import mmap
 import struct
 from dataclasses import dataclass
 
-REFERENCE = -1
-"""Stands for the reference program where a case's index is expected."""
+REFERENCE = "reference"
+"""Stands for the reference program where a case's key is expected."""
 
-_FORMAT = struct.Struct("<qq32s")
+_FORMAT = struct.Struct("<32sq32s")
 SIZE = _FORMAT.size
 _NOTHING = b"\0" * SIZE
 
@@ -23,7 +23,8 @@ _NOTHING = b"\0" * SIZE
 class Visit:
     """A stage of a case is being measured; `case` may be :data:`REFERENCE`."""
 
-    case: int
+    case: str
+    """Its key."""
     pass_: int
     stage: str
 
@@ -36,7 +37,7 @@ class CurrentVisit:
 
     def write(self, visit: Visit) -> None:
         """Note what is being measured from now on."""
-        _FORMAT.pack_into(self._memory, 0, visit.case, visit.pass_, visit.stage.encode())
+        _FORMAT.pack_into(self._memory, 0, visit.case.encode(), visit.pass_, visit.stage.encode())
 
     def read(self) -> Visit | None:
         """Return the last note, or None if there is none yet."""
@@ -44,8 +45,12 @@ class CurrentVisit:
         if noted == _NOTHING:
             return None
         case, pass_, stage = _FORMAT.unpack(noted)
-        return Visit(case, pass_, stage.rstrip(b"\0").decode(errors="replace"))
+        return Visit(_text(case), pass_, _text(stage))
 
     def close(self) -> None:
         """Let go of the memory."""
         self._memory.close()
+
+
+def _text(padded: bytes) -> str:
+    return padded.rstrip(b"\0").decode(errors="replace")

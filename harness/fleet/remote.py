@@ -168,7 +168,7 @@ class _Listener:
         if hopeless:
             self.result.hopeless.append(record.key)
 
-    def tell(self, case: str, stage: str) -> None:
+    def tell(self, case: str, stage: str, ref: JobCase | None = None) -> None:
         pass
 
     def check(self) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 from harness.frame.frame import axis_column, with_axes
 from harness.frame.load import latest_records
 from harness.program.facts import TOTALS, Facts
-from harness.records.schema import plain_axes
+from harness.records.schema import apart, plain_axes
 
 _BEFORE = ("machine", "commit", "env", "jax", "workload", "version")
 _AFTER = ("target", "transform", "precision", "scenario", "threads")
@@ -40,7 +40,8 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     axes: dict[str, None] = {}
     for records in latest_records(Path(path)).values():
-        known = [record for record in records.values() if record.facts is not None]
+        known = [one for one in records.values() if one.facts is not None]
+        known = [one for one in known if not apart(one.protocol)]  # it may be another program
         if not known:
             continue
         one = known[0]

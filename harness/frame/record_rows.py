@@ -21,7 +21,7 @@ from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order,
 from harness.frame.record_view import ComparisonView, RecordView, TotalsView
 from harness.frame.row_values import WIDTH, elements
 from harness.program.facts import BUILT, TOTALS
-from harness.records.schema import FIRST_CALL, Comparison, Record, plain_axes
+from harness.records.schema import FIRST_CALL, Comparison, Record, apart, plain_axes
 from harness.sides.registry import REFERENCE
 from harness.stages.registry import ALONE_STAGES, CASE_STAGES, STAGES, used
 from harness.stages.stage import LOOP, median
@@ -67,12 +67,13 @@ class _Case:
     """A case, and the record that speaks for each of its processes."""
 
     __slots__ = (
-        *("alone", "axes", "commit_date", "described", "effort", "entry_bytes", "environment"),
+        *("apart", "axes", "commit_date", "described", "effort", "entry_bytes", "environment"),
         *("facts", "fingerprint", "fingerprint_of", "processes", "program_changed", "text"),
     )
 
     def __init__(self) -> None:
-        self.described = self.alone = False
+        self.described = False
+        self.apart = ""
         self.text: dict[str, str] = {}
         self.axes: dict[str, Any] = {}
         self.commit_date = NO_MOMENT
@@ -158,7 +159,7 @@ class Collector:
         # A record that could not find its case has neither axes nor transform.
         case.described = bool(record.transform)
         side = record.comparison
-        case.alone = record.protocol == FIRST_CALL
+        case.apart = apart(record.protocol)
         text = [getattr(record, name) for name in _TEXT]
         text += (side.backend, side.threads) if side else (REFERENCE, "")
         text.append(", ".join(record.static))
@@ -220,9 +221,10 @@ class Collector:
         ids = np.union1d(row_of, np.fromiter(remarks, np.int64, len(remarks)))
         bare = np.setdiff1d(np.arange(len(cases)), ids // width)
         usual = np.sort(ranks[[self._stages[stage][0] for stage in CASE_STAGES]])
-        alone = np.array([one.alone for one in cases], bool)[bare]
-        ids = np.union1d(ids, (bare[~alone, None] * width + usual).ravel())
-        ids = np.union1d(ids, bare[alone] * width + ranks[self._stages["first_call"][0]])
+        taken_apart = np.array([bool(one.apart) for one in cases], bool)[bare]
+        ids = np.union1d(ids, (bare[~taken_apart, None] * width + usual).ravel())
+        own = [ranks[self._stages[cases[number].apart][0]] for number in bare[taken_apart]]
+        ids = np.union1d(ids, bare[taken_apart] * width + np.array(own, np.int64))
         case = ids // width
 
         facts, notes = _facts(cases)

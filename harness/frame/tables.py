@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.frame import INSTRUMENTS, axis_columns, is_missing, ordinary
+from harness.frame.frame import INSTRUMENTS, axis_columns, is_missing, ordinary, stage_order
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import scaled_text, seconds_text
 from harness.stages import compile
-from harness.stages.registry import CASE, CASE_STAGES, OF_CALLS, PROCESS_STAGES, names
+from harness.stages.registry import CASE, CASE_STAGES, OF_CALLS, OWN_PROGRAM, PROCESS_STAGES, names
 
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
 _CASE = ["machine", "commit", "env", "version", "effort", "dirty", "scenario"]
@@ -36,7 +36,7 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     shown = _labelled(frame[~frame["stage"].isin([*_PROCESS, *TOTALS])], _CASE)
     cells = zip(*(shown[name] for name in ("status", "value", "low", "high", "unit")), strict=True)
     texts = pd.Series([cell_text(*cell) for cell in cells], shown.index, dtype="str")
-    stages = [*CASE_STAGES, *sorted(set(shown["stage"]) - set(CASE_STAGES))]
+    stages = sorted({*CASE_STAGES, *shown["stage"]}, key=stage_order)
     shown = shown.assign(text=("≥ " + texts).where(_is_least(shown), texts))
     table = _by_case(shown, ["workload", "axes", *_CASE], "text", stages).reset_index()
     table = table[["workload", "axes", *stages]].astype(object).fillna("").astype("str")
@@ -131,7 +131,8 @@ def fact_table(frame: pd.DataFrame) -> pd.DataFrame:
 
     A fact that is not known is empty; rows from asv's own files are read as well as columns.
     """
-    shown = _labelled(ordinary(frame), [name for name in _CASE if name != "scenario"])
+    frame = ordinary(frame[~frame["stage"].isin(OWN_PROGRAM)])
+    shown = _labelled(frame, [name for name in _CASE if name != "scenario"])
     case = ["workload", "axes"]
     rows = _by_case(shown, case, "value", FACT_COLUMNS)
     columns = shown.groupby(case, sort=False)[list(FACT_COLUMNS)].last()

@@ -126,7 +126,9 @@ def _records(results: Path, workloads: set[str]) -> dict[_Key, _Records]:
                 earlier = of_case.latest.pop(record.replicate, None)
                 of_case.replaced.extend([earlier] if earlier else [])
                 of_case.latest[record.replicate] = record
-    return {_identity(list(of_case.latest.values())[-1]): of_case for of_case in cases.values()}
+    # What is taken apart from a case has its identity too: the first is that which is visited.
+    of_cases = reversed(cases.values())
+    return {_identity(list(of_case.latest.values())[-1]): of_case for of_case in of_cases}
 
 
 def _identity(record: Record) -> _Key:

@@ -27,6 +27,12 @@ FIRST_CALL = "a first call in a process of its own"
 """The protocol of a process that does nothing else. What records of other protocols have as
 `first_call` and `start` was taken in a process that had built the program before."""
 
+COMPUTE = "calls computed inline on one thread, in a process of many cases"
+"""Begins the protocol of a process that takes `compute`, and nothing else."""
+
+APART = {FIRST_CALL: "first_call", COMPUTE: "compute"}
+"""What processes take that do not visit cases in a scenario: the (first) stage."""
+
 INSTRUMENTS = ("process", "reference")
 """The workloads that stand for what a process measures of itself."""
 
@@ -45,6 +51,9 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     of the process is made of."""
     number: int = 1
     """Calls averaged in each sample."""
+    disturbed: int = 0
+    """Visits of `compute` in which others had the processor for more than a tenth of the time; of
+    each case two at the most were made anew."""
     refused: dict[str, int] = msgspec.field(default_factory=dict)
     """Samples thrown away because their evidence contradicted their label: reason to count."""
     reason: str = ""
@@ -58,8 +67,9 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     collected_ns: list[float] = msgspec.field(default_factory=list)
     """What Python's garbage collector took of each sample, where it was on."""
     cpu_ns: list[float] = msgspec.field(default_factory=list)
-    """CPU time of the process, all of its threads, while each sample was taken, where that is one
-    step; it is read outside of the clock of `samples_ns`. Old records know nothing."""
+    """CPU time of the process per call, all of its threads, for each sample; read outside of the
+    clock of `samples_ns`. Where a sample is the least of several calls, this is their mean. Old
+    records know nothing."""
 
 
 class Comparison(msgspec.Struct, omit_defaults=True):
@@ -210,6 +220,11 @@ class Problems(msgspec.Struct):
         ]
         said = "; ".join(f"{count} {text}" for count, text in kinds if count)
         return f"left out: {said}" if said else ""
+
+
+def apart(protocol: str) -> str:
+    """Return the stage of :data:`APART` that a process of this protocol takes; "" for no such."""
+    return next((stage for begin, stage in APART.items() if protocol.startswith(begin)), "")
 
 
 def plain_axes(axes: Mapping[str, Any]) -> dict[str, Any]:

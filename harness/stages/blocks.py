@@ -69,6 +69,8 @@ class Timed(NamedTuple):
     """Calls averaged in a sample."""
     reason: str = ""
     """Why there is no sample, where that is no fault, or what else must be known of it."""
+    cpu_ns: Sequence[float] = ()
+    """CPU time of the process per call, a mean for each sample."""
 
 
 def group(calls: Calls, effort_s: float = EXECUTE_S) -> Grouping:
@@ -112,16 +114,20 @@ def time_blocks(calls: Calls, plan: Grouping) -> Timed:
     clock = time.perf_counter_ns
     samples: list[int] = []
     everyone: list[int] = []
+    cpu_ns: list[float] = []
     for _ in range(plan.blocks):
         taken = []
-        for arguments in block(calls, plan.readings):
+        made = block(calls, plan.readings)
+        cpu_begin = time.process_time_ns()
+        for arguments in made:
             begin = clock()
             ready(call(*arguments))
             end = clock()
             taken.append(end - begin)
+        cpu_ns.append(round((time.process_time_ns() - cpu_begin) / len(taken), 1))
         samples.append(min(taken))
         everyone += taken
-    return Timed(samples, sum(everyone), everyone)
+    return Timed(samples, sum(everyone), everyone, cpu_ns=cpu_ns)
 
 
 def block(calls: Calls, number: int) -> Iterable[tuple[Any, ...]]:

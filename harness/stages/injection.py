@@ -2,7 +2,7 @@
 
 `harness aa` finds with them which change this machine can show. A measuring process runs a plain
 Python loop of a fixed number of turns inside the timed region of a stage: before the call of
-`trace`, `lower`, `compile`, and in every call of `execute`. How long a turn takes is
+`trace`, `lower`, `compile`, and in every call of `execute` and `compute`. How long a turn takes is
 measured when the process starts. Without a slow-down the code in the clock is what it always is.
 """
 
@@ -17,7 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from harness.records.schema import digest
-from harness.stages.registry import CASE_STAGES
+from harness.stages.registry import CASE_STAGES, OWN_PROGRAM
+
+STAGES = (*CASE_STAGES, *OWN_PROGRAM)
+"""The stages that can be lengthened."""
 
 _TURNS = 20_000
 _ROUNDS = 15
@@ -35,10 +38,8 @@ class Injected(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         for stage, effect in self.effects.items():
-            if stage not in CASE_STAGES or not effect > 0:
-                raise ValueError(
-                    f"{stage}: {effect}: expected one of {CASE_STAGES}, and an effect > 0"
-                )
+            if stage not in STAGES or not effect > 0:
+                raise ValueError(f"{stage}: {effect}: expected one of {STAGES}, and an effect > 0")
 
     @property
     def mark(self) -> str:
@@ -46,13 +47,16 @@ class Injected(msgspec.Struct, frozen=True):
         effects = ", ".join(f"{stage} +{effect:g}" for stage, effect in self.effects.items())
         return f"{effects} of {digest(sorted(self.medians_ns.items()))[:8]}"
 
-    def extra_ns(self, workload: str, case: str) -> dict[str, float]:
-        """Return the extra work for a case by stage, for the stages whose median is known."""
+    def extra_ns(self, workload: str, case: str, apart: str) -> dict[str, float]:
+        """Return the extra work for a case by stage, for the stages whose median is known.
+
+        `apart` is what its process takes alone, such as `compute`; empty for the other stages.
+        """
         medians = self.medians_ns.get(name(workload, case), {})
         return {
             stage: effect * medians[stage]
             for stage, effect in self.effects.items()
-            if stage in medians
+            if stage in medians and (stage if stage in OWN_PROGRAM else "") == apart
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -96,8 +97,10 @@ class Pass:
         """Programs that were built inside of a stage, and the nanoseconds that they took."""
         self.collected_ns: dict[str, float] = {}
         """What of a stage Python's garbage collector took, where it was on."""
-        self.cpu_ns: dict[str, float] = {}
-        """CPU time of the process while a stage was taken, where that is one step."""
+        self.cpu_ns: dict[str, Sequence[float]] = {}
+        """CPU time of the process for each sample."""
+        self.share = 1.0
+        """CPU time over wall time of the calls that were timed last."""
         self.refused: dict[str, str] = {}
         self.missing: dict[str, str] = {}
         """Why there is no sample of a stage, where that is no fault; or what else to know of it."""
@@ -108,8 +111,8 @@ class Pass:
         self.entry_bytes = 0
         """What the persistent cache wrote for the program."""
         self._programs_ns = 0.0
-        self._cpu_ns: float | None = None
-        """Of the step that was clocked last, until its sample is kept or refused."""
+        self._cpu_ns: Sequence[float] = ()
+        """Of what was clocked last, until its samples are kept or refused."""
         self._calls: tuple[Calls, Grouping] | None = None
         self._call_problem = ""
 
@@ -117,7 +120,7 @@ class Pass:
         """Take a stage; what cannot be run here, or runs another program, has a reason instead."""
         assert stage.take is not None
         topology = self.prepared.topology
-        if stage.step == "run":
+        if stage.step in ("run", "compute"):
             if topology is not None:
                 self.missing[stage.name] = topology.not_run
                 return
@@ -156,7 +159,7 @@ class Pass:
             begin = _clock()
             step()
             end = _clock()
-            self._cpu_ns = time.process_time_ns() - cpu_begin
+            self._cpu_ns = [time.process_time_ns() - cpu_begin]
         if collections_ns is not None:
             self.collected_ns[stage] = sum(collections_ns)
         self.timed_ns += end - begin
@@ -200,6 +203,9 @@ class Pass:
         with gc_off():
             timed = measure(calls, plan)
         self.timed_ns += timed.spent_ns
+        self._cpu_ns = timed.cpu_ns
+        if timed.cpu_ns:
+            self.share = statistics.fmean(timed.cpu_ns) * len(timed.calls_ns) / timed.spent_ns
         if timed.reason:
             self.missing[stage] = timed.reason
         if not timed.samples_ns:
@@ -296,8 +302,8 @@ class Pass:
         """Keep samples of a stage."""
         self.samples_ns[stage] = samples_ns
         self.number[stage] = number
-        if self._cpu_ns is not None:
-            self.cpu_ns[stage], self._cpu_ns = self._cpu_ns, None
+        if self._cpu_ns:
+            self.cpu_ns[stage], self._cpu_ns = self._cpu_ns, ()
 
     def refuse(self, stage: str, reason: str) -> None:
         """Throw the samples of a stage away, and say why."""
@@ -306,7 +312,7 @@ class Pass:
         self.programs.pop(stage, None)
         self.collected_ns.pop(stage, None)
         self.cpu_ns.pop(stage, None)
-        self._cpu_ns = None
+        self._cpu_ns = ()
         self.refused[stage] = reason
 
     def add_to(self, samples: StageSamples, stage: str) -> None:
@@ -319,8 +325,7 @@ class Pass:
             samples.programs_ns.append(round(spent_ns, 1))
         if stage in self.collected_ns:
             samples.collected_ns.append(self.collected_ns[stage])
-        if stage in self.cpu_ns:
-            samples.cpu_ns.append(self.cpu_ns[stage])
+        samples.cpu_ns += self.cpu_ns.get(stage, ())
         before = "" if stage in self.samples_ns else samples.reason
         samples.reason = self.missing.get(stage, before)
         if stage in self.refused:

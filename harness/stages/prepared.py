@@ -102,6 +102,10 @@ class Prepared:
             self._data = data
         return data
 
+    def forget_data(self) -> None:
+        """Let go of the arrays; the next visit makes them anew."""
+        self._data = None
+
     def donated(self, compiled: Any) -> list[bool]:
         """Return for each leaf of the arguments whether its buffer is donated."""
         told = [one.donated for one in jax.tree_util.tree_leaves(compiled.args_info)]

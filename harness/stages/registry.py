@@ -9,6 +9,7 @@ from harness.errors import find_name
 from harness.stages import (
     backend,
     compile,
+    compute,
     dispatch,
     execute,
     first_call,
@@ -44,6 +45,7 @@ STAGES: dict[str, Stage] = {
             compile.STAGE,
             dispatch.STAGE,
             execute.STAGE,
+            compute.STAGE,
             in_flight.STAGE,
             load.STAGE,
             first_call.STAGE,
@@ -124,6 +126,12 @@ the first call's time, warm / cold."""
 ALONE_STAGES = names("first_call", "start")
 """Stages whose every sample has a process of its own."""
 
+
+def taken_apart(stage: str) -> str:
+    """Return what a process takes that takes this stage apart from visits; "" where visits do."""
+    return stage if stage in OWN_PROGRAM else ALONE_STAGES[0] if stage in ALONE_STAGES else ""
+
+
 ALONE_METRICS = frozenset(
     {name for name, (_, stage) in asv_metrics().items() if stage in ALONE_STAGES}
     | {"relative_warm"}
@@ -145,6 +153,9 @@ CASE_STAGES = names(*CASE)
 
 OF_CALLS = names("run", where=lambda stage: stage.statistic is min)
 """Stages of single calls: the median is shown, and of each process the least is compared."""
+
+OWN_PROGRAM = names("compute")
+"""Stages of processes that may build another program of a case than users run."""
 
 PROCESS_STAGES = names("process")
 """What a process pays once; records of the workload `process` hold them."""

@@ -51,7 +51,7 @@ def effort(text: str) -> Effort:
     return Effort(text, processes, int(match[2]), processes)
 
 
-def visits(cases: Sequence[int], passes: int, seed: int) -> list[tuple[int, int]]:
+def visits(cases: Sequence[str], passes: int, seed: int) -> list[tuple[int, str]]:
     """Return (pass, case) in the order of measuring: all cases once per pass, shuffled anew."""
     rng = random.Random(seed)
     order = []

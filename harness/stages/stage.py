@@ -16,10 +16,19 @@ LOOP = "loop"
 """The plain Python loop: what stages are divided by that JAX has no part in."""
 
 Step = Literal[
-    "process", "build", "compile", "run", "load", "first_call", "start", "reference", "comparison"
+    "process",
+    "build",
+    "compile",
+    "run",
+    "compute",
+    "load",
+    "first_call",
+    "start",
+    "reference",
+    "comparison",
 ]
-"""The part of a visit that takes a stage. A scenario names the steps that its visits have, and
-those, `first_call` and `start`, that have a process of their own per sample; `process` is paid once
+"""The part of a visit that takes a stage. A scenario names the steps that its visits have;
+`compute` has processes of its own, `first_call` and `start` one per sample; `process` is paid once
 a process, `reference` is the reference program's alone, and `comparison` is what only a side of a
 comparison takes."""
 

@@ -10,13 +10,15 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from harness.declare.workload import Case, Workload
 from harness.program.facts import Facts, facts_of, read
 from harness.program.text import fingerprint
 from harness.records import kept
 from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
-from harness.stages import injection, reference
+from harness.stages import compute, injection, reference
 from harness.stages.build import count_calls
 from harness.stages.passes import Pass, take_pass
 from harness.stages.prepared import Prepared, prepare
@@ -151,10 +153,15 @@ class StagedCase:
         for stage, samples in self.samples.items():
             if not samples.samples_ns and not samples.refused:
                 samples.reason = samples.reason or self.state.missing.get(stage, "")
+        if self.state.name == "off" and not self.is_reference and not self._on_a_cpu():
+            self.samples["compute"] = StageSamples(reason=compute.ONLY_ON_A_CPU)
         for stage, calls_ns in self.calls_ns.items():
             self.samples[stage].calls = Distribution.of(calls_ns)
         loop = {"loop": StageSamples(list(self.loop_ns))} if self.is_reference else {}
         return {**self.samples, **loop}
+
+    def _on_a_cpu(self) -> bool:
+        return self.topology is None and jax.default_backend() == "cpu"
 
     def fields(self) -> dict[str, Any]:
         """Return what else its record holds."""

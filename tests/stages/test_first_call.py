@@ -44,7 +44,7 @@ def test_a_first_call_has_a_process_of_its_own_in_every_scenario(everywhere):
     found = {(r.scenario, r.axes["size"], r.replicate[-2:]) for r in calls(outcome)}
     assert found == {(s, n, k) for s in SCENARIOS for n in (8, 16) for k in ("#0", "#1")}
     assert {r.status for r in calls(outcome)} == {"ok"}
-    own = [job for job in jobs if job.first_calls]
+    own = [job for job in jobs if job.apart]
     assert all(len(job.cases) == 1 for job in own)
     # `default` needs another process that fills its directory, `warm` has that of `cold`.
     assert len(own) == len(calls(outcome)) + 4
@@ -52,14 +52,14 @@ def test_a_first_call_has_a_process_of_its_own_in_every_scenario(everywhere):
 
 def test_the_scenarios_of_a_case_follow_each_other_and_cold_fills_what_warm_reads(everywhere):
     _, jobs = everywhere
-    own = [(job.process, job.cases[0].index, job.scenario) for job in jobs if job.first_calls]
+    own = [(job.process, job.cases[0].index, job.scenario) for job in jobs if job.apart]
     turns = [own[start : start + 5] for start in range(0, len(own), 5)]
     assert len({turn[:2] for turn in own}) == len(turns) == 4
     for turn in turns:
         assert len({each[:2] for each in turn}) == 1
         order = [scenario for *_, scenario in turn]
         assert order.index("warm") == order.index("cold") + 1
-    folders = {job.scenario: job.cache_folder for job in jobs if job.first_calls}
+    folders = {job.scenario: job.cache_folder for job in jobs if job.apart}
     assert folders["cold"] == folders["warm"] != folders["default"]
 
 
@@ -139,7 +139,7 @@ def test_what_cannot_be_measured_is_not_called_either(tmp_path):
 
 
 def test_a_case_whose_first_calls_take_long_gets_fewer(tmp_path, monkeypatch):
-    monkeypatch.setattr(state, "FIRST_CALLS_S", 0.01)
+    monkeypatch.setattr(state, "APART_S", 0.01)
     outcome = sweep([Scale], tmp_path, first_calls=3)
     assert sorted(r.replicate[-2:] for r in calls(outcome)) == ["#0", "#0"]
 
@@ -150,7 +150,7 @@ def test_a_warm_first_call_that_the_cache_did_not_answer_is_refused(tmp_path, mo
 
     def tamper(job, *others):
         files = list(Path(job.cache_folder).glob("jit_function-*-cache"))
-        if job.first_calls and job.scenario == "warm":
+        if job.apart and job.scenario == "warm":
             (file,) = files
             content = file.read_bytes()
             if damage == "removed":

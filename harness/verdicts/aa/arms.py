@@ -20,8 +20,9 @@ from harness.engine.sweep import sweep
 from harness.errors import UsageError
 from harness.frame.frame import INSTRUMENTS
 from harness.records.schema import Record, digest, plain_axes
+from harness.stages.injection import STAGES as LENGTHENED
 from harness.stages.injection import Injected, name
-from harness.stages.registry import CASE_STAGES, STAGES, values_ns
+from harness.stages.registry import STAGES, values_ns
 from harness.verdicts.error_rates import FOLDER
 
 SCENARIO = "off"
@@ -80,10 +81,10 @@ def _effect(text: str) -> tuple[str, float]:
         effect = float(value)
     except ValueError:
         effect = 0.0
-    if stage not in CASE_STAGES or not 0 < effect <= 100:
+    if stage not in LENGTHENED or not 0 < effect <= 100:
         raise UsageError(
             f"--effect {text!r}: expected STAGE=EFFECT, such as compile=0.2 for a fifth more time; "
-            f"the stages are {', '.join(CASE_STAGES)}."
+            f"the stages are {', '.join(LENGTHENED)}."
         )
     return stage, effect
 

@@ -1,0 +1,105 @@
+"""A measuring process that runs programs on one thread: the cases of many workloads, mixed."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import random
+import time
+
+from msgspec.structs import replace
+
+from harness.declare.code import LoadedCode
+from harness.engine.answers import workload_of
+from harness.engine.case_run import CaseRun
+from harness.engine.job import Bye, Done, Hello, Job, unmeasured
+from harness.engine.session import Send, StagedSession
+from harness.engine.visit import CurrentVisit
+from harness.stages import injection
+from harness.stages.compute import REPEATS, VISITS
+from harness.stages.compute_case import ComputeCase
+from harness.stages.sampling import visits
+from harness.stages.stage import LOOP
+from harness.watch.evidence import Evidence
+
+_clock = time.perf_counter_ns
+
+
+class ComputeSession(StagedSession):
+    """One workload's part of such a process."""
+
+    def runs(self) -> dict[str, CaseRun]:
+        """Return the cases."""
+        runs = {}
+        for ref, case in self.cases():
+            computed = ComputeCase(
+                self.workload,
+                case,
+                self.proof,
+                programs=self.job.programs,
+                extra_ns=ref.extra_ns,
+                turns=self.work.turns(ref.extra_ns) if self.work else {},
+            )
+            runs[ref.key] = CaseRun(self, ref, computed)
+        return runs
+
+    def finish(self, run: CaseRun) -> None:
+        """Send the record of a case."""
+        assert isinstance(run.measured, ComputeCase)
+        run.finish({LOOP: min(run.measured.loop_ns)})
+
+
+def measure(job: Job, send: Send, current: CurrentVisit, code: LoadedCode, proof: Evidence) -> None:
+    """Take `compute` of all cases of a process whose back end is awake, in random order."""
+    sessions = []
+    for part in job.parts:
+        workload = workload_of(part, functools.partial(_fail, part, send))
+        if workload is not None:
+            own = replace(part, surroundings=job.surroundings)
+            sessions.append(ComputeSession(own, workload, send, current, code, proof, None))
+    began = _clock()
+    if sessions:
+        first = sessions[0]
+        send(Hello(first.environment, first.load_average))
+        first.prepare()
+        extra = any(ref.extra_ns for ref in job.all_cases)
+        work = injection.measure_work() if extra else None
+        gc.freeze()
+        runs: dict[str, CaseRun] = {}
+        for session in sessions:
+            session.work = work
+            runs |= session.runs()
+        _visit(runs, job.seed)
+    send(Bye(sum(session.timed_ns for session in sessions), _clock() - began))
+
+
+def _fail(part: Job, send: Send, reason: str) -> None:
+    for ref in part.cases:
+        send(Done(unmeasured(part, ref, "failed", reason)))
+
+
+def _visit(runs: dict[str, CaseRun], seed: int) -> None:
+    """Visit cases in random order; disturbed visits are repeated at the end, also at random."""
+    order = visits(list(runs), VISITS, seed)
+    for number, key in order:
+        _visit_once(runs[key], number)
+    again = [
+        (VISITS + number, key)
+        for key, run in runs.items()
+        for number in range(min(_disturbed(run), REPEATS))
+    ]
+    for number, key in random.Random(seed).sample(again, len(again)):
+        _visit_once(runs[key], number)
+    for run in runs.values():
+        if not run.over:
+            run.session.finish(run)
+
+
+def _disturbed(run: CaseRun) -> int:
+    assert isinstance(run.measured, ComputeCase)
+    return run.measured.samples.disturbed
+
+
+def _visit_once(run: CaseRun, number: int) -> None:
+    if not run.over:
+        run.visit(number)

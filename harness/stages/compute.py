@@ -1,0 +1,48 @@
+"""`compute`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.stages.blocks import BLOCKS, time_blocks
+from harness.stages.stage import LOOP, Stage
+
+if TYPE_CHECKING:
+    from harness.stages.passes import Pass
+
+VISITS = 3
+"""Visits to a case in one process, each about 20 ms of calls."""
+
+REPEATS = 2
+"""Visits that are repeated at the most, of one case in one process."""
+
+UNDISTURBED = 0.9
+"""CPU time over wall time of a visit below which somebody else had the processor."""
+
+PROTOCOL = f"{VISITS} visits x least calls of {BLOCKS} blocks"
+
+ONLY_ON_A_CPU = (
+    "compute is measured on a CPU, on one thread; on a GPU it would be the device's own time of a "
+    "call, which is not measured yet"
+)
+
+
+def take(run: Pass) -> None:
+    """Time blocks of calls, each waited for, in a process that computes them on one thread."""
+    run.repeated("compute", time_blocks, STAGE.events)
+
+
+STAGE = Stage(
+    name="compute",
+    title="The program's own work: a call computed inline, on one thread.",
+    order=102,
+    step="compute",
+    statistic=min,
+    calibrated_by=LOOP,
+    effect=0.03,
+    colour="#F0E442",
+    take=take,
+    runs_program=True,
+    asv={"off": "compute"},
+    power={"default": 0.1, "thorough": 0.05},
+)

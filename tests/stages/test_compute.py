@@ -1,0 +1,159 @@
+"""`compute`: programs on one thread, in processes that hold the cases of many workloads."""
+
+import subprocess
+import sys
+
+import jax
+import pytest
+
+import harness
+from harness.asv.answers import answers
+from harness.declare.workload import Case
+from harness.engine import state
+from harness.frame.tables import stage_table
+from harness.records.schema import COMPUTE
+from harness.stages import compute
+from harness.stages.injection import Injected
+from harness.stages.staged_case import StagedCase
+from tests.sweeps import sweep, workload
+
+Scale = workload("small", "Scale")
+Inline = workload("inline", "Inline")
+
+ON_ONE_THREAD = """
+import os, resource
+import jax
+from harness.engine.staged_worker import one_thread
+with one_thread():
+    jax.devices()
+assert "NPROC" not in os.environ
+call = jax.jit(lambda x: jax.numpy.tanh(x @ x).sum(0) @ x)
+x = jax.numpy.ones((300, 300))
+call(x).block_until_ready()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+for _ in range(200):
+    call(x).block_until_ready()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Two workloads, two processes each."""
+    results = tmp_path_factory.mktemp("compute")
+    return results, sweep([Scale, Inline], results, "2x1", compute=True)
+
+
+def apart(outcome):
+    return [one for one in outcome.records if one.protocol.startswith(COMPUTE)]
+
+
+def test_a_call_on_one_thread_waits_for_no_other():
+    done = subprocess.run([sys.executable, "-c", ON_ONE_THREAD], capture_output=True, check=True)
+    assert int(done.stdout) < 20
+
+
+def test_all_workloads_share_a_process_and_each_record_is_of_its_own_protocol(both):
+    _, outcome = both
+    good = [one for one in apart(outcome) if one.status == "ok"]
+    assert len(good) == 2 * 3
+    processes = {(one.replicate[-2:], one.process) for one in good}
+    assert len(processes) == len(dict(processes)) == 2, "one for each number, of all workloads"
+    for one in good:
+        (stage,) = one.stages.values()
+        visits = compute.VISITS + min(stage.disturbed, compute.REPEATS)
+        assert visits >= len(stage.samples_ns) / 4 >= compute.VISITS
+        assert len(stage.cpu_ns) == len(stage.samples_ns)
+        assert list(one.stages) == ["compute"]
+        assert one.reference_ns["loop"] > 0
+        assert one.fingerprint
+        assert one.facts.hlo_instructions > 0
+    usual = [one for one in outcome.records if not one.protocol.startswith(COMPUTE)]
+    assert not {one.key for one in usual} & {one.key for one in good}
+    assert not {one.process for one in usual} & {one.process for one in good}
+    assert {bytes(one.environment) for one in usual} == {bytes(one.environment) for one in good}
+
+
+def test_a_case_that_kills_the_process_or_raises_costs_only_itself(both):
+    _, outcome = both
+    troubled = {
+        (one.axes["trouble"], one.replicate[-2:]): (one.status, one.reason)
+        for one in apart(outcome)
+        if one.workload == "inline.Inline"
+    }
+    for number in ("#0", "#1"):
+        assert troubled["none", number][0] == "ok"
+        status, reason = troubled["raise", number]
+        assert (status, "not inline" in reason) == ("failed", True)
+        status, reason = troubled["kill", number]
+        assert (status, "SIGKILL" in reason) == ("failed", True)
+
+
+def test_a_record_stands_for_the_code_of_its_own_workload(both):
+    _, outcome = both
+    files = {
+        one.workload: [name for name in one.code if name.endswith((".inline", "inline.py"))]
+        for one in apart(outcome)
+        if one.status == "ok"
+    }
+    assert not files["small.Scale"]
+    assert files["inline.Inline"]
+
+
+def test_it_stands_beside_the_other_stages_everywhere(both):
+    results, outcome = both
+    table = stage_table(harness.load(results))
+    columns = list(table.columns)
+    assert columns.index("compute") == columns.index("execute") + 1
+    scale = table[table["workload"] == "small.Scale"]
+    assert len(scale) == 2
+    assert (scale["compute"].str.contains("s")).all()
+    cases = answers(Scale, outcome.records)["cases"]
+    assert all(len(case["compute"]["samples"]) == 2 for case in cases.values())
+    facts = harness.program_facts(results)
+    assert not facts.duplicated(["workload", "size", "trouble", "fact", "kind"]).any()
+    rows = harness.load(results, where={"stage": "compute", "workload": "small.Scale"})
+    one, other = rows["processes"]
+    assert one == other
+    assert len(set(one)) == 2
+
+
+def test_a_second_run_measures_only_what_is_not_there(both):
+    results, _ = both
+    again = sweep([Scale], results, "3x1", compute=True)
+    assert again.reused == 2 * 2 * 2
+    assert again.measured == 2 * 2
+    assert {one.replicate[-2:] for one in apart(again)} == {"#0", "#1", "#2"}
+
+
+def test_a_case_that_compiles_long_gets_fewer_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(state, "APART_S", 0.001)
+    outcome = sweep([Scale], tmp_path, "2x1", compute=True)
+    assert [one.replicate[-2:] for one in apart(outcome)] == ["#0", "#0"]
+
+
+def test_extra_work_is_put_into_its_calls_and_marked(tmp_path):
+    outcome = sweep([Scale], tmp_path, compute=True)
+    medians = {
+        f"small.Scale {Case({'size': size}, 'forward', 'cpu').id}": {"compute": 1e6}
+        for size in (8, 16)
+    }
+    longer = sweep(
+        [Scale],
+        tmp_path,
+        compute=True,
+        scenarios=("off",),
+        injected=Injected({"compute": 1.0}, medians),
+    )
+    for one, other in zip(apart(outcome), apart(longer), strict=True):
+        assert min(other.stages["compute"].samples_ns) > 5e5 > min(one.stages["compute"].samples_ns)
+        assert one.fingerprint != other.fingerprint
+        assert one.key != other.key
+    assert longer.records[0].fingerprint == outcome.records[0].fingerprint
+
+
+def test_what_is_no_cpu_says_why_it_has_none(proof, monkeypatch):
+    case = StagedCase(Scale, Case({"size": 8}), proof)
+    assert "compute" not in case.stages()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert case.stages()["compute"].reason == compute.ONLY_ON_A_CPU
