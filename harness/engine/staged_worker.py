@@ -73,8 +73,7 @@ def measure(
         send(Fatal(str(error)))
         return
     # Now, because what it imports of JAX belongs to the time of the back end.
-    from harness.engine import compute_session
-    from harness.engine.first_call_session import FirstCallSession
+    from harness.engine import compute_session, first_call_session
     from harness.engine.session import StagedSession
     from harness.watch.evidence import Evidence
 
@@ -90,7 +89,7 @@ def measure(
     if import_ns is not None:
         ready_ns = time.monotonic_ns() - channel.spawned_ns()
         process_ns = {"import": import_ns, "backend": backend_ns, "ready": float(ready_ns)}
-    session = (FirstCallSession if job.apart else StagedSession)(
+    session = (first_call_session.FirstCallSession if job.apart else StagedSession)(
         job, workload, send, current, code, proof, process_ns, topology
     )
     try:
