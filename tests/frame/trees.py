@@ -18,7 +18,7 @@ CASE = (
 """Fields that records of one case share."""
 
 
-def record(process: int = 0, stages: dict[str, Any] | None = None, /, **fields: Any) -> Record:
+def record(process: int = 0, /, stages: dict[str, Any] | None = None, **fields: Any) -> Record:
     """Return a record of process number `process`; `stages` gives samples in ns or StageSamples."""
     given = {"trace": [1e6]} if stages is None else stages
     values: dict[str, Any] = {

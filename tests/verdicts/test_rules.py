@@ -226,7 +226,7 @@ def test_another_version_is_incomparable():
 
 def test_failed_and_skipped_cases_are_incomparable_with_their_reason():
     bad = frame_of([failed(reason="ValueError: no")])
-    skipped = frame_of([record(0, {}, status="skipped", reason="no such device")])
+    skipped = frame_of([record(stages={}, status="skipped", reason="no such device")])
 
     assert "B failed: ValueError: no" in set(compare_arms(arm(), bad)["reason"])
     assert "A skipped: no such device" in set(compare_arms(skipped, arm())["reason"])
