@@ -54,7 +54,7 @@ class Measured:
     def points(self) -> pd.DataFrame:
         """The points of all series that have several."""
         points = series(self.frame[self.frame["unit"] == "seconds"])
-        points = points[points["judged"].notna()]
+        points = points[points["value"].notna()]
         return points[points.groupby("series")["position"].transform("size") > 1]
 
     @cached_property

@@ -45,13 +45,12 @@ def _panel(points: pd.DataFrame, found: pd.DataFrame) -> Any:
     first = points.iloc[0]
     (name,) = titles(points.head(1), {*FRAME, *SERIES})
     title = f"{name} · {first['stage']}"
-    speed = points["judged"] / points["value"]
     data = pd.DataFrame(
         {
             "place": points["position"],
-            "seconds": points["judged"],
-            "low": (points["low"] * speed).fillna(points["judged"]),
-            "high": (points["high"] * speed).fillna(points["judged"]),
+            "seconds": points["value"],
+            "low": points["low"].fillna(points["value"]),
+            "high": points["high"].fillna(points["value"]),
             "night": [when_of(row) for row in points.to_dict("records")],
             "commit": points["commit"].str[:8],
             "env": points["env"],

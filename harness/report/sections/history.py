@@ -47,7 +47,7 @@ def _lines(points: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     first = points.drop_duplicates("series", keep="last").set_index("series")
     names = full_case_texts(first, SERIES)
     points = points.assign(at=origin.map(moments["place"]))
-    lists = points.groupby("series")[["at", "judged", "value"]].agg(list)
+    lists = points.groupby("series")[["at", "value"]].agg(list)
     kept = ["workload", "target", "machine", "stage"]
     lines = first[kept].assign(case=names).join(lists)
     lines["name"] = (lines["workload"] + " " + lines["case"]).str.strip()
@@ -74,24 +74,18 @@ def _figure(lines: pd.DataFrame, changes: pd.DataFrame, moments: int) -> Figure:
         alt.NamedData("moments"), key="place", fields=["label", "env", "commit", "night"]
     )
     base = charts.rows("history").transform_lookup(lookup="at", from_=when)
-    base = charts.with_told(base, "judged", "value")
+    base = charts.with_told(base, "value")
     x = alt.X(
         "label:N",
         title=None,
         sort=alt.EncodingSortField("at", op="min"),
         axis=alt.Axis(labelAngle=-50, labelOverlap=True, labelLimit=150, grid=False),
     )
-    judged = base.encode(
+    points = base.encode(
         x=x,
-        y=charts.seconds("judged:Q", "time", channel="y"),
+        y=charts.seconds("value:Q", "time", channel="y"),
         detail="series:N",
-        tooltip=[
-            *("name:N", "stage:N", "label:N", "env:N"),
-            *(charts.told("judged", "corrected"), charts.told("value", "as measured")),
-        ],
-    )
-    raw = base.mark_line(strokeDash=[3, 3], opacity=0.45, color=BLUE).encode(
-        x=x, y=charts.seconds("value:Q", "time", channel="y"), detail="series:N"
+        tooltip=["name:N", "stage:N", "label:N", "env:N", charts.told("value", "time")],
     )
     steps = (
         charts.rows("changes")
@@ -99,9 +93,8 @@ def _figure(lines: pd.DataFrame, changes: pd.DataFrame, moments: int) -> Figure:
         .encode(x=alt.X("label:N"), tooltip=["environment:N", "facts:N", "label:N"])
     )
     chart = (
-        raw
-        + judged.mark_line(color=BLUE)
-        + judged.mark_point(filled=True, size=45, opacity=1, color=BLUE)
+        points.mark_line(color=BLUE)
+        + points.mark_point(filled=True, size=45, opacity=1, color=BLUE)
         + steps
     ).properties(height=300)
     start = changes.iloc[0] if len(changes) else lines.iloc[0]
@@ -110,15 +103,14 @@ def _figure(lines: pd.DataFrame, changes: pd.DataFrame, moments: int) -> Figure:
         "history",
         "One stage of one case over time",
         f"{len(lines)} series over {moments} nights or commits; {count} change "
-        f"{'point' if count == 1 else 'points'}. Solid: corrected for drift; dashed: as measured; "
-        "upright lines: change points.",
+        f"{'point' if count == 1 else 'points'}, the upright lines.",
         chart,
         ("history", "moments", "changes"),
         picks=(
             ("name", "case", str(start["name"])),
             ("stage", "stage", str(start["stage"])),
         ),
-        explode=("at", "judged", "value"),
+        explode=("at", "value"),
     )
 
 
@@ -129,8 +121,7 @@ def _series_table(lines: pd.DataFrame) -> Table:
         *plain("workload", "target", "machine", hidden=True),
         Column("series", "series", ColumnKind.COUNT, hidden=True),
         Column("at", "number", ColumnKind.LIST),
-        Column("judged", "corrected", ColumnKind.LIST),
-        Column("value", "as measured", ColumnKind.LIST),
+        Column("value", "seconds", ColumnKind.LIST),
     )
     return Table("history", "Time of one stage over nights and commits", columns, lines)
 
@@ -160,9 +151,9 @@ def _changes_table(changes: pd.DataFrame) -> Table:
 SECTION = Section(
     name="history",
     title="History",
-    intro="Each stage over commits and nights, in seconds corrected for the drift of the machine "
-    "where every process measured the reference, and as measured. Change points are where the "
-    "level changed, and not where one night stood out.",
+    intro="Each stage over commits and nights, in seconds as measured, of trace, lower and compile "
+    "in CPU seconds where they are known. Change points are where the level changed, and not where "
+    "one night stood out.",
     content=_content,
     missing="Everything was measured at one commit and in one night, so there is no history yet.",
     command="harness run --night NAME",

@@ -17,6 +17,7 @@ from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, levels, state
 
 SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
+PROGRAM = "program"
 
 COLUMNS = (
     *("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage"),
@@ -44,31 +45,34 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
         `machine`, `workload`, `version`, a column per axis, `target`, `transform`, `precision`,
         `scenario`, `stage`; then
 
-        - `change`: `slower`, `faster`; `environment`: execute, dispatch or load changed, the
-          program did not; `incomparable`.
-        - `state`: `confirmed`, or `new`: one point so far shows it, and the next must confirm it.
+        - `change`: `slower`, `faster`; `environment`: a stage that only runs the program changed,
+          the program did not, or the reference changed as much; `program`: the program changed
+          between two points, and the time of compiling it by less than what counts; `incomparable`.
+        - `state`: `confirmed`, by counts or by a second point after it, or `new`: one point so far
+          shows it, and the next must confirm it.
         - `night_before`, `commit_before`: of the last point before the step; `night_after`,
           `commit_after`: of the first point after it. The cause lies between the two.
-        - `before_s`, `after_s`: medians of the levels, seconds. `basis`: `calibrated` (seconds at
-          the speed that the machine usually has in this series) or `raw`.
+        - `before_s`, `after_s`: medians of the levels, seconds as measured. `basis`: of the `wall`
+          or `cpu` clock.
         - `ratio`: after_s / before_s, above 1 is slower; `effect`: the smallest that counts in this
           stage, 0.05 is 5 %; `n_before`, `n_after`: points that the levels rest on.
         - `same_program`: whether the fingerprints of the two points are equal; None where one is
           not known.
         - `environment`, `facts`: what differs between the two points
-          (:mod:`harness.frame.differences`,
-          :mod:`harness.frame.differences`).
-        - `reason`: of `incomparable`, what changed. `env`, `started_at`: of the first point after
+          (:mod:`harness.frame.differences`).
+        - `reason`: what proves it, if counts do; of `incomparable`, what changed. `env`, `started_at`: of the first point after
           it. `series`, `position`: that point's, in :func:`harness.verdicts.history.series`.
 
-        A series needs three points. How steps are found: docs/method.md.
+        A step in counts needs two points, one in times three. How they are found: docs/method.md.
 
     Raises:
         UsageError: a column is missing.
     """
     table = points(frame)
     axes = axis_columns(frame)
-    changes = [*_steps(table), *(_cuts(table) if cuts else ())]
+    steps = [*_steps(table)]
+    programs = _programs(table, {step.after for step in steps})
+    changes = [*steps, *programs, *(_cuts(table) if cuts else ())]
     changed = {at for change in changes for at in (change.before, change.after)}
     rows = dict(zip(changed, table.loc[list(changed)].to_dict("records"), strict=True))
     changes.sort(key=lambda change: _place(rows[change.after]))
@@ -92,32 +96,83 @@ class _Change(NamedTuple):
     n_before: int
     n_after: int
     state: str = CONFIRMED
+    change: str = ""
+    """`slower` or `faster` by counts, whatever the times say; `program`; "" for what these say."""
+    reason: str = ""
 
 
 def _steps(table: pd.DataFrame) -> Iterator[_Change]:
-    """Yield the steps within each piece of each series."""
-    values, weights = (table[name].to_numpy(float) for name in ("judged", "weight"))
+    """Yield the steps within each piece of each series.
+
+    First those that counts prove; then, in the stretches between them, those of the times.
+    """
+    values, weights = (table[name].to_numpy(float) for name in ("value", "weight"))
     stages = table["stage"].to_list()
+    proven = _proven(table)
     for rows in table.groupby(["series", "piece"]).indices.values():  # in the order of time
-        own = levels(values[rows], weights[rows], effect(stages[rows[0]]))
-        for number, (before, after) in enumerate(itertools.pairwise(own)):
+        starts = [n for n, row in enumerate(rows.tolist()) if row in proven]
+        found = []
+        for start, stop in itertools.pairwise([0, *starts, len(rows)]):
+            own = rows[start:stop]
+            there = levels(values[own], weights[own], effect(stages[rows[0]]))
+            found += [Level(own[one.positions], one.value, one.scatter) for one in there]
+        for number, (before, after) in enumerate(itertools.pairwise(found)):
+            ends = int(before.positions[-1]), int(after.positions[0])
+            by = next((one for row, one in proven.items() if ends[0] < row <= ends[1]), None)
             yield _Change(
-                int(rows[before.positions[-1]]),
-                int(rows[after.positions[0]]),
+                *ends,
                 before.value,
                 after.value,
                 len(before.positions),
                 len(after.positions),
-                state(after, is_last=number + 2 == len(own)),
+                CONFIRMED if by else state(after, is_last=number + 2 == len(found)),
+                (SLOWER if by.rose else FASTER) if by else "",
+                by.text if by else "",
+            )
+
+
+def _proven(table: pd.DataFrame) -> dict[int, Proof]:
+    """Return what counts prove of a point and the one before it, by the row of the second."""
+    found = {}
+    for stage in STAGES.values():
+        if stage.counted and stage.counted in table.columns:
+            for before, after in _changed(table, stage.name, stage.counted):
+                by = proof(*(table.loc[row].to_dict() for row in (before, after)))
+                if by:
+                    found[after] = by
+    return found
+
+
+def _changed(table: pd.DataFrame, stage: str, column: str) -> Iterator[tuple[int, int]]:
+    """Yield the rows of neighbours in a piece of which both know a value, and not the same."""
+    known = table[(table["stage"] == stage) & table["value"].notna() & table[column].notna()]
+    known = known[known[column] != ""]
+    for _, part in known.groupby(["series", "piece"]):
+        for before, after in itertools.pairwise(zip(part.index, part[column], strict=True)):
+            if before[1] != after[1]:
+                yield before[0], after[0]
+
+
+def _programs(table: pd.DataFrame, told: Collection[int]) -> Iterator[_Change]:
+    """Yield where a program changed under one JAX and the time of compiling it did not, or little.
+
+    `told` are the rows after steps, which say so themselves.
+    """
+    for before, after in _changed(table, compile.STAGE.name, "fingerprint"):
+        one, other = (table.loc[row].to_dict() for row in (before, after))
+        same = all(one[name] == other[name] for name in ("jax", "jaxlib"))
+        if after not in told and same and facts_difference(one, other):
+            yield _Change(
+                before, after, one["value"], other["value"], 1, 1, CONFIRMED, PROGRAM
             )
 
 
 def _cuts(table: pd.DataFrame) -> Iterator[_Change]:
     """Yield where one piece of a series ends and the next begins."""
-    good = table[table["judged"].notna()]
+    good = table[table["value"].notna()]
     several = good.groupby("series")["piece"].transform("nunique") > 1
     for _, part in good[several].groupby("series", sort=False):
-        pieces = [piece for _, piece in part.groupby("piece")["judged"]]
+        pieces = [piece for _, piece in part.groupby("piece")["value"]]
         for before, after in itertools.pairwise(pieces):
             start = after.index[0]
             earlier = before.index[before.index < start]
@@ -137,9 +192,12 @@ def _row(
     same = None
     if one["fingerprint"] and other["fingerprint"]:
         same = bool(one["fingerprint"] == other["fingerprint"])
-    change = SLOWER if step.after_s > step.before_s else FASTER
+    change = step.change or (SLOWER if step.after_s > step.before_s else FASTER)
+    reason = step.reason
     if same and runs_program(other["stage"]):
         change = ENVIRONMENT
+    elif not step.change and _moved_with_the_reference(step, one, other):
+        change, reason = ENVIRONMENT, "the reference changed as much"
     is_cut = one["piece"] != other["piece"]
     names = (name for name in (*COLUMNS, *axes) if name in other)
     return {name: other[name] for name in names} | {
@@ -158,7 +216,7 @@ def _row(
         "same_program": same,
         "environment": environment_difference(one["environment"], other["environment"]),
         "facts": facts_difference(one, other),
-        "reason": _reason(one, other) if is_cut else "",
+        "reason": _reason(one, other) if is_cut else reason,
     }
 
 

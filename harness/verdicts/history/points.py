@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import statistics
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from harness.errors import UsageError
 from harness.frame.cases import keys
 from harness.frame.differences import numbers
 from harness.frame.frame import ORIGIN, axis_columns, with_axes
+from harness.stages.registry import STAGES
 from harness.stages.sampling import median_interval_ranks
 from harness.verdicts.history.order import in_order, lanes
 from harness.verdicts.pairs import comparable_rows
@@ -24,15 +26,18 @@ CASE = ["machine", "workload", "target", "transform", "precision", "scenario", "
 
 NEEDED = (
     *(*ORIGIN, *CASE, "version", "commit_date", "started_at", "jax", "threads", "unit", "status"),
-    *("value", "calibrated", "low", "high", "fingerprint", "environment", "calibrated_samples"),
+    *("value", "calibrated", "low", "high", "fingerprint", "environment"),
 )
 """Columns without which there is no history."""
+
+NUMBERS = ["value", "low", "high", "calibrated"]
+"""What a point has of them that has any."""
 
 SERIES = (
     *("series", "piece", "position", "machine", "workload", "version"),
     *("target", "transform", "precision", "scenario", "stage"),
     *("night", "commit", "commit_date", "dirty", "env", "effort", "started_at"),
-    *("status", "value", "low", "high", "calibrated", "basis", "judged"),
+    *("status", "value", "low", "high", "calibrated", "basis"),
 )
 """Columns of :func:`series`; one per axis stands behind `version`."""
 
@@ -50,10 +55,9 @@ def series(frame: pd.DataFrame) -> pd.DataFrame:
         (:func:`harness.verdicts.history.order.in_order`). `machine`, `workload`, `version`, a
         column per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `night`,
         `commit`, `commit_date`, `dirty`, `env`, `effort`, `started_at`, `status`. Then seconds,
-        NaN where a point has none: `value`, `low`, `high`, as in the frame; `calibrated`, as in
-        the frame. `basis`: `calibrated` where all measured points of the piece have that, else
-        `raw`. `judged`: seconds in which steps are looked for: `value`, or `calibrated` times the
-        piece's median of value / calibrated.
+        NaN where a point has none: `value`, in which steps are looked for, `low`, `high`, as in the
+        frame, or of CPU time; `calibrated`, as in the frame. `basis`: `cpu` where verdicts of the
+        stage rest on CPU time and all measured points of the piece know it, else `wall`.
 
     Raises:
         UsageError: a column is missing.
@@ -69,6 +73,8 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
             f"The frame has no column {missing[0]!r}: a history needs all columns of harness.load."
         )
     found = comparable_rows(frame).reset_index(drop=True)
+    if "cpu_samples" not in found.columns:
+        found["cpu_samples"] = None
     found = found.assign(origin=_number(found, ORIGIN))
     found["rank"], found["lane"] = _order(found)
     found["hardware"] = _hardware(found)
@@ -80,7 +86,7 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     found["position"] = found.groupby("series").cumcount()
     starts = found.groupby(["series", "protocol"])["position"].transform("min")
     found["piece"] = starts.groupby(found["series"]).rank("dense").astype(np.int64) - 1
-    return _judged(found)
+    return _on_clocks(found)
 
 
 def _number(found: pd.DataFrame, columns: list[str]) -> pd.Series[int]:
@@ -119,19 +125,25 @@ def _hardware(found: pd.DataFrame) -> Codes:
     return result
 
 
-def _judged(found: pd.DataFrame) -> pd.DataFrame:
-    """Add `basis`, `judged` and `weight`, and leave no numbers in points that are not `ok`."""
+def _on_clocks(found: pd.DataFrame) -> pd.DataFrame:
+    """Add `basis` and `weight`; points that are not `ok` have no numbers, and others CPU seconds.
+
+    These where verdicts of the stage rest on them, and all measured points of the piece know them.
+    """
     good = (found["status"] == "ok") & np.isfinite(found["value"]) & (found["value"] > 0)
-    numbers = ["value", "low", "high", "calibrated"]
-    found = found.assign(**{name: found[name].where(good) for name in numbers})
-    lacking = good & ~(np.isfinite(found["calibrated"]) & (found["calibrated"] > 0))
+    found = found.assign(**{name: found[name].where(good) for name in NUMBERS})
+    cpu = [list(one) if isinstance(one, list) else [] for one in found["cpu_samples"]]
+    on_cpu = found["stage"].isin([name for name, one in STAGES.items() if one.clock == "cpu"])
+    lacking = good & ~(on_cpu & pd.Series([min(one, default=0.0) > 0 for one in cpu], found.index))
     keys = [found["series"], found["piece"]]
-    calibrated = ~lacking.groupby(keys).transform("any")
-    speed = (found["value"] / found["calibrated"]).groupby(keys).transform("median")
-    found = found.assign(
-        basis=np.where(calibrated, "calibrated", "raw"),
-        judged=np.where(calibrated, found["calibrated"] * speed, found["value"]),
-    )
+    whole = good & ~lacking.groupby(keys).transform("any")
+    ranks_of = functools.cache(median_interval_ranks)
+    for row in found.index[whole]:
+        ordered = sorted(cpu[row])
+        ranks = ranks_of(len(ordered))
+        bounds = [ordered[rank] for rank in ranks] if ranks else [np.nan, np.nan]
+        found.loc[row, ["value", "low", "high"]] = [statistics.median(ordered), *bounds]
+    found["basis"] = np.where(whole, "cpu", "wall")
     return found.assign(weight=weights(found))
 
 
@@ -140,20 +152,12 @@ def weights(found: pd.DataFrame) -> Floats:
 
     1 / (width + the piece's median width) of the points' intervals. asv's own pages weigh with
     1 / width; but the median of a night also differs from night to night, and its interval is
-    itself uncertain, so no point counts more than twice as much as the usual one. The interval is
-    that of what is judged, so where that is calibrated, of the calibrated samples. NaN, which
-    stands for the median of the others, where there is none: under 6 processes.
+    itself uncertain, so no point counts more than twice as much as the usual one. NaN, which stands
+    for the median of the others, where there is none: under 6 processes.
     """
-    widths = (found["high"] - found["low"]).to_numpy(float, copy=True)
-    samples = found["calibrated_samples"].to_list()
-    ranks_of = functools.cache(median_interval_ranks)
-    for row in np.flatnonzero(found["basis"] == "calibrated").tolist():
-        ordered = [] if samples[row] is None else sorted(samples[row])
-        ranks = ranks_of(len(ordered))
-        widths[row] = ordered[ranks[1]] - ordered[ranks[0]] if ranks else np.nan
     # The scale is left out: within a piece it is one, and only ratios of weights count.
-    widths[~(widths >= 0)] = np.nan
-    usual = pd.Series(widths).groupby([found["series"], found["piece"]]).transform("median")
-    both: Floats = widths + usual.to_numpy(float)
+    widths = (found["high"] - found["low"]).where(found["high"] >= found["low"])
+    usual = widths.groupby([found["series"], found["piece"]]).transform("median")
+    both: Floats = (widths + usual).to_numpy(float, copy=True)
     both[both == 0] = np.nan
     return np.reciprocal(both)

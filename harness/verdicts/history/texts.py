@@ -54,7 +54,7 @@ def extent(points: pd.DataFrame) -> str:
 
     "" where there is enough of it for a change point.
     """
-    measured = points[points["judged"].notna()]
+    measured = points[points["value"].notna()]
     most = int(measured.groupby(["series", "piece"]).size().max()) if len(measured) else 0
     if most >= LEAST:
         return ""
