@@ -34,15 +34,18 @@ HELP = """Where did a series of commits or nights change, and what else changed 
 \b
 Reading a row:
   change    slower; faster; environment: execute, dispatch or load changed though the program is
-            the same; incomparable (--cuts): the workload, the effort or the machine changed.
-            `new`: one night shows it so far, the next confirms it or it is gone.
+            the same, or the reference program changed as much; program: it changed, and the time
+            of compiling it less than counts; incomparable (--cuts): the workload, the effort or
+            the machine changed. `new`: one night shows it so far, the next confirms it or it is
+            gone. What Python's calls prove is confirmed at once.
   ratio     level after / level before; above 1 is slower.
   points    nights or commits that the levels before | after rest on.
   commits   last that is not changed..first that is: the cause lies in between.
 
-A series is one case and stage on one machine. It needs three points: two before a change and one
-after. Steps smaller than what counts in a stage (compile, execute 5 %, dispatch 25 %; see
-docs/method.md) are not shown. Calibrated times are compared where there are any.
+A series is one case and stage on one machine. A change of its time needs three points, two before
+it and one after; what counts prove needs two. Changes of time smaller than what counts in a stage
+(compile, execute 5 %, dispatch 25 %; see docs/method.md) are not shown. Times are as measured, of
+trace, lower and compile in CPU seconds where they are known.
 
 \b
 Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series is long enough.

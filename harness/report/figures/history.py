@@ -10,8 +10,14 @@ import pandas as pd
 
 from harness.frame.frame import COLUMNS as FRAME
 from harness.records.units import ratio_text
-from harness.report.palette import GREEN, GREY, SKY, VERMILLION
-from harness.verdicts.history.change_points import ENVIRONMENT, FASTER, INCOMPARABLE, SLOWER
+from harness.report.palette import BLUE, GREEN, GREY, SKY, VERMILLION
+from harness.verdicts.history.change_points import (
+    ENVIRONMENT,
+    FASTER,
+    INCOMPARABLE,
+    PROGRAM,
+    SLOWER,
+)
 from harness.verdicts.history.points import SERIES
 from harness.verdicts.history.texts import titles, when_of
 
@@ -20,7 +26,13 @@ BLACK = "#222222"
 PANELS = 12
 """More series than this cannot be read in one figure."""
 
-_COLOURS = {SLOWER: VERMILLION, FASTER: GREEN, ENVIRONMENT: SKY, INCOMPARABLE: GREY}
+_COLOURS = {
+    SLOWER: VERMILLION,
+    FASTER: GREEN,
+    ENVIRONMENT: SKY,
+    PROGRAM: BLUE,
+    INCOMPARABLE: GREY,
+}
 
 
 def chart(points: pd.DataFrame, found: pd.DataFrame) -> tuple[Any, int]:

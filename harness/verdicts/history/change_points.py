@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +12,11 @@ import pandas as pd
 
 from harness.frame.differences import difference, environment_difference, facts_difference, hardware
 from harness.frame.frame import axis_columns, with_axes
-from harness.stages.registry import effect, runs_program
+from harness.stages import compile
+from harness.stages.registry import STAGES, effect, runs_program
+from harness.verdicts.counts import Proof, proof
 from harness.verdicts.history.points import points
-from harness.verdicts.history.steps import CONFIRMED, levels, state
+from harness.verdicts.history.steps import CONFIRMED, Floats, Level, levels, state
 
 SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
 PROGRAM = "program"
@@ -46,8 +48,8 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
         `scenario`, `stage`; then
 
         - `change`: `slower`, `faster`; `environment`: a stage that only runs the program changed,
-          the program did not, or the reference changed as much; `program`: the program changed
-          between two points, and the time of compiling it by less than what counts; `incomparable`.
+          the program did not, or the reference program's time changed as much; `program`: it
+          changed, and the time of compiling it less than counts; `incomparable`.
         - `state`: `confirmed`, by counts or by a second point after it, or `new`: one point so far
           shows it, and the next must confirm it.
         - `night_before`, `commit_before`: of the last point before the step; `night_after`,
@@ -60,8 +62,9 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
           not known.
         - `environment`, `facts`: what differs between the two points
           (:mod:`harness.frame.differences`).
-        - `reason`: what proves it, if counts do; of `incomparable`, what changed. `env`, `started_at`: of the first point after
-          it. `series`, `position`: that point's, in :func:`harness.verdicts.history.series`.
+        - `reason`: what proves it, if counts do; of `incomparable`, what changed. `env`,
+          `started_at`: of the first point after it. `series`, `position`: that point's, in
+          :func:`harness.verdicts.history.series`.
 
         A step in counts needs two points, one in times three. How they are found: docs/method.md.
 
@@ -97,7 +100,7 @@ class _Change(NamedTuple):
     n_after: int
     state: str = CONFIRMED
     change: str = ""
-    """`slower` or `faster` by counts, whatever the times say; `program`; "" for what these say."""
+    """What is known of it by something else than the times; "" for what these say."""
     reason: str = ""
 
 
@@ -106,29 +109,46 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
 
     First those that counts prove; then, in the stretches between them, those of the times.
     """
-    values, weights = (table[name].to_numpy(float) for name in ("value", "weight"))
+    columns = (table[name].to_numpy(float) for name in ("value", "weight", "calibrated"))
+    values, weights, relative = columns
     stages = table["stage"].to_list()
     proven = _proven(table)
+    rows: Any
     for rows in table.groupby(["series", "piece"]).indices.values():  # in the order of time
+        least = effect(stages[rows[0]])
         starts = [n for n, row in enumerate(rows.tolist()) if row in proven]
         found = []
         for start, stop in itertools.pairwise([0, *starts, len(rows)]):
             own = rows[start:stop]
-            there = levels(values[own], weights[own], effect(stages[rows[0]]))
+            there = levels(values[own], weights[own], least)
             found += [Level(own[one.positions], one.value, one.scatter) for one in there]
         for number, (before, after) in enumerate(itertools.pairwise(found)):
             ends = int(before.positions[-1]), int(after.positions[0])
             by = next((one for row, one in proven.items() if ends[0] < row <= ends[1]), None)
+            high, low = (before, after) if by and by.rose else (after, before)
+            change, reason, is_proven = "", "", bool(by) and high.value < low.value * (1 + least)
+            if by and is_proven:
+                change, reason = SLOWER if by.rose else FASTER, by.text
+            elif by:
+                reason = f"though {by.calls.before:,.0f} → {by.calls.after:,.0f} Python calls"
+            elif _moved_alike(relative, before, after, least):
+                change, reason = ENVIRONMENT, "the reference program's time changed as much"
             yield _Change(
                 *ends,
                 before.value,
                 after.value,
                 len(before.positions),
                 len(after.positions),
-                CONFIRMED if by else state(after, is_last=number + 2 == len(found)),
-                (SLOWER if by.rose else FASTER) if by else "",
-                by.text if by else "",
+                CONFIRMED if is_proven else state(after, is_last=number + 2 == len(found)),
+                change,
+                reason,
             )
+
+
+def _moved_alike(relative: Floats, before: Level, after: Level, least: float) -> bool:
+    """Return whether the times changed, and their ratios to the reference by less than counts."""
+    one, other = (float(np.median(relative[level.positions])) for level in (before, after))
+    return abs(math.log(other / one)) < math.log1p(least)  # never where one is NaN
 
 
 def _proven(table: pd.DataFrame) -> dict[int, Proof]:
@@ -137,10 +157,15 @@ def _proven(table: pd.DataFrame) -> dict[int, Proof]:
     for stage in STAGES.values():
         if stage.counted and stage.counted in table.columns:
             for before, after in _changed(table, stage.name, stage.counted):
-                by = proof(*(table.loc[row].to_dict() for row in (before, after)))
+                by = proof(_row_of(table, before), _row_of(table, after))
                 if by:
                     found[after] = by
     return found
+
+
+def _row_of(table: pd.DataFrame, row: int) -> dict[str, Any]:
+    (only,) = table.loc[[row]].to_dict("records")
+    return {str(name): value for name, value in only.items()}
 
 
 def _changed(table: pd.DataFrame, stage: str, column: str) -> Iterator[tuple[int, int]]:
@@ -159,12 +184,10 @@ def _programs(table: pd.DataFrame, told: Collection[int]) -> Iterator[_Change]:
     `told` are the rows after steps, which say so themselves.
     """
     for before, after in _changed(table, compile.STAGE.name, "fingerprint"):
-        one, other = (table.loc[row].to_dict() for row in (before, after))
+        one, other = _row_of(table, before), _row_of(table, after)
         same = all(one[name] == other[name] for name in ("jax", "jaxlib"))
         if after not in told and same and facts_difference(one, other):
-            yield _Change(
-                before, after, one["value"], other["value"], 1, 1, CONFIRMED, PROGRAM
-            )
+            yield _Change(before, after, one["value"], other["value"], 1, 1, change=PROGRAM)
 
 
 def _cuts(table: pd.DataFrame) -> Iterator[_Change]:
@@ -193,11 +216,8 @@ def _row(
     if one["fingerprint"] and other["fingerprint"]:
         same = bool(one["fingerprint"] == other["fingerprint"])
     change = step.change or (SLOWER if step.after_s > step.before_s else FASTER)
-    reason = step.reason
     if same and runs_program(other["stage"]):
         change = ENVIRONMENT
-    elif not step.change and _moved_with_the_reference(step, one, other):
-        change, reason = ENVIRONMENT, "the reference changed as much"
     is_cut = one["piece"] != other["piece"]
     names = (name for name in (*COLUMNS, *axes) if name in other)
     return {name: other[name] for name in names} | {
@@ -216,7 +236,7 @@ def _row(
         "same_program": same,
         "environment": environment_difference(one["environment"], other["environment"]),
         "facts": facts_difference(one, other),
-        "reason": _reason(one, other) if is_cut else reason,
+        "reason": _reason(one, other) if is_cut else step.reason,
     }
 
 

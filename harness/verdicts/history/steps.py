@@ -15,7 +15,7 @@ Positions = np.ndarray[Any, np.dtype[np.int64]]
 CONFIRMED, NEW = "confirmed", "new"
 
 LEAST = 3
-"""Points without which there is no step: two before it, and one after."""
+"""Points without which there is no step in times: two before it, and one after."""
 
 
 class Level(NamedTuple):
@@ -43,9 +43,9 @@ def levels(values: Floats, weights: Floats, effect: float) -> list[Level]:
         effect: the smallest step that counts: 0.05 is 5 % more time, or as much less.
     """
     present = np.flatnonzero(np.isfinite(values) & (values > 0))
-    if len(present) < LEAST:
+    if not len(present):
         return []
-    if not _may_hold_a_step(values[present], effect):
+    if len(present) < LEAST or not _may_hold_a_step(values[present], effect):
         return [_level(values, present)]
     given = [None if math.isnan(weight) else weight for weight in weights[present].tolist()]
     found = [

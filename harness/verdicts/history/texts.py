@@ -10,7 +10,7 @@ import pandas as pd
 from harness.frame.frame import rows_of
 from harness.frame.tables import case_texts
 from harness.records.units import ratio_text, seconds_text
-from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE
+from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE, PROGRAM
 from harness.verdicts.history.order import natural
 from harness.verdicts.history.steps import LEAST, NEW
 
@@ -27,7 +27,9 @@ LEGEND = (
 )
 _MEANINGS = {
     NEW: "new: one point shows it so far; the next night confirms it, or it is gone.",
-    ENVIRONMENT: "environment: the program is the same, so what runs it changed.",
+    ENVIRONMENT: "environment: the program is the same, or the reference program's time changed as "
+    "much: what runs it changed.",
+    PROGRAM: "program: it changed, and the time of compiling it less than counts.",
     INCOMPARABLE: "incomparable: the workload, the effort or the machine behind the name changed, "
     "so nothing is compared there.",
 }
@@ -62,9 +64,9 @@ def extent(points: pd.DataFrame) -> str:
         most, f"{most} nights or commits"
     )
     return (
-        f"the longest series has {counted}; a change point needs {LEAST}, two before it and one "
-        "after. Measure again with `harness run --night NAME` or at other commits. Two can be "
-        "compared with `harness compare`."
+        f"the longest series has {counted}; a change of time needs {LEAST}, two before it and one "
+        "after; what counts prove needs two. Measure again with `harness run --night NAME` or at "
+        "other commits. Two can be compared with `harness compare`."
     )
 
 

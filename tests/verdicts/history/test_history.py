@@ -15,7 +15,15 @@ from harness.verdicts.history import series
 from harness.verdicts.history.change_points import COLUMNS
 from harness.verdicts.history.points import SERIES
 from tests.performance.scale_tree import STAGES, synthetic_frame
-from tests.verdicts.history.trees import DAY_MS, FIRST_MS, night_name, night_of, nights, noisy
+from tests.verdicts.history.trees import (
+    DAY_MS,
+    FIRST_MS,
+    PROCESSES,
+    night_name,
+    night_of,
+    nights,
+    noisy,
+)
 
 
 def stepped(at=6, count=12, factor=1.3, seed=1):
@@ -33,7 +41,7 @@ def test_a_step_has_its_nights_commits_levels_and_numbers():
     assert list(found.columns) == [*COLUMNS[:3], "size", *COLUMNS[3:]]
     (row,) = found.to_dict("records")
     assert (row["workload"], row["size"], row["stage"]) == ("family.Work", 8, "compile")
-    assert (row["change"], row["state"], row["basis"]) == ("slower", "confirmed", "raw")
+    assert (row["change"], row["state"], row["basis"]) == ("slower", "confirmed", "wall")
     assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(6))
     assert (row["commit_before"], row["commit_after"]) == (f"{5:040x}", f"{6:040x}")
     assert (row["n_before"], row["n_after"], row["effect"]) == (6, 6, 0.05)
@@ -147,7 +155,7 @@ def test_failed_nights_in_the_middle_are_points_without_a_value():
     points = series(frame_of(records))
     failed = points[(points["stage"] == "compile") & (points["status"] == "failed")]
     assert failed["night"].tolist() == [night_name(4), night_name(6)]
-    assert failed["judged"].isna().all()
+    assert failed["value"].isna().all()
     (row,) = changes(records)
     assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(7))
     assert (row["n_before"], row["n_after"]) == (5, 7)
@@ -186,7 +194,7 @@ def test_two_environments_of_every_night_are_two_series():
     assert [row["env"] for row in changes(records)] == ["py3.12-jax0.11.2"]
 
 
-def calibrated(seconds, speed):
+def with_reference(seconds, speed):
     """Records whose reference takes `speed` as long in some nights."""
     records = nights(seconds)
     for one in records:
@@ -194,21 +202,59 @@ def calibrated(seconds, speed):
     return records
 
 
-def test_a_slower_machine_is_no_change_where_values_are_calibrated():
-    records = calibrated(stepped(), [1.0] * 6 + [1.3] * 6)
-    assert changes(records) == []
-    assert series(frame_of(records))["basis"].unique().tolist() == ["calibrated"]
-    for one in records[:8]:
-        one.reference_ns = {}
-    (row,) = changes(records)
-    assert (row["basis"], row["change"]) == ("raw", "slower")
-
-
-def test_calibrated_levels_are_in_seconds():
-    (row,) = changes(calibrated(stepped(), [2.0] * 12))
-    assert row["basis"] == "calibrated"
+def test_a_reference_alone_makes_no_event_and_tells_what_moved_with_it():
+    """Medians of 2.09 and 2.12 ms were once told as 3.1 ms → 704 µs."""
+    alone = with_reference([2.09e-3] * 6 + [2.12e-3] * 6, [1.0] * 6 + [3.0] * 6)
+    assert changes(alone) == []
+    (row,) = changes(with_reference(stepped(), [1.0] * 6 + [1.3] * 6))
+    assert (row["change"], row["reason"]) == (
+        *("environment", "the reference program's time changed as much"),
+    )
     assert row["before_s"] == pytest.approx(1, rel=0.02)
-    assert row["ratio"] == pytest.approx(1.3, rel=0.02)
+    own = with_reference(stepped(), [1.0] * 12)
+    for one in own[:8]:
+        one.reference_ns = {}
+    assert [row["change"] for row in [*changes(own), *changes(own[8:])]] == ["slower"] * 2
+
+
+COUNTED = {"facts": Facts(fusions=2, trace_calls=12_040), "fingerprint": "f0"}
+MORE = {"facts": Facts(fusions=3, trace_calls=12_305), "fingerprint": "f1"}
+
+
+def test_two_nights_suffice_for_what_counts_prove_whatever_the_times_say():
+    (row,) = changes(nights([1.0, 0.99], {1: MORE}, stage="trace", **COUNTED))
+    assert (row["change"], row["state"], row["ratio"]) == ("slower", "confirmed", 0.99)
+    assert row["reason"] == "proven by counts: 12,040 → 12,305 Python calls (+2.2 %)"
+    assert row["facts"].startswith("+1 fusion")
+    for after, expected in ((1.04, "faster"), (0.5, "faster"), (1.5, "slower")):
+        (row,) = changes(nights([1.0, 1.0, after, after], {0: MORE, 2: COUNTED}, stage="trace"))
+        assert row["change"] == expected
+    assert row["reason"] == "though 12,305 → 12,040 Python calls"
+    times = nights(stepped(9, 14), {5: MORE}, stage="trace", **COUNTED)
+    found = {row["night_after"]: row["reason"][:16] for row in changes(times)}
+    assert found == {night_name(5): "proven by counts", night_name(9): ""}
+    assert changes(nights(noisy(12, 4), stage="trace", **COUNTED)) == []
+
+
+def test_a_changed_program_is_told_though_its_times_are_unsure():
+    (row,) = changes(nights(noisy(6, 3, 0.2), {3: MORE}, **COUNTED))
+    assert (row["change"], row["state"], row["same_program"]) == ("program", "confirmed", False)
+    assert (row["night_before"], row["night_after"]) == (night_name(2), night_name(3))
+    upgrade = {3: {**MORE, "jax": "0.12.0.1"}}
+    assert changes(nights(noisy(6, 3), upgrade, **COUNTED)) == []
+
+
+def test_stages_of_one_process_are_judged_on_its_cpu_time_where_all_nights_know_it():
+    records = nights(stepped())
+    for one in records:
+        one.stages["compile"].cpu_ns = [2e9]
+    assert changes(records) == []
+    assert series(frame_of(records))[["value", "basis"]].drop_duplicates().values.tolist() == [
+        [2.0, "cpu"]
+    ]
+    for one in records[:PROCESSES]:
+        one.stages["compile"].cpu_ns = []
+    assert [row["basis"] for row in changes(records)] == ["wall"]
 
 
 def test_comparisons_and_instruments_and_other_units_are_left_out():
@@ -243,8 +289,8 @@ def test_the_points_are_one_row_per_series_and_origin():
     measured = points[points["value"].notna()]
     assert list(points.columns) == [*SERIES[:6], "size", *SERIES[6:]]
     assert measured.groupby("series")["position"].apply(list).tolist() == [[0, 1, 2, 3]] * 2
-    assert (measured["low"] < measured["judged"]).all()
-    assert (measured["judged"] < measured["high"]).all()
+    assert (measured["low"] < measured["value"]).all()
+    assert (measured["value"] < measured["high"]).all()
 
 
 def test_a_frame_that_lacks_a_column_is_told_so():
@@ -257,6 +303,10 @@ def test_many_series_have_the_injected_changes_and_no_other():
     found = harness.history(frame)
     injected = set(frame.loc[frame["fusions"] == 200, ["workload", "size"]].itertuples(index=False))
     assert set(found[["workload", "size"]].itertuples(index=False)) == injected
-    assert found["stage"].unique().tolist() == ["compile"]
+    by_times = found[found["reason"] == ""]
+    assert by_times["stage"].unique().tolist() == ["compile"]
+    assert found.groupby("stage")["change"].unique().map(list).to_dict() == {
+        stage: ["slower"] for stage in ("compile", "lower", "trace")
+    }
     assert found["night_after"].unique().tolist() == ["2026-01-13"]
     assert series(frame)["series"].nunique() == 60 * len(STAGES)

@@ -99,7 +99,7 @@ def test_too_short_a_history_says_so_and_what_to_do(tmp_path, count, said):
     done = run(tmp_path)
     assert done.exit_code == 4
     assert said in done.output
-    assert "a change point needs 3" in done.output
+    assert "a change of time needs 3" in done.output
     assert "harness run --night" in done.output
 
 

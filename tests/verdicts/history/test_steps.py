@@ -102,7 +102,7 @@ def test_points_that_are_missing_are_skipped():
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 9.0], [np.nan] * 9, [np.nan, 1, np.nan, 9]])
 def test_fewer_than_three_points_have_no_step(values):
-    assert found(values) == []
+    assert starts(values) == []
 
 
 def test_three_points_can_show_a_new_step_only():

@@ -7,7 +7,7 @@ import pytest
 from harness.verdicts.history.points import weights
 
 
-def points(widths, samples=None, basis="raw"):
+def points(widths):
     count = len(widths)
     return pd.DataFrame(
         {
@@ -15,8 +15,6 @@ def points(widths, samples=None, basis="raw"):
             "piece": [0] * count,
             "low": [1.0] * count,
             "high": [1.0 + width for width in widths],
-            "basis": [basis] * count,
-            "calibrated_samples": samples or [[]] * count,
         }
     )
 
@@ -34,11 +32,3 @@ def test_without_an_interval_there_is_no_weight():
 
 def test_equal_samples_have_no_weight_and_do_not_divide_by_nothing():
     assert np.isnan(weights(points([0.0, 0.0]))).all()
-
-
-def test_where_values_are_calibrated_their_samples_count():
-    wide, narrow, few = [1.0, *[2.0] * 6, 5.0], [2.0, *[3.0] * 6, 4.0], [1.0, 2.0]
-    found = weights(points([1.0] * 3, [wide, narrow, few], "calibrated"))
-    assert found[1] / found[0] == pytest.approx((4 + 3) / (2 + 3))
-    assert np.isnan(found[2])
-    assert np.isnan(weights(points([1.0], [None], "calibrated"))).all()
