@@ -21,6 +21,11 @@ SLOW = 0.2
 """The least by which a process is slower in most of its cases that is slower than others."""
 
 
+LEAST_SLOW = 3
+"""So many processes of an arm are slower than others before that is told: two are so by chance on a
+busy machine, in 2 % of the families of identical arms."""
+
+
 class Whole(NamedTuple):
     """What all rows of a family did together."""
 
@@ -140,7 +145,7 @@ class Family:
         if len(self.a) < LEAST_CASES or len(both) < 2 * LEAST_PROCESSES:
             return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
         spread = 1.4826 * float(np.median(np.abs(both - np.median(both))))
-        least = max(math.log1p(SLOW), math.log1p(2 * float(np.median(self.effects))), 5 * spread)
+        least = max(math.log1p(SLOW), math.log1p(2 * float(np.median(self.effects))), 3.5 * spread)
         usual = float(np.median(both))
         return a - usual > least, b - usual > least
 
@@ -169,13 +174,13 @@ def more_slow_processes(
     """Return, by family, how many processes of an arm are slower than all others, and p of that.
 
     Processes are disturbed by chance as well: how often, the other arm shows, in all families.
-    Two at least, more than in the other arm, and fewer than all that would be the whole stage.
+    Three at least, more than in the other arm, and fewer than all that would be the whole stage.
     """
     other = [found[1 - side] for found in slow.values()]
     elsewhere, of_elsewhere = sum(int(one.sum()) for one in other), sum(map(len, other))
     found = {}
     for number, sides in slow.items():
         count, of = int(sides[side].sum()), len(sides[side])
-        if 2 <= count < of and count > int(sides[1 - side].sum()):
+        if LEAST_SLOW <= count < of and count > int(sides[1 - side].sum()):
             found[number] = count, statistics.p_of_share(count, of, elsewhere, of_elsewhere)
     return found

@@ -136,9 +136,9 @@ def p_of_share(count: int, of: int, elsewhere: int, of_elsewhere: int) -> float:
     """Return how probable it is to see `count` or more `of` where nothing is special about them.
 
     Elsewhere `elsewhere` of `of_elsewhere` were seen, so one is expected with the chance
-    (elsewhere + 1) / (of_elsewhere + 2): Laplace's rule of succession.
+    (elsewhere + 1/2) / (of_elsewhere + 1): the mean under Jeffreys' prior.
     """
-    return float(stats.binom.sf(count - 1, of, (elsewhere + 1) / (of_elsewhere + 2)))
+    return float(stats.binom.sf(count - 1, of, (elsewhere + 0.5) / (of_elsewhere + 1)))
 
 
 def medians(values: Floats) -> Floats:

@@ -17,7 +17,6 @@ import json
 import random
 import statistics
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +29,8 @@ from harness.frame.frame import INSTRUMENTS, LISTS, TEXT_LISTS
 from harness.frame.load import frame_of, record_files_of
 from harness.records.schema import Problems, Record, digest, read_file
 from harness.stages.registry import STAGES
+from harness.verdicts import summary
+from harness.verdicts.aa.rates import CALLED
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import comparison_between
 from harness.verdicts.error_rates import rate
@@ -138,7 +139,8 @@ def anonymous(*arms: pd.DataFrame) -> list[pd.DataFrame]:
 def judged(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     """Return what `harness compare` says of the rows that it can compare."""
     verdicts = comparison_between(Arm("A", a), Arm("B", b)).frame
-    verdicts["called"] = verdicts["verdict"].isin(["slower", "faster"])
+    verdicts["called"] = verdicts["verdict"].isin(CALLED)
+    verdicts["together"] = verdicts["stage_verdict"].isin(CALLED)
     verdicts["unsure"] = verdicts["verdict"] == "unsure"
     return verdicts[~verdicts["verdict"].isin(["incomparable", "broken"])]
 
@@ -146,8 +148,12 @@ def judged(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 def alarms(title: str, comparisons: list[pd.DataFrame]) -> None:
     """Print how often rows and families of identical arms were called different."""
     whole = pd.concat([one.assign(pair=n) for n, one in enumerate(comparisons)])
-    families = whole.groupby(["pair", "stage"])["called"].any()
-    print(f"\n{title}: {families.sum()} of {len(families)} families with an alarm")
+    families = whole.groupby(["pair", "stage"])[["called", "together"]].any()
+    rows, together = families.sum()
+    print(
+        f"\n{title}: of {len(families)} families a row is called in {rows}, and all rows together "
+        f"in {together}; any of both in {families.any(axis=1).sum()}"
+    )
     for stage, own in [*whole.groupby("stage"), ("all", whole)]:
         one = rate(int(own["called"].sum()), len(own))
         print(
@@ -193,11 +199,8 @@ def planted(b: pd.DataFrame, rng: random.Random) -> dict[str, pd.DataFrame]:
     runs = stage.map(lambda name: name in STAGES and STAGES[name].runs_program)
     newer = [json.dumps({**json.loads(text or "{}"), "jaxlib": "99"}) for text in b["environment"]]
     some = {one for own in b["processes"] for one in own[: round(len(own) * 3 / 8)]}
-    calls = {name: b[name] + (stage == "execute") * 1e-3 for name in ("p50", "p90")}
-    if "p90_samples" in b:
-        hit = (stage == "execute").to_list()
-        slower_calls = partial(of_each, b, "p90_samples")
-        calls["p90_samples"] = slower_calls(lambda at, own: [x + hit[at] * 1e-3 for x in own])
+    hit = (stage == "execute").to_list()
+    late = of_each(b, "p90_samples", lambda at, own: [one + hit[at] * 1e-3 for one in own])
     everywhere = slowed(b, stage == "trace", 1.3)
     workload = rng.choice(sorted(set(b["workload"][ours])))
     fails = b["workload"] == workload
@@ -209,7 +212,7 @@ def planted(b: pd.DataFrame, rng: random.Random) -> dict[str, pd.DataFrame]:
             calibrated_samples=b.calibrated_samples
         ),
         "compile x 1.5 in 3 of 8 processes": slowed(b, (stage == "compile") & ours, 1.5, some),
-        "every second call 1 ms slower": b.assign(**calls),
+        "every second call 1 ms slower": b.assign(p90_samples=late),
         f"{workload} fails": b.assign(**failed),
     }
 
@@ -244,8 +247,9 @@ def main() -> None:
     a, b = arms[0]
     print("\nPlanted")
     for what, changed in planted(b, rng).items():
-        verdicts = comparison_between(Arm("A", a), Arm("B", changed)).frame["verdict"]
-        print(f"  {what}: {verdicts.value_counts().to_dict()}")
+        frame = comparison_between(Arm("A", a), Arm("B", changed)).frame
+        print(f"  {what}: exit code {summary.exit_code(frame):d}; {summary.summary_text(frame)}")
+        print(*summary.stage_lines(frame), sep="\n    ")
 
 
 if __name__ == "__main__":

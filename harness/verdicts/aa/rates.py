@@ -131,9 +131,7 @@ def rows_called(one: Judged) -> Flagged:
 def families_called(one: Judged) -> Flagged:
     """Yield each stage, and whether any row of it, or all of them together, is called."""
     rows = one.verdicts[one.verdicts["basis"] != ""]
-    called = rows["verdict"].isin(CALLED)
-    if "stage_verdict" in rows:
-        called |= rows["stage_verdict"].isin(CALLED)
+    called = rows["verdict"].isin(CALLED) | rows["stage_verdict"].isin(CALLED)
     for stage, any_called in called.groupby(rows["stage"], sort=False).any().items():
         yield str(stage), bool(any_called)
 
