@@ -18,7 +18,8 @@ def case(axes, warm=WARM, **fields):
     """Return the records of a case that one process measured cold, and another warm."""
     return [
         record(
-            stages=stages,
+            0,
+            stages,
             axes=axes,
             scenario=scenario,
             protocol=FIRST_CALL,
