@@ -18,7 +18,7 @@ from harness.frame.load import load
 from harness.records import environment
 from harness.records.schema import Record
 from harness.stages import sampling
-from harness.verdicts import explain, markdown, summary
+from harness.verdicts import explain, markdown, programs, summary
 from harness.verdicts.compare import Comparison, comparison_between, named_arms
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live
@@ -49,6 +49,8 @@ HELP = """Did it become slower? Hold two arms against each other: a verdict per 
   harness compare old/results results          two results trees, or record or Parquet files
   harness compare HEAD~1 HEAD --stage compile --explain
   harness compare main HEAD --format markdown -o comment.md
+  harness compare main HEAD --counts           by counts alone: one process of each is enough
+  harness compare main HEAD --counts           by counts alone: one process of each is enough
 
 \b
 With --live both arms run now, in rounds: each measures both once, in random order, in fresh
@@ -76,10 +78,18 @@ Verdicts:
   broken          healthy in A, and fails in B
   incomparable    one side only, another version of the workload, failed, skipped, no times;
                   two machines, or unlike ones of one name, without --across machine
+`trace` and `lower` may be slower or faster `proven by counts`: by the calls that Python makes in
+them, where the clock does not tell.
 All rows of a stage are also judged together, above the rows: a slower JAX or machine shows there.
 Filters hide rows and change no verdict. The unit is the process: at least 3 a side, better 8
 (effort default). docs/method.md has the formulas. Below stands how often this machine calls
 identical arms different (`harness aa`).
+
+\b
+With --counts no clock decides, but the calls that Python makes while tracing and lowering, which
+repeat within 0.2 % on any machine. `harness run --effort quick` on both commits is all it needs:
+for ordinary CI. A case is slower or faster, has `no rise`, broke, or is incomparable; every program
+that changed is named. Counts see more work for Python and XLA; that time rose they do not see.
 
 \b
 Exit codes, of what is shown: 0 nothing slower; 1 a row, or a stage as a whole, is slower; 2 wrong
@@ -112,6 +122,9 @@ def compare(
             "decide, and every row says how the machines differ."
         ),
     ] = None,
+    by_counts: Annotated[
+        bool, typer.Option("--counts", help="Decide by counts alone; see above.")
+    ] = False,
     live_: Annotated[
         bool, typer.Option("--live", help="Measure both arms now, in turns; see above.")
     ] = False,
@@ -123,6 +136,8 @@ def compare(
     """Compare two arms that were measured, or with --live are measured now."""
     if explain and output.format is not Format.table:
         raise UsageError("--explain is for reading: leave --format out.")
+    if by_counts and (live_ or explain):
+        raise UsageError("--counts decides by counts that are stored: leave --live, --explain out.")
     if live_ and across:
         raise UsageError("--live measures both arms on this machine: leave --across out.")
     if live_:
@@ -130,6 +145,8 @@ def compare(
         comparison, records = measured(a, b, results, filters, level, seed, benchmarks)
     else:
         comparison, records = _stored(a, b, results, filters, bool(across))
+    if by_counts:
+        raise typer.Exit(_counted(comparison, every, output))
     if output.format is Format.markdown:
         output.text(markdown.to_markdown(comparison, every))
     else:
@@ -193,6 +210,26 @@ def measured(
     return live.comparison, live.records
 
 
+def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
+    """Show what counts say of the arms, and return what that comes to."""
+    frame = programs.by_case(comparison.pairs)
+
+    def page() -> Iterator[Part]:
+        yield Heading(summary.heading(comparison))
+        yield from summary.environment_lines(comparison)
+        rows = programs.table(frame, every)
+        if len(rows):
+            yield TextTable(rows, LEFT, WRAPPED)
+        yield from (*programs.changed_lines(frame, every), *programs.left_out(frame))
+        yield Heading(programs.summary_text(frame))
+
+    output.show(page(), frame, programs.document(frame))
+    code = programs.exit_code(frame)
+    if code is ExitCode.NOTHING:
+        say("nothing is comparable by counts: the reasons stand above.")
+    return code
+
+
 def _page(
     comparison: Comparison, every: bool, records: Records | None, narrowed: bool
 ) -> Iterator[Part]:
@@ -206,6 +243,7 @@ def _page(
     if len(overview):
         yield TextTable(overview, LEFT, WRAPPED)
         yield ""
+    yield from programs.changed_lines(programs.by_case(comparison.pairs), every)
     if records is not None:
         for text in explain.explained(comparison, records, narrowed):
             yield f"\n{text}"

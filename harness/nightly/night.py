@@ -245,7 +245,9 @@ class NightRun:
         if not self.night.verdicts:
             return StepOutcome("skipped", "no good night before this one")
         slower = sum(v.counts.get("slower", 0) for v in self.night.verdicts if v.kind == "night")
-        return StepOutcome("ok", f"{slower} rows slower than on the last good night")
+        other = sum(len(v.programs) for v in self.night.verdicts if v.kind == "night")
+        programs = f", another program in {other} cases" if other else ""
+        return StepOutcome("ok", f"{slower} rows slower than on the last good night{programs}")
 
     def _write(self, command: str, suffix: str, *options: str) -> StepOutcome:
         """Write what a command of this harness makes of all results into the night's folder."""

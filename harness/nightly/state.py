@@ -88,6 +88,8 @@ class Verdicts(msgspec.Struct):
     counts: dict[str, int]
     file: str
     """The rows, in the night's folder."""
+    programs: list[str] = []
+    """What changed in the programs that are other ones, a line each. Old nights name none."""
 
 
 class Night(msgspec.Struct):

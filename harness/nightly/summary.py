@@ -25,8 +25,9 @@ def render(night: Night, nights: Nights) -> str:
     own = nights.own(night.night)
     parts = [
         f"# Night {night.night} on {escaped(night.machine)}",
-        f"**{ENDS[ExitCode(night.exit_code or 0)]}** (exit code {night.exit_code}) · commit "
-        f"`{night.commit[:8]}` · effort {escaped(night.effort)} · harness {night.harness}",
+        f"**{ENDS[ExitCode(night.exit_code or 0)]}{_programs(night)}** (exit code "
+        f"{night.exit_code}) · commit `{night.commit[:8]}` · effort {escaped(night.effort)} "
+        f"· harness {night.harness}",
     ]
     if night.noisy:
         parts.append(
@@ -41,6 +42,12 @@ def render(night: Night, nights: Nights) -> str:
     if night.steps.get("probe") and not night.noisy:
         parts.append(f"A/A probe: {escaped(night.steps['probe'].note)}")
     return "\n\n".join(parts) + "\n"
+
+
+def _programs(night: Night) -> str:
+    """Return how many programs are other ones than in the last good night, "" for none."""
+    number = sum(len(one.programs) for one in night.verdicts if one.kind == "night")
+    return f", another program in {number} case{'' if number == 1 else 's'}" if number else ""
 
 
 def issue(night: Night, nights: Nights) -> str:
@@ -92,6 +99,11 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
         f"{counts or 'nothing comparable'} · {commits} · environment: "
         f"{escaped(verdicts.difference) or 'equal'}.{noisy}"
     )
+    if verdicts.programs:
+        yield f"Another program in {len(verdicts.programs)} cases:"
+        yield "\n".join(f"- {escaped(line)}" for line in verdicts.programs[:MOST])
+    if len(verdicts.programs) > MOST:
+        yield f"{len(verdicts.programs) - MOST} more are in `{verdicts.file}`."
     rows = [row for row in read_rows(own / verdicts.file) if row["verdict"] in ("slower", "faster")]
     if not rows:
         return

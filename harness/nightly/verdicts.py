@@ -73,6 +73,7 @@ def compare(
         commits=(old_night.commit, night.commit),
         counts=dict(sorted(counts.items())),
         file=name,
+        programs=_programs(table),
     )
 
 
@@ -84,6 +85,13 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
         return []
     rows = found.get("rows", []) if isinstance(found, dict) else found
     return [row for row in rows if isinstance(row, dict)]
+
+
+def _programs(file: Path) -> list[str]:
+    """Return what `harness compare` said of changed programs; [] where nothing was comparable."""
+    if not file.is_file():
+        return []
+    return list(map(str, json.loads(file.read_text(encoding="utf-8")).get("programs", [])))
 
 
 def _environment(file: Path) -> str:

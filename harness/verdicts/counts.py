@@ -42,6 +42,7 @@ class Count(NamedTuple):
 class Proof(NamedTuple):
     """A rise or fall of Python's calls in a stage, large enough to be one of its time."""
 
+    stage: str
     calls: Count
     text: str
     """`proven by counts: 1,204 → 1,241 Python calls (+3.1 %)`."""
@@ -56,13 +57,8 @@ class Proof(NamedTuple):
 
 def changed(a: Row, b: Row) -> list[Count]:
     """Return the facts that rose or fell from `a` to `b`, in the order of the facts."""
-    found = []
-    for fact in TOTALS:
-        before, after = a.get(fact), b.get(fact)
-        # NaN, which is not known, equals nothing.
-        if before is not None and after is not None and before == before and after == after:
-            found += [Count(fact, before, after)] * (before != after)
-    return found
+    known = [fact for fact in TOTALS if _is_known(a.get(fact)) and _is_known(b.get(fact))]
+    return [Count(fact, a[fact], b[fact]) for fact in known if a[fact] != b[fact]]
 
 
 def proof(a: Row, b: Row) -> Proof | None:
@@ -84,7 +80,27 @@ def proof(a: Row, b: Row) -> Proof | None:
         return None
     text = f"proven by counts: {count.before:,.0f}{ARROW}{count.after:,.0f} Python calls"
     text += f" ({100 * count.share:+.1f} %)"
-    return Proof(count, "; ".join((text, *versions)), "environment" if versions else "")
+    return Proof(stage.name, count, "; ".join((text, *versions)), "environment" if versions else "")
+
+
+def unknown(a: Row, b: Row) -> str:
+    """Return why Python's calls in the stage of two rows cannot be held against each other.
+
+    "" where they can, and where the stage has none.
+    """
+    stage = STAGES.get(a["stage"])
+    if stage is None or not stage.counted:
+        return ""
+    if _minor(a["python"]) != _minor(b["python"]):
+        return f"Python {a['python']}{ARROW}{b['python']}, which counts differently"
+    lacking = [arm for arm, row in (("A", a), ("B", b)) if not _is_known(row.get(stage.counted))]
+    if not lacking or a["status"] == b["status"] == "skipped":
+        return ""
+    return f"no calls counted in {' and '.join(lacking)}: measure again with this harness"
+
+
+def _is_known(value: float | None) -> bool:
+    return value is not None and value == value  # NaN is not
 
 
 def _minor(python: str) -> str:

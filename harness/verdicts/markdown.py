@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from harness.records.markdown import escaped, table_lines
-from harness.verdicts import rules, summary
+from harness.verdicts import programs, rules, summary
 
 if TYPE_CHECKING:
     from harness.verdicts.compare import Comparison
@@ -32,6 +32,9 @@ def to_markdown(comparison: Comparison, every: bool = False) -> str:
     above += [f"**{escaped(line)}**" for line in summary.across_lines(comparison)]
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
     above += [escaped(line) for line in summary.environment_lines(comparison)]
+    other = list(programs.changed_lines(programs.by_case(comparison.pairs)))
+    if other:
+        above.append("\n".join([other[0], "", *(f"- {escaped(one.strip())}" for one in other[1:])]))
     overview = summary.overview(frame)
     if len(overview):
         above.append("\n".join(_lines(overview)))

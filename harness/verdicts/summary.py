@@ -15,7 +15,7 @@ from harness.frame.frame import rows_of
 from harness.frame.tables import case_texts
 from harness.records.units import seconds_text
 from harness.stages.registry import OF_CALLS, STAGES
-from harness.verdicts import drift, rules
+from harness.verdicts import drift, programs, rules
 from harness.verdicts.error_rates import rates_text
 from harness.verdicts.judge import COLUMNS
 from harness.verdicts.pairs import environment_differences
@@ -259,6 +259,9 @@ def summary_text(frame: pd.DataFrame) -> str:
     parts += [rows] if rows else []
     if again:
         parts.append(f"{again} case{' works' if again == 1 else 's work'} again")
+    known = (frame["fingerprint_a"] != "") & (frame["fingerprint_b"] != "")
+    other = _n_cases(frame, known & (frame["fingerprint_a"] != frame["fingerprint_b"]))
+    parts += [f"another program in {other} case{'' if other == 1 else 's'}"] if other else []
     return "; ".join(parts) or "nothing to compare"
 
 
@@ -285,8 +288,8 @@ def document(comparison: Comparison) -> dict[str, Any]:
     asked for), `across` (how the machines differ that were compared), `answer`, `counts` of
     verdicts (`broken` counts cases), `stages` (in words, those that moved as a whole),
     `error_rates` by machine, effort and environment, as in `"box, effort default, ENV"` (None
-    where not measured, and without what they hold of each case), and
-    `rows`, worst first, with the columns of the frame.
+    where not measured, and without what they hold of each case), `programs` that changed, a line
+    each, and `rows`, worst first, with the columns of the frame.
     """
     rates = {}
     for setting, one in sorted(comparison.rates.items()):
@@ -303,5 +306,6 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "counts": counts(comparison.frame),
         "stages": stage_lines(comparison.frame),
         "error_rates": rates,
+        "programs": programs.changed(programs.by_case(comparison.pairs)),
         "rows": rows_of(ordered(comparison.frame)),
     }

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.records.schema import Problems, Record, read_file
-from harness.records.store import record_files
+from harness.records.schema import Problems, Record
+from harness.records.store import Store, record_files
 from harness.stages.registry import values_ns
 
 MACHINE = "tested"
@@ -186,10 +186,9 @@ class Project:
         return {name: about for name, about in known.items() if name != "version"}
 
     def records(self, workload: str | None = None) -> list[Record]:
-        """Return every record, or those of one workload; all lines must be readable."""
+        """Return the records that count, or those of one workload; all lines must be readable."""
         problems = Problems()
-        files = record_files(self.results)
-        found = [record for file in files for record in read_file(file, problems)]
+        found = [r for file in record_files(self.results) for r in Store(file).read(problems)]
         assert not problems, problems.summary()
         return [r for r in found if workload in (None, r.workload)]
 

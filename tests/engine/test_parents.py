@@ -8,7 +8,7 @@ import msgspec
 import psutil
 import pytest
 
-from harness.program.facts import TOTALS
+from harness.program.facts import BUILT
 from harness.stages.registry import STAGES
 from tests.sweeps import SUITES, sweep, workload
 
@@ -53,7 +53,7 @@ def test_a_forked_process_measures_the_same_program_with_the_same_evidence(both)
         assert not fresh.not_forked
         for field in ("key", "fingerprint", "code", "environment", "status", "reason"):
             assert getattr(forked, field) == getattr(fresh, field), field
-        facts = [[getattr(one.facts, name) for name in TOTALS] for one in (forked, fresh)]
+        facts = [[getattr(one.facts, name) for name in BUILT] for one in (forked, fresh)]
         assert facts[0] == facts[1]
         assert set(forked.stages) == set(fresh.stages)
         stages = [

@@ -1,0 +1,176 @@
+"""What two arms built, case by case: programs that changed, and what counts prove. No times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from harness.errors import ExitCode
+from harness.frame.differences import ARROW, facts_difference
+from harness.frame.frame import axis_column, rows_of
+from harness.frame.tables import case_texts
+from harness.stages.registry import STAGES
+from harness.verdicts import counts, rules
+from harness.verdicts.pairs import CASE, Pair, Pairs, axes_key, axes_of, either
+
+NO_RISE = "no rise"
+"""The calls of both arms were counted, and prove nothing: never that nothing became slower."""
+
+VERDICTS = (rules.BROKEN, rules.SLOWER, rules.FASTER, rules.INCOMPARABLE, NO_RISE)
+"""In the order in which they are shown."""
+
+_NAMES = ("machine", *(name for name in CASE if name != "stage"))
+
+_CALLS = tuple(stage.counted for stage in STAGES.values() if stage.counted)
+
+COLUMNS = (
+    *_NAMES,
+    *(f"{fact}_{side}" for fact in _CALLS for side in "ab"),
+    *("verdict", "reason", "program"),
+)
+"""Columns of :func:`by_case`; one per axis stands behind them."""
+
+UNTOLD = "no total differs"
+"""The difference of two programs whose facts are equal, or not known."""
+
+MOST = 10
+"""So many cases are named, unless all are wanted."""
+
+
+def by_case(pairs: Pairs) -> pd.DataFrame:
+    """Return what counts say of each case of two arms, a row per case.
+
+    Returns:
+        `machine`, `workload`, `target`, `transform`, `precision`, `scenario`; float64
+        `trace_calls_a`, `trace_calls_b`, `lower_calls_a`, `lower_calls_b`, NaN where not counted;
+        `verdict`: `slower` or `faster`, proven by counts, `no rise`, `broken` (ok in A, failed in
+        B) or `incomparable`; `reason`; `program`: what differs in the facts of the programs, ""
+        where they are equal or one is not known; and a column per axis.
+    """
+    cases: dict[tuple[Any, ...], list[Pair]] = {}
+    for one in pairs.pairs:
+        row = either(one)
+        key = (*(row[name] for name in _NAMES), axes_key(axes_of(row, pairs.axes)))
+        cases.setdefault(key, []).append(one)
+    axes = {axis_column(axis, COLUMNS): axis for axis in pairs.axes}
+    rows = []
+    for own in cases.values():
+        row = either(own[0])
+        known = {name: row.get(axis) for name, axis in axes.items()}
+        rows.append({name: row[name] for name in _NAMES} | _about(own) | known)
+    frame = pd.DataFrame(rows, columns=[*COLUMNS, *axes], dtype=object)
+    return frame.astype({name: float if "_calls_" in name else "str" for name in COLUMNS})
+
+
+def _about(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Return what is known of one case, of the pairs of its stages."""
+    found: dict[str, Any] = {"program": next(filter(None, map(_program, pairs)), "")}
+    for fact in _CALLS:
+        for number, side in enumerate("ab"):
+            sides = (pair[number] for pair in pairs)
+            known = [row[fact] for row in sides if row is not None and row.get(fact) is not None]
+            found[f"{fact}_{side}"] = next((one for one in known if one == one), None)
+    verdict, reason = _verdict(pairs)
+    return found | {"verdict": verdict, "reason": reason}
+
+
+def _program(pair: Pair) -> str:
+    a, b = pair
+    if a is None or b is None or rules.program_of(a, b) != "differs":
+        return ""
+    return facts_difference(a, b) or UNTOLD
+
+
+def _verdict(pairs: Sequence[Pair]) -> tuple[str, str]:
+    both = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not both:
+        return rules.INCOMPARABLE, "only in B" if pairs[0][0] is None else "only in A"
+    for a, b in both:
+        if a["version"] != b["version"]:
+            return rules.INCOMPARABLE, f"{a['version']}{ARROW}{b['version']}: another workload"
+        if a["status"] == "ok" and b["status"] in ("failed", "refused"):
+            return rules.BROKEN, f"{b['stage']}: B {b['status']}: {b['reason']}"
+    proofs = [proof for a, b in both if (proof := counts.proof(a, b))]
+    if proofs:
+        rose = any(proof.rose for proof in proofs)
+        told = [f"{one.stage}: {one.text}" for one in proofs]
+        return rules.SLOWER if rose else rules.FASTER, "; ".join(told)
+    unknown = next(filter(None, (counts.unknown(a, b) for a, b in both)), "")
+    return (rules.INCOMPARABLE, unknown) if unknown else (NO_RISE, "")
+
+
+def exit_code(frame: pd.DataFrame) -> ExitCode:
+    """Return what `harness compare --counts` ends with."""
+    verdicts = set(frame["verdict"])
+    if rules.BROKEN in verdicts:
+        return ExitCode.BROKEN
+    if not verdicts - {rules.INCOMPARABLE}:
+        return ExitCode.NOTHING
+    return ExitCode.WORSE if rules.SLOWER in verdicts else ExitCode.FINE
+
+
+# --- for people ----------------------------------------------------------------------------------
+
+
+def changed(frame: pd.DataFrame) -> list[str]:
+    """Return `workload case: +47 HLO instructions, …` for each case with another program."""
+    other = frame[frame["program"] != ""]
+    names = zip(other["workload"], cases(other), other["program"], strict=True)
+    return [f"{f'{workload} {case}'.rstrip()}: {program}" for workload, case, program in names]
+
+
+def changed_lines(frame: pd.DataFrame, every: bool = False) -> Iterator[str]:
+    """Yield lines that name the changed programs, none where there are none."""
+    lines = changed(frame)
+    if lines:
+        yield f"Another program in {len(lines)} of {len(frame)} cases:"
+        yield from (f"  {line}" for line in (lines if every else lines[:MOST]))
+        if len(lines) > MOST and not every:
+            yield f"  … and {len(lines) - MOST} more; `--all` lists all."
+
+
+def cases(frame: pd.DataFrame) -> list[str]:
+    """Return each row's case as short text, with the machine where there are several."""
+    axes = [name for name in frame.columns if name not in COLUMNS]
+    return case_texts(frame, axes, scenario=True, machine="machine=")
+
+
+def table(frame: pd.DataFrame, every: bool = False) -> pd.DataFrame:
+    """Return the cases to list as text: what counts prove, and with `every` all others."""
+    place = frame["verdict"].map({name: n for n, name in enumerate(VERDICTS)})
+    frame = frame.iloc[place.to_numpy().argsort(kind="stable")]
+    shown = frame if every else frame[~frame["verdict"].isin([NO_RISE, rules.INCOMPARABLE])]
+    return pd.DataFrame(
+        {
+            "workload": shown["workload"].to_list(),
+            "case": cases(shown),
+            "verdict": shown["verdict"].to_list(),
+            "reason": shown["reason"].to_list(),
+        },
+        dtype="str",
+    )
+
+
+def summary_text(frame: pd.DataFrame) -> str:
+    """Return in a line how many cases have which verdict, and how many another program."""
+    counted = frame["verdict"].value_counts()
+    parts = [f"{counted[verdict]} {verdict}" for verdict in VERDICTS if verdict in counted]
+    other = int((frame["program"] != "").sum())
+    parts += [f"another program in {other}"] if other else []
+    return f"By counts, of {len(frame)} cases: {', '.join(parts) or 'nothing to compare'}"
+
+
+def left_out(frame: pd.DataFrame) -> Iterator[str]:
+    """Yield why cases are not comparable by counts, each reason once with how many it is of."""
+    own = frame[frame["verdict"] == rules.INCOMPARABLE]
+    for reason, number in own["reason"].value_counts().items():
+        yield f"Not compared by counts: {number} case{'' if number == 1 else 's'}: {reason}."
+
+
+def document(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the cases for other programs: `schema`, `counts` of verdicts, and `rows`."""
+    counted = frame["verdict"].value_counts()
+    verdicts = {verdict: int(counted.get(verdict, 0)) for verdict in VERDICTS}
+    return {"schema": 1, "counts": verdicts, "rows": rows_of(frame)}
