@@ -51,4 +51,4 @@ def test_rows_without_spread_or_values_are_told_as_they_are():
 def test_a_share_of_processes_is_rare_where_elsewhere_there_is_none():
     assert p_of_share(3, 8, 0, 88) < 0.001
     assert p_of_share(3, 8, 9, 24) > 0.3
-    assert p_of_share(1, 8, 0, 8) > 0.5
+    assert p_of_share(1, 8, 0, 8) > 0.3
