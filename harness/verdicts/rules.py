@@ -302,7 +302,8 @@ def _by_numbers(found: RowEvidence) -> Decision:
     change, counted = change_text(found.ratio), percent(found.effect)
     excluded = SAME_WITHIN * found.effect
     interval = f"the 90 % interval {found.low:.3g} to {found.high:.3g}"
-    chance = f"p = {found.p_adjusted:.2g} among {found.rows} rows"
+    rows = f"{found.rows} row{'' if found.rows == 1 else 's'}"
+    chance = f"p = {found.p_adjusted:.2g} among {rows}"
     if found.counts and found.p_adjusted <= ALPHA:
         verdict = SLOWER if found.ratio > 1 else FASTER
         return Decision(verdict, f"{change} ({counted} counts), {chance}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -212,10 +213,12 @@ def legend(comparison: Comparison) -> tuple[str, ...]:
         for basis in bases
     ]
     on_cpu = [name for name, stage in STAGES.items() if stage.clock == "cpu"]
-    said = LEGEND.format(
-        calls=" and ".join(OF_CALLS), cpu=" and ".join(on_cpu), basis=", ".join(told)
-    )
+    said = LEGEND.format(calls=_listed(OF_CALLS), cpu=_listed(on_cpu), basis=", ".join(told))
     return (said, *(ACROSS if comparison.across else ()))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _stages_of(frame: pd.DataFrame, basis: str) -> list[str]:

@@ -158,7 +158,7 @@ def test_rows_that_cannot_be_called_do_not_lower_the_bar_for_the_others():
 
     assert frame["verdict"].value_counts().to_dict() == {"unsure": 30, "slower": 1}
     assert frame.loc[8, "p_adjusted"] == frame.loc[8, "p"]
-    assert "among 1 rows" in frame.loc[8, "reason"]
+    assert "among 1 row" in frame.loc[8, "reason"]
 
 
 def test_compiling_an_equal_program_can_become_slower():
