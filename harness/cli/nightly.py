@@ -39,10 +39,11 @@ every declared case has a record. RESULTS is what asv.conf.json names. In RESULT
 NIGHT/ are summary.md, verdicts, freeze-*.txt (versions of all packages), logs and report.html.
 
 \b
-Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed or are missing, or a
-workload has fewer rows than before; 4 results cannot be read or written; 5 an environment measured
-nothing; 6 measured, but an environment, the probe, verdicts, history or report failed; 130
-interrupted. The gravest is told: 5, 3, 1, 6. docs/nightly.md has the set-up for CI.
+Exit codes: 0 fine; 1 something is slower, a row or a stage as a whole; 2 wrong usage; 3 some cases
+failed or are missing, or a workload has fewer rows than before; 4 results cannot be read or
+written; 5 an environment measured nothing; 6 measured, but an environment, the probe, verdicts,
+history or report failed; 7 something fails that was healthy before; 130 interrupted. The gravest
+is told: 5, 7, 3, 1, 6. docs/nightly.md has the set-up for CI.
 """
 
 

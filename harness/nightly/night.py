@@ -244,10 +244,15 @@ class NightRun:
             return StepOutcome("failed", "; ".join(troubles))
         if not self.night.verdicts:
             return StepOutcome("skipped", "no good night before this one")
-        slower = sum(v.counts.get("slower", 0) for v in self.night.verdicts if v.kind == "night")
-        other = sum(len(v.programs) for v in self.night.verdicts if v.kind == "night")
-        programs = f", another program in {other} cases" if other else ""
-        return StepOutcome("ok", f"{slower} rows slower than on the last good night{programs}")
+        nights = [v for v in self.night.verdicts if v.kind == "night"]
+        said = (
+            (self.night.broken(), "cases broken"),
+            (sum(v.counts.get("slower", 0) for v in nights), "rows slower"),
+            (sum(v.slower_stages for v in nights), "stages slower as a whole"),
+            (sum(len(v.programs) for v in nights), "cases with another program"),
+        )
+        told = ", ".join(f"{count} {what}" for count, what in said if count)
+        return StepOutcome("ok", f"{told or 'nothing slower'}, against the last good night")
 
     def _write(self, command: str, suffix: str, *options: str) -> StepOutcome:
         """Write what a command of this harness makes of all results into the night's folder."""

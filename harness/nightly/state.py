@@ -28,6 +28,7 @@ IGNORED = "*.log\n*.html\n.lock\n.*.part\n"
 ENDS = {
     ExitCode.FINE: "fine",
     ExitCode.WORSE: "something is slower than on the last good night",
+    ExitCode.BROKEN: "something fails that was healthy on the last good night",
     ExitCode.SOME_FAILED: "some cases failed, or were not measured",
     ExitCode.UNUSABLE: "an environment measured nothing",
     ExitCode.INCOMPLETE: "measured, but another step failed",
@@ -90,6 +91,15 @@ class Verdicts(msgspec.Struct):
     """The rows, in the night's folder."""
     programs: list[str] = []
     """What changed in the programs that are other ones, a line each. Old nights name none."""
+    stages: list[str] = []
+    """In words, those that moved as a whole."""
+    slower_stages: int = 0
+    """How many of them became slower."""
+
+    @property
+    def slower(self) -> int:
+        """How many rows, and stages as a whole, became slower."""
+        return self.counts.get("slower", 0) + self.slower_stages
 
 
 class Night(msgspec.Struct):
@@ -131,10 +141,15 @@ class Night(msgspec.Struct):
         )
 
     def slower(self) -> int:
-        """Return how many rows are slower than on the last good night, in a night to be trusted."""
-        if self.noisy:
-            return 0
-        return sum(v.counts.get("slower", 0) for v in self.verdicts if v.kind == "night")
+        """Return how many rows and stages are slower than on the last good night.
+
+        None in a night that is not to be trusted.
+        """
+        return 0 if self.noisy else sum(v.slower for v in self.verdicts if v.kind == "night")
+
+    def broken(self) -> int:
+        """Return how many cases fail that were healthy on the last good night."""
+        return sum(v.counts.get("broken", 0) for v in self.verdicts if v.kind == "night")
 
     def measured(self) -> Iterator[Environment]:
         """Yield the environments that have ok rows."""
@@ -150,6 +165,8 @@ class Night(msgspec.Struct):
         failed = {name for name, outcome in self.steps.items() if outcome.status == "failed"}
         if not counted or any(one.ok == 0 for one in counted):
             return ExitCode.UNUSABLE
+        if self.broken():
+            return ExitCode.BROKEN
         if any(name.startswith(("measure ", "rows")) for name in failed) or any(
             one.failed or one.refused or one.missing for one in counted
         ):

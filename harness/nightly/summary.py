@@ -15,9 +15,13 @@ from harness.records.units import seconds_text
 from harness.verdicts.history.change_points import COLUMNS as CHANGE_COLUMNS
 from harness.verdicts.history.steps import NEW
 from harness.verdicts.judge import COLUMNS as VERDICT_COLUMNS
+from harness.verdicts.rules import BROKEN, FASTER, SLOWER
 
 MOST = 50
 """So many rows of a table are shown; all of them are in the files beside the summary."""
+
+TOLD = (BROKEN, SLOWER, FASTER)
+"""Verdicts whose rows are told, in this order."""
 
 
 def render(night: Night, nights: Nights) -> str:
@@ -51,13 +55,13 @@ def _programs(night: Night) -> str:
 
 
 def issue(night: Night, nights: Nights) -> str:
-    """Return what an issue about a slower night says: the tables with slower rows; "" without."""
-    if not night.slower():
+    """Return what an issue about a bad night says: what is slower or broken; "" without."""
+    if not night.slower() and not night.broken():
         return ""
     own = nights.own(night.night)
     parts = [f"## Night {night.night} on {escaped(night.machine)}", _environments(night)]
     for verdicts in night.verdicts:
-        if verdicts.kind == "night" and verdicts.counts.get("slower"):
+        if verdicts.kind == "night" and (verdicts.slower or verdicts.counts.get("broken")):
             parts += [_heading(verdicts), *_judged(verdicts, own)]
     return "\n\n".join(parts) + "\n"
 
@@ -99,15 +103,17 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
         f"{counts or 'nothing comparable'} · {commits} · environment: "
         f"{escaped(verdicts.difference) or 'equal'}.{noisy}"
     )
+    if verdicts.stages:
+        yield "\n".join(f"- **{escaped(line)}**" for line in verdicts.stages)
     if verdicts.programs:
         yield f"Another program in {len(verdicts.programs)} cases:"
         yield "\n".join(f"- {escaped(line)}" for line in verdicts.programs[:MOST])
     if len(verdicts.programs) > MOST:
         yield f"{len(verdicts.programs) - MOST} more are in `{verdicts.file}`."
-    rows = [row for row in read_rows(own / verdicts.file) if row["verdict"] in ("slower", "faster")]
+    rows = [row for row in read_rows(own / verdicts.file) if row["verdict"] in TOLD]
     if not rows:
         return
-    rows.sort(key=lambda row: (row["verdict"] != "slower", -abs((row.get("ratio") or 1) - 1)))
+    rows.sort(key=lambda row: (TOLD.index(row["verdict"]), -abs((row.get("ratio") or 1) - 1)))
     head = ("case", "stage", "before", "now", "ratio", "interval", "verdict", "why")
     yield _table(head, map(_verdict_line, rows[:MOST]))
     if len(rows) > MOST:

@@ -20,6 +20,9 @@ DECIDED = (0, 1, 4, 7)
 """Exit codes of `harness compare`: nothing slower, something slower, nothing comparable, and
 something broken."""
 
+WHOLE = ("machine", "target", "scenario", "stage")
+"""Columns that tell the stages apart that are judged as a whole."""
+
 Measured = tuple[Night, Environment]
 """One environment as a night measured it."""
 
@@ -61,9 +64,12 @@ def compare(
     code = runner.harness("compare", *map(str, files), *options, log=log)
     if code not in DECIDED or (code != 4 and not table.is_file()):
         raise ComparisonFailed(f"harness compare ended with {code}: {last_line(log)}")
-    counts: dict[str, int] = {}
-    for row in read_rows(table):
-        counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
+    said = json.loads(table.read_text(encoding="utf-8")) if table.is_file() else {}
+    slower = {
+        tuple(row[name] for name in WHOLE)
+        for row in read_rows(table)
+        if row["stage_verdict"] == "slower"
+    }
     return Verdicts(
         environment=new.name,
         against=old_night.night if kind == "night" else old.name,
@@ -71,9 +77,11 @@ def compare(
         noisy=old_night.noisy,
         difference=environment_difference(*map(_environment, files)),
         commits=(old_night.commit, night.commit),
-        counts=dict(sorted(counts.items())),
+        counts={verdict: count for verdict, count in said.get("counts", {}).items() if count},
         file=name,
-        programs=_programs(table),
+        programs=said.get("programs", []),
+        stages=said.get("stages", []),
+        slower_stages=len(slower),
     )
 
 
@@ -85,13 +93,6 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
         return []
     rows = found.get("rows", []) if isinstance(found, dict) else found
     return [row for row in rows if isinstance(row, dict)]
-
-
-def _programs(file: Path) -> list[str]:
-    """Return what `harness compare` said of changed programs; [] where nothing was comparable."""
-    if not file.is_file():
-        return []
-    return list(map(str, json.loads(file.read_text(encoding="utf-8")).get("programs", [])))
 
 
 def _environment(file: Path) -> str:

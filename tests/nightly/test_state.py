@@ -51,8 +51,11 @@ def night(name, hours_ago=0.0, code=0, counted=None, **fields):
     )
 
 
-def verdicts(kind="night", **counts):
-    return Verdicts("installed", "before", kind, False, "", (COMMIT, COMMIT), counts, "v.json")
+def verdicts(kind="night", stages_slower=0, **counts):
+    return Verdicts(
+        *("installed", "before", kind, False, "", (COMMIT, COMMIT), counts, "v.json"),
+        slower_stages=stages_slower,
+    )
 
 
 @pytest.fixture
@@ -126,7 +129,10 @@ def test_a_noisy_night_is_compared_with_where_there_is_no_other(nights):
         (0, {"verdicts": [verdicts(slower=5)], "steps": {"probe": StepOutcome("noisy")}}),
         (1, {"verdicts": [verdicts(slower=1)]}),
         (1, {"verdicts": [verdicts(slower=1)], "steps": {"report": StepOutcome("failed")}}),
+        (1, {"verdicts": [verdicts(stages_slower=1, unsure=5)]}),
         (3, {"counted": rows(failed=1), "verdicts": [verdicts(slower=1)]}),
+        (7, {"counted": rows(failed=1), "verdicts": [verdicts(slower=1, broken=1)]}),
+        (3, {"counted": rows(failed=1), "verdicts": [verdicts("release", broken=1)]}),
         (3, {"counted": rows(missing=["x"])}),
         (3, {"steps": {"measure installed": StepOutcome("failed")}}),
         (3, {"steps": {"rows": StepOutcome("failed", "fewer than in the night before")}}),

@@ -52,6 +52,14 @@ def test_an_issue_has_the_table_and_the_environment_difference(tmp_path):
     assert cells[7] == "program: p &lt; 0.01"
 
 
+def test_stages_as_a_whole_and_what_broke_are_told(tmp_path):
+    nights, now = kept(tmp_path, {"verdict": "broken", "reason": "B failed: ValueError: no"})
+    now.verdicts[0].stages = ["compile as a whole: slower. 1.3 × slower."]
+    text = summary.render(now, nights)
+    assert "- **compile as a whole: slower. 1.3 × slower.**" in text
+    assert "| broken | program: B failed: ValueError: no |" in text
+
+
 def test_there_is_no_issue_about_a_noisy_night(tmp_path):
     nights, now = kept(tmp_path, steps={"probe": StepOutcome("noisy", "3 of 5 rows")})
     assert summary.issue(now, nights) == ""
