@@ -117,6 +117,7 @@ def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project,
     assert first["commit"] != second["commit"]
     assert first["fingerprint"] != second["fingerprint"]  # own benchmarks, own packages
     assert first["n_processes"] == second["n_processes"] == 2
+    assert [only(frame_of(own), "compute")["n_processes"] for own in whole.records] == [2, 2]
     for of_arm in whole.records:
         own = {record.replicate[-2:] for record in of_arm if record.workload == "scale.Other"}
         assert own == {"#1"}
