@@ -119,7 +119,7 @@ def test_wrong_options_are_explained(options, said, tmp_path):
 
 def test_slow_downs_of_one_stage_are_in_arms_of_their_own():
     usual, thorough = usual_effects("default"), usual_effects("thorough")
-    assert usual == {"trace": 0.2, "lower": 0.2, "compile": 0.1, "execute": 0.2}
+    assert usual == {"trace": 0.2, "lower": 0.2, "compile": 0.1, "execute": 0.2, "compute": 0.1}
     assert injections([], "default") == [usual]
     assert injections([], "thorough") == [usual, thorough]
     given = ["compile=0.1", "trace=1", "compile=0.2"]
