@@ -37,8 +37,8 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort("quick", 1, 1, 1),
-    "default": Effort("default", 8, 3, 8),
-    "thorough": Effort("thorough", 8, 3, 32),
+    "default": Effort("default", 8, 2, 8),
+    "thorough": Effort("thorough", 8, 2, 32),
 }
 
 
