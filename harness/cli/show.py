@@ -43,7 +43,8 @@ def show(
     facts: Annotated[
         bool,
         typer.Option(
-            "--facts", help="Also what was built: launches, fusions, flops, bytes, temporaries."
+            "--facts",
+            help="Also what was built: launches, fusions, flops, bytes, temporaries, calls.",
         ),
     ] = False,
     calls: Annotated[

@@ -67,6 +67,18 @@ def test_there_is_no_issue_about_a_noisy_night(tmp_path):
     assert "3 of 5 rows" in summary.render(now, nights)
 
 
+def test_a_changed_program_is_told_though_nothing_is_slower(tmp_path):
+    nights, now = kept(tmp_path)
+    assert "nother program" not in summary.render(now, nights)
+    now.verdicts[0].programs = [f"tiny.Scale size={n}: +47 HLO instructions" for n in range(60)]
+    now.exit_code = 0
+    text = summary.render(now, nights)
+
+    assert "**fine, another program in 60 cases** (exit code 0)" in text
+    assert text.count("HLO instructions\n") == summary.MOST
+    assert "10 more are in `v.json`." in text
+
+
 def test_names_from_users_stay_text(tmp_path):
     hostile = "<script>|[x](http://example.com)`@all\n# قياس"
     nights, now = kept(tmp_path, {"workload": hostile, "reason": hostile})
