@@ -176,13 +176,16 @@ def decide(
         return Decision(verdict, "; ".join(parts), "machine")
     called = verdict in (FASTER, SLOWER)
     ran = program == "equal" and runs_program(b["stage"])
-    if ran and (called or (math.isnan(evidence.p_adjusted) and evidence.p <= ALPHA)):
-        if called or evidence.counts:
-            what = _environment_difference(a["environment"], b["environment"])
-            verdict = verdict if called else UNSURE
-            reason = reason if called else change_text(evidence.ratio)
-            reason += f"; environment: {what or NOTHING_DIFFERS}; the program is the same"
-            decision = Decision(verdict, reason, "environment")
+    excused = ran and math.isnan(evidence.p_adjusted) and not math.isnan(evidence.p)
+    if ran and (called or (excused and evidence.counts and evidence.p <= ALPHA)):
+        what = _environment_difference(a["environment"], b["environment"])
+        reason = reason if called else change_text(evidence.ratio)
+        reason += f"; environment: {what or NOTHING_DIFFERS}; the program is the same"
+        decision = Decision(verdict if called else UNSURE, reason, "environment")
+    elif excused and verdict == UNSURE:
+        interval = f"the 90 % interval {evidence.low:.3g} to {evidence.high:.3g}"
+        text = f"the program and what runs it are the same, and the clock agrees: {interval}"
+        decision = Decision(SAME, text)
     elif program == "differs":
         if verdict != SAME:
             reason += f"; program: {facts_difference(a, b) or 'no total differs'}"

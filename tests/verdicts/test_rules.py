@@ -147,6 +147,15 @@ def test_a_changed_time_of_an_equal_program_is_the_environment(stage):
     assert math.isnan(unexplained["p_adjusted"])
 
 
+def test_an_equal_program_that_nothing_else_runs_is_the_same_unless_the_clock_contradicts():
+    about = {"stages": ("execute",), "spread": 0.5, "fingerprint": "f1"}
+    row = only(arm(**about), arm(**about, seed=1))
+    assert row["verdict"] == "same"
+    assert row["reason"].startswith("the program and what runs it are the same, and the clock ag")
+    assert only(arm(**about), arm(**about, seed=1, jax="0.11.2"))["verdict"] == "unsure"
+    assert only(arm(**about, n=2), arm(**about, seed=1))["verdict"] == "unsure"
+
+
 def test_rows_that_cannot_be_called_do_not_lower_the_bar_for_the_others():
     """Equal programs, versions and flags: whatever their p is, it is no part of the family."""
     a, b = records(stages=("execute",)), records(1.3, stages=("execute",))
