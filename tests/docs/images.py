@@ -67,6 +67,13 @@ def baselines(file: Path, scratch: Path) -> None:
     harness("baselines", "-s", "Softmax|NBody|NaiveAttention", "--figure", file)
 
 
+def verdicts(file: Path, scratch: Path) -> None:
+    """Draw which slow-downs are found, from what `tests.performance.verdicts` has saved."""
+    from tests.performance.verdicts import drawn_power
+
+    drawn_power(ROOT / "docs/verdicts.csv", file)
+
+
 def shipping(file: Path, scratch: Path) -> None:
     """Measure the ways to ship a program, and draw them."""
     harness("cache", "ship", "MultiHeadAttention", "--seed", 1, "--figure", file)
@@ -161,6 +168,7 @@ PICTURES: dict[str, Callable[[Path, Path], None]] = {
     "docs/stages.svg": stages,
     "docs/releases.svg": releases,
     "docs/baselines.svg": baselines,
+    "docs/verdicts.svg": verdicts,
     "docs/cache/shipping.svg": shipping,
     "docs/profile-timeline.svg": timeline,
     "docs/images/report.png": report,

@@ -30,7 +30,7 @@ from harness.frame.load import frame_of, record_files_of
 from harness.records.schema import Problems, Record, digest, read_file
 from harness.stages.registry import STAGES
 from harness.verdicts import summary
-from harness.verdicts.aa.rates import CALLED
+from harness.verdicts.aa.rates import CALLED, anonymous
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import comparison_between
 from harness.verdicts.error_rates import rate
@@ -107,12 +107,8 @@ def slowed(
     hit, names = np.asarray(rows), frame["processes"].to_list()
 
     def longer(at: int, values: list[Any]) -> list[Any]:
-        if not hit[at]:
-            return values
-        return [
-            value * factor if processes is None or name in processes else value
-            for value, name in zip(values, names[at], strict=True)
-        ]
+        which = [hit[at] and (processes is None or name in processes) for name in names[at]]
+        return [one * (factor if now else 1) for one, now in zip(values, which, strict=True)]
 
     times = [name for name in LISTS if name not in TEXT_LISTS]
     return valued(frame, {name: of_each(frame, name, longer) for name in times})
@@ -129,11 +125,6 @@ def drawn(pool: Pool, rng: random.Random) -> tuple[pd.DataFrame, pd.DataFrame]:
         sides[0].update(own[:half])
         sides[1].update(own[half : 2 * half])
     return arm(pool, sides[0]), arm(pool, sides[1])
-
-
-def anonymous(*arms: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return arms whose programs are not known, so that the numbers alone decide."""
-    return [one.assign(fingerprint="") for one in arms]
 
 
 def judged(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
@@ -167,7 +158,7 @@ def power(pool: Pool, rng: random.Random, count: int) -> pd.DataFrame:
     parts = []
     for effect in EFFECTS:
         for _ in range(count):
-            a, b = anonymous(*drawn(pool, rng))
+            a, b = map(anonymous, drawn(pool, rng))
             drawing = np.array([rng.random() < SHARE for _ in range(len(b))])
             b = slowed(b, drawing, 1 + effect).assign(fingerprint=np.where(drawing, "other", ""))
             own = judged(a, b)
@@ -179,18 +170,19 @@ def power(pool: Pool, rng: random.Random, count: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["stage", "effect", "share", "low", "high", "of"])
 
 
-def figure(found: pd.DataFrame, file: str) -> None:
+def drawn_power(table: Path, file: Path) -> None:
     """Draw how many of the slower rows are found, by stage and effect, with 95 % intervals."""
+    found = pd.read_csv(table)
+    order = [name for name in STAGES if name in set(found["stage"])]
+    scale = alt.Scale(domain=order, range=[STAGES[name].colour for name in order])
+    share = alt.Y("share:Q", title="called slower").axis(format="%").scale(domain=[0, 1])
     chart = alt.Chart(found).encode(
-        x=alt.X("effect:O", title="more time", axis=alt.Axis(format="%", labelAngle=0)),
-        color=alt.Color("stage:N", title=None, sort=list(STAGES)),
-        xOffset=alt.XOffset("stage:N", sort=list(STAGES)),
+        x=alt.X("effect:O", title="more time").axis(format=".0%", labelAngle=0),
+        xOffset=alt.XOffset("stage:N", sort=order),
     )
-    share = alt.Y("share:Q", title="called slower", scale=alt.Scale(domain=[0, 1]))
-    bars = chart.mark_bar().encode(y=share) + chart.mark_rule(color="black").encode(
-        y="low:Q", y2="high:Q", color=alt.value("black")
-    )
-    bars.properties(width=420, height=220).save(file)
+    bars = chart.mark_bar().encode(y=share, color=alt.Color("stage:N", title=None, scale=scale))
+    both = bars + chart.mark_rule().encode(y="low:Q", y2="high:Q")
+    both.properties(width=480, height=220).save(str(file))
 
 
 def planted(b: pd.DataFrame, rng: random.Random) -> dict[str, pd.DataFrame]:
@@ -228,13 +220,15 @@ def main() -> None:
         f"{np.nanmin(pool.loads):.1f} to {np.nanmax(pool.loads):.1f}"
     )
     arms = [drawn(pool, rng) for _ in range(given.arms)]
-    alarms("Permuted", [judged(*anonymous(a, b)) for a, b in arms])
+    alarms("Permuted", [judged(anonymous(a), anonymous(b)) for a, b in arms])
     alarms("Permuted, programs known to be equal", [judged(a, b) for a, b in arms])
     if len(trees) > 1:
-        whole = [arm(pool, {one for one in rounds if one[0] == n}) for n in range(len(trees))]
+        whole = [
+            anonymous(arm(pool, {one for one in rounds if one[0] == n})) for n in range(len(trees))
+        ]
         alarms(
             "One tree against the next",
-            [judged(*anonymous(*two)) for two in itertools.pairwise(whole)],
+            [judged(*two) for two in itertools.pairwise(whole)],
         )
     found = power(pool, rng, max(1, given.arms // 3))
     print("\nSlower rows that were found")
@@ -243,13 +237,14 @@ def main() -> None:
         print(f"  {one.stage:10s} +{one.effect:.0%}: {interval}")
     if given.save:
         found.to_csv(f"{given.save}.csv", index=False, float_format="%.4g")
-        figure(found, f"{given.save}.svg")
+        drawn_power(Path(f"{given.save}.csv"), Path(f"{given.save}.svg"))
     a, b = arms[0]
     print("\nPlanted")
     for what, changed in planted(b, rng).items():
         frame = comparison_between(Arm("A", a), Arm("B", changed)).frame
         print(f"  {what}: exit code {summary.exit_code(frame):d}; {summary.summary_text(frame)}")
-        print(*summary.stage_lines(frame), sep="\n    ")
+        for line in summary.stage_lines(frame):
+            print(f"    {line}")
 
 
 if __name__ == "__main__":
