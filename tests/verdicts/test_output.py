@@ -15,7 +15,7 @@ import pytest
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
 from harness.verdicts import markdown, summary
-from tests.frame.trees import COMMIT, ENV
+from tests.frame.trees import COMMIT, ENV, failed
 from tests.verdicts.arms_of import OTHER, records, tree
 
 BOTH = (COMMIT, OTHER, "-r")
@@ -46,6 +46,21 @@ def test_nothing_slower_ends_with_0_and_nothing_comparable_with_4(compare, tmp_p
     code, out, err = compare(*BOTH, tree(tmp_path / "other", version="2.b"))
     assert (code, "nothing is comparable" in err) == (4, True)
     assert "the workload or the method changed: 1.aaaa → 2.b" in out.replace("\n", " ")
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "json"])
+def test_what_broke_stands_first_and_ends_with_7(compare, tmp_path, form):
+    folder = tree(tmp_path)
+    gone = [failed(n, axes={"size": 16}, commit=OTHER) for n in range(8)]
+    add(folder, commit=COMMIT, axes={"size": 16})
+    Store(store_path(folder, "box", OTHER, gone[0].env)).append(gone)
+    code, out, _ = compare(*BOTH, folder, "--format", form)
+
+    assert code == 7
+    assert "1 case broken; " in out
+    assert "B failed: ValueError: no" in out
+    # The other way round nothing broke.
+    assert compare(OTHER, COMMIT, "-r", folder)[0] == 0
 
 
 @pytest.mark.parametrize(
