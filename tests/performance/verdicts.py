@@ -238,10 +238,9 @@ def main() -> None:
     if given.save:
         found.to_csv(f"{given.save}.csv", index=False, float_format="%.4g")
         drawn_power(Path(f"{given.save}.csv"), Path(f"{given.save}.svg"))
-    a, b = arms[0]
     print("\nPlanted")
-    for what, changed in planted(b, rng).items():
-        frame = comparison_between(Arm("A", a), Arm("B", changed)).frame
+    for what, changed in planted(arms[0][1], rng).items():
+        frame = comparison_between(Arm("A", arms[0][0]), Arm("B", changed)).frame
         print(f"  {what}: exit code {summary.exit_code(frame):d}; {summary.summary_text(frame)}")
         for line in summary.stage_lines(frame):
             print(f"    {line}")
