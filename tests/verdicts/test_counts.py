@@ -58,7 +58,7 @@ def test_what_proves_nothing_is_left_to_the_clock(calls, b, verdict):
 
 
 def test_a_few_calls_of_a_tiny_program_prove_nothing():
-    facts = [Facts(lower_calls=calls) for calls in (900, 929, 930)]
+    facts = [Facts(lower_calls=calls) for calls in (900, 949, 950)]
     a, few, more = (arm(stages=("lower",), facts=one) for one in facts)
     judged = [compare_arms(a, b).set_index("stage").loc["lower", "verdict"] for b in (few, more)]
 
