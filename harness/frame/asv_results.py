@@ -147,6 +147,7 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
         **{name: [] for name in LISTS},
         "fingerprint": "",
         "effort": "",
+        "protocol": "",
         "dirty": "",
         "night": "",
         "environment": "",

@@ -56,6 +56,7 @@ COLUMNS = {
     "reason": TEXT,
     "fingerprint": TEXT,
     "effort": TEXT,
+    "protocol": TEXT,
     "dirty": TEXT,
     "night": TEXT,
     "environment": OBJECT,

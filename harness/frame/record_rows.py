@@ -68,7 +68,8 @@ class _Case:
 
     __slots__ = (
         *("apart", "axes", "commit_date", "described", "effort", "entry_bytes", "environment"),
-        *("facts", "fingerprint", "fingerprint_of", "processes", "program_changed", "text"),
+        *("facts", "fingerprint", "fingerprint_of", "processes", "program_changed"),
+        *("protocol", "text"),
     )
 
     def __init__(self) -> None:
@@ -77,7 +78,7 @@ class _Case:
         self.text: dict[str, str] = {}
         self.axes: dict[str, Any] = {}
         self.commit_date = NO_MOMENT
-        self.effort = self.environment = self.fingerprint = ""
+        self.effort = self.protocol = self.environment = self.fingerprint = ""
         self.fingerprint_of = ""
         """The JSON text of the code that it is the program of."""
         self.program_changed = False
@@ -141,7 +142,7 @@ class Collector:
                 del case.processes[record.replicate]
             if not case.described:
                 self._describe(case, record)
-            case.effort = record.effort
+            case.effort, case.protocol = record.effort, record.protocol
             if record.fingerprint and record.fingerprint != case.fingerprint:
                 code = as_text(record.code)
                 if case.fingerprint and code and not differences(code, case.fingerprint_of):
@@ -241,7 +242,7 @@ class Collector:
             **{name: objects(one.text[name] for one in cases)[case] for name in _DESCRIBED},
             **{
                 name: objects(getattr(one, name) for one in cases)[case]
-                for name in ("effort", "environment", "fingerprint")
+                for name in ("effort", "protocol", "environment", "fingerprint")
             },
             "entry_bytes": np.array([one.entry_bytes for one in cases], float)[case],
             "n_forked": np.array(

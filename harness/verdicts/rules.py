@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.errors import UsageError
 from harness.frame.differences import (
     ARROW,
     REMEDY,
@@ -19,7 +18,6 @@ from harness.frame.differences import (
     row_difference,
 )
 from harness.frame.ratios import LEAST_PROCESSES
-from harness.stages import sampling
 from harness.stages.registry import runs_program
 from harness.verdicts import counts
 from harness.verdicts.drift import are_times, share_runtime
@@ -75,8 +73,8 @@ def not_compared(a: Row | None, b: Row | None, machines: bool = True) -> Decisio
 def _unlike(a: Row, b: Row, machines: bool) -> str:
     if a["version"] != b["version"]:
         return f"the workload or the method changed: {a['version']}{ARROW}{b['version']}"
-    protocols = [_protocol(row["effort"]) for row in (a, b)]
-    if all(protocols) and protocols[0] != protocols[1]:
+    protocols = [row.get("protocol") or "" for row in (a, b)]  # NaN in exports of before
+    if all(p == p and p for p in protocols) and protocols[0] != protocols[1]:
         return (
             f"processes did different things: {protocols[0]} (effort {a['effort']}) and "
             f"{protocols[1]} (effort {b['effort']})"
@@ -102,14 +100,6 @@ def _no_times(a: Row, b: Row) -> str:
 
 def _status_text(row: Row) -> str:
     return ": ".join(filter(None, (row["status"], row["reason"])))
-
-
-@lru_cache
-def _protocol(effort: str) -> str:
-    try:
-        return sampling.effort(effort).protocol
-    except UsageError:  # of another version of the harness, or of none
-        return ""
 
 
 class RowEvidence(NamedTuple):
