@@ -173,7 +173,10 @@ def _serve(listener):
 
     def reap(*_):
         while running:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:  # the next signal's call, inside this one, saw them
+                return
             if not pid:
                 return
             with contextlib.suppress(OSError):  # nobody may be interested any more

@@ -16,8 +16,9 @@ from harness.declare.workload import Case, Workload, WorkloadError
 from harness.engine import channel
 from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
 from harness.program import text
-from harness.program.compiler.events import CompileEvent, Untraceable, recorded
+from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.inside import inside as inside_of
+from harness.program.compiler.recording import Untraceable, recorded
 from harness.program.facts import facts_of
 from harness.records.failure import describe
 from harness.records.schema import plain_axes

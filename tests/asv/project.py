@@ -95,6 +95,7 @@ class Project:
         identity = {"NAME": "tester", "EMAIL": "tester@example.com"}
         return {
             **kept,
+            "HARNESS_COMPUTE": "0",
             "PYTHONPATH": here,
             "ASV_PYTHONPATH": here,
             "HOME": str(self.home),

@@ -136,11 +136,11 @@ def test_another_run_reuses_the_records_and_measures_what_is_missing(project, me
 
 def test_fresh_measures_again_and_keeps_what_was(project, measured):
     before = project.records()
-    project.run("--record-samples", *ONLY_SCALE, HARNESS_FRESH="1", HARNESS_EFFORT="1x2")
+    project.run("--record-samples", *ONLY_SCALE, HARNESS_FRESH="1", HARNESS_EFFORT="1x3")
     after = project.records()
     assert after[: len(before)] == before
     added = [record for record in after[len(before) :] if record.workload == "scale.Scale"]
-    assert [record.effort for record in added] == ["1x2"]
+    assert [record.effort for record in added] == ["1x3"]
     newest = values_ns(added[0].stages)["trace"] / 1e9
     assert project.result("scale.Scale.track_trace")["result"] == [newest]
 

@@ -11,7 +11,7 @@ from harness.declare import discovery
 from harness.ir import build
 from harness.ir import case as cases
 from harness.program import difference
-from harness.program.facts import TOTALS, Facts
+from harness.program.facts import BUILT, Facts
 from tests.ir import waves
 
 ONE = ("--case", "size=8", "--case", "axes=(0,)")
@@ -87,7 +87,7 @@ def test_facts_are_a_table_with_what_each_means(harness):
     assert code == 0
     heading, *lines = out.splitlines()
     assert heading.startswith("waves.Wave size=8, axes=(0,) · program ")
-    assert [line.split()[0] for line in lines] == list(TOTALS)
+    assert [line.split()[0] for line in lines] == list(BUILT)
 
 
 def test_a_fact_that_is_not_said_is_told_from_one_that_is_0():

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from harness import targets
-from harness.program.compiler import events
+from harness.program.compiler import recording
 from harness.program.compiler.inside import inside
 from harness.targets import topologies
 
@@ -131,7 +131,7 @@ def measure(target, description, name, rounds):
             if seconds is plain:
                 compile()
                 continue
-            seen = events.recorded(compile)
+            seen = recording.recorded(compile)
             text = made[0].as_text()
             begin = time.perf_counter()
             told = inside(seen, text)

@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.program.compiler import events, lines
-from harness.program.compiler.events import CompileEvent, Untraceable
+from harness.program.compiler import lines, recording
+from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.groups import GENERATION, PASSES, REST
 from harness.program.compiler.inside import inside
+from harness.program.compiler.recording import Untraceable
 
 
 def planted(x):
@@ -29,7 +30,7 @@ def lowered():
 def compiled():
     """A compile's events, and what was compiled."""
     found, program = [], lowered()
-    seen = events.recorded(lambda: found.append(program.compile()))
+    seen = recording.recorded(lambda: found.append(program.compile()))
     return seen, found[0].as_text()
 
 
@@ -56,10 +57,10 @@ def test_kernels_have_the_lines_of_the_users_code(compiled):
 
 def test_what_is_profiled_already_is_told(tmp_path):
     with jax.profiler.trace(tmp_path), pytest.raises(Untraceable, match="does not start"):
-        events.recorded(lambda: None)
+        recording.recorded(lambda: None)
     with pytest.raises(ZeroDivisionError):
-        events.recorded(lambda: 1 / 0)
-    assert inside(events.recorded(lowered().compile), "") is not None  # it can be started again
+        recording.recorded(lambda: 1 / 0)
+    assert inside(recording.recorded(lowered().compile), "") is not None  # it can be started again
 
 
 @pytest.mark.parametrize("whole", [b"", b"no profile at all"])
@@ -67,7 +68,7 @@ def test_a_profile_that_was_cut_off_is_told(tmp_path, compiled, whole):
     file = tmp_path / "one.xplane.pb"
     file.write_bytes(whole or b"\n\xff\xff")
     with pytest.raises(Untraceable, match=r"one\.xplane\.pb cannot be read"):
-        events.read(file)
+        recording.read(file)
 
 
 def test_a_plugin_without_events_leaves_the_whole_compile_unknown():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from harness.program.compiler import tree
-from harness.program.compiler.events import CompileEvent
+from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.groups import GROUPS, REST
 from harness.program.compiler.lines import SourceLine, SourceLines
 from harness.program.compiler.tree import EventNode
@@ -83,7 +83,7 @@ def inside(events: Sequence[CompileEvent], hlo: str) -> Inside | None:
     """Return what XLA's events say of a compile; None where they are of none.
 
     Args:
-        events: as :func:`harness.program.compiler.events.recorded` returns them.
+        events: as :func:`harness.program.compiler.event.recorded` returns them.
         hlo: the text of what was compiled, with its metadata.
     """
     root = tree.build(events)

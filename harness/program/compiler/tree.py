@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from harness.program.compiler.events import ROOT, CompileEvent
+from harness.program.compiler.event import ROOT, CompileEvent
 from harness.program.compiler.groups import REST, group_of
 
 

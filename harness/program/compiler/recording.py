@@ -9,14 +9,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jax
 
-ROOT = "backend_compile_and_load"
-"""JAX's own event around a compile (jax 0.10 to 0.12)."""
+from harness.program.compiler.event import CompileEvent
 
 _PLANE = "/host:CPU"
 _WAIT_S = 0.05
@@ -27,22 +25,6 @@ _NOISE = ("ThreadpoolListener::", "MutexLock")
 
 class Untraceable(Exception):
     """XLA's events cannot be recorded; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompileEvent:
-    """One event of one thread."""
-
-    thread: str
-    begin_ns: int
-    end_ns: int
-    name: str
-    module: str = ""
-    """The kernel that is generated, or the module that is optimised."""
-    operations: int = 0
-    """Of the kernel, where XLA says it."""
-    is_pipeline: bool = False
-    """It is a pipeline of passes over the module."""
 
 
 def recorded(step: Callable[[], object]) -> list[CompileEvent]:
