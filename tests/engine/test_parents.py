@@ -14,7 +14,7 @@ from tests.sweeps import SUITES, sweep, workload
 
 Scale = workload("small", "Scale")
 Printing = workload("bad", "Printing")
-TIMES = ("samples_ns", "programs_ns")
+TIMES = ("samples_ns", "cpu_ns", "programs_ns")
 
 
 @pytest.fixture(scope="module")

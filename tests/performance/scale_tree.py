@@ -70,7 +70,9 @@ def synthetic_frame(
         ),
         **_text(len(night), machine="synthetic", python="3.12.4", target="cpu", status="ok"),
         **_text(len(night), transform="forward", scenario="off", unit="seconds", backend="xla"),
-        **_text(len(night), effort="default", version="1.synthetic", reason="", labels=""),
+        **_text(
+            len(night), effort="default", protocol="", version="1.synthetic", reason="", labels=""
+        ),
         "commit": objects(f"{n:040x}" for n in range(1, nights + 1))[night],
         "commit_date": dates.view(np.int64)[night],
         "started_at": dates.view(np.int64)[night] + 7_200_000,

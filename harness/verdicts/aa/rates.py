@@ -174,7 +174,8 @@ def found_of(
     for turn in range(AT_ONCE):
         as_measured = (turns == turn) & (factors > 1)
         marked = scaled(slowed, np.where(as_measured, 1.0, 1 / factors))
-        marked = marked.assign(fingerprint=np.where(as_measured, "lengthened", ""))
+        # Its protocol names the extra work, and unlike protocols are not compared.
+        marked = marked.assign(fingerprint=np.where(as_measured, "lengthened", ""), protocol="")
         for _, b, verdict in judged(anonymous(control), marked).rows():
             if b["fingerprint"]:
                 yield b["stage"], verdict["verdict"] == rules.SLOWER
