@@ -20,7 +20,8 @@ _ROW = re.compile(
 _SLOWER = re.compile(r"\S+\.\S+ size=\d+ \w+ slower")
 _COUNTS = re.compile(
     r"^(?:\d+ (?:same|faster|slower|unsure|incomparable)"
-    r"(?: \(\d+ changed with an equal program\))?(?:, |$))+$"
+    r"(?: \(\d+ changed with an equal program\))?(?:, |$|(?=;)))+"
+    r"(?:; another program in \d+ cases?)?$"
 )
 _NOT_LISTED = re.compile(r"^Not listed: \d+ (?:more \w+|same)[,;]")
 _NUMBER = re.compile(
