@@ -13,15 +13,17 @@ import pandas as pd
 import typer
 
 from harness.cli import options
-from harness.cli.output import Heading, Output, Part, TextTable
+from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.cli.progress import building
 from harness.declare import discovery
 from harness.errors import ExitCode, HarnessError
 from harness.ir import build
 from harness.ir.case import one_case
+from harness.profiles.trace import save
 from harness.program.compiler.groups import REST
 from harness.program.compiler.inside import Inside, PassBranch
 from harness.records.units import seconds_text
+from harness.report import compile_trace, files
 
 HELP = """Say what XLA does while it compiles one case: by pass, by kernel, by line of yours.
 
@@ -30,6 +32,8 @@ HELP = """Say what XLA does while it compiles one case: by pass, by kernel, by l
   harness compile Mlp --target gpu:h200      compiled for a GPU that is not here
   harness compile Mlp --target tpu:v5e --transform gradient
   harness compile Mlp --depth 8 --least 0.1  more of the tree, down to 0.1 % of the compile
+  harness compile Mlp --figure mlp.html      a flame graph to look into; .svg and .png, too
+  harness compile Mlp --trace mlp.json       XLA's events one by one, for ui.perfetto.dev
   harness compile Mlp --format json          all of it
 
 One compile more is made for it, in a process of its own, under XLA's own events. Wall: of the time
@@ -72,10 +76,21 @@ def compile(
     least: Annotated[
         float, typer.Option(min=0, max=100, help="Percent of the compile that a row must have.")
     ] = 1.0,
+    figure: options.Figure = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write XLA's events as well, as they were, for Perfetto (ui.perfetto.dev) and "
+            "chrome://tracing: .json or .json.gz.",
+        ),
+    ] = None,
     output: Output,
     benchmarks: options.Benchmarks = Path("benchmarks"),
 ) -> None:
     """Say what XLA does while it compiles one case."""
+    if figure is not None:
+        files.check_figure(figure)
     chosen = discovery.one_workload(workload, benchmarks)
     one = one_case(chosen, case or [], transform, target)
     wanted = build.job(chosen, one, "", with_inside=True)
@@ -88,7 +103,17 @@ def compile(
             "events; --target cpu shows what XLA does for a CPU."
         )
     document = {"case": wanted.label, "program": made.fingerprint, **msgspec.to_builtins(inside)}
-    parts = _page(f"{wanted.label} {one.target}", inside, depth, least / 100)
+    label = f"{wanted.label} {one.target}"
+    if trace is not None:
+        remedy = "Choose another place with --trace."
+        say(f"{save(compile_trace.trace(made.events, label), trace, remedy):,} events in {trace}")
+    if figure is not None:
+        from harness.report.figures import compile as drawing  # of the extra `figures`
+
+        drawn = drawing.chart(inside, label, 0 if figure.suffix == ".html" else drawing.WIDTH)
+        files.save_figure(drawn, figure)
+        say(f"{figure} drawn")
+    parts = _page(label, inside, depth, least / 100)
     output.show(parts, pd.DataFrame(_rows(inside.tree)), document)
 
 

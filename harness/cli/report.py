@@ -71,11 +71,10 @@ def report(
         asv = asv or "index.html"
     links = asv_page.links(asv)
     frame, comparisons = _load(results.path)
-    from harness.report import images, page  # of the extra `figures`
-    from harness.report import results as of_results
+    from harness.report import images, page, sweep  # of the extra `figures`
 
-    rates = of_results.error_rates(results.path, frame)
-    made = of_results.report(Measured(frame, comparisons, rates), links)
+    rates = sweep.error_rates(results.path, frame)
+    made = sweep.report(Measured(frame, comparisons, rates), links)
     output = output or Path("report.html")
     size = page.save(made, output)
     say(f"{output}: {size / 1e6:.1f} MB")

@@ -169,7 +169,7 @@ class Child:
         `watch` is called every quarter of a second; what it raises ends the child.
         """
         looked = time.monotonic()
-        pending = b""
+        pending = bytearray()  # a line of many MB comes in pieces
         with selectors.DefaultSelector() as selector:
             selector.register(self._readable, selectors.EVENT_READ)
             if self._process.stdout is not None:
@@ -182,8 +182,11 @@ class Child:
                     elif key.fd != self._readable:
                         self._printed = (self._printed + data)[-_OUTPUT_BYTES:]
                     else:
-                        *lines, pending = (pending + data).split(b"\n")
-                        yield from lines
+                        pending += data
+                        if b"\n" in data:
+                            *lines, rest = bytes(pending).split(b"\n")
+                            pending = bytearray(rest)
+                            yield from lines
                 if time.monotonic() - looked >= POLL_S:
                     looked = time.monotonic()
                     watch()

@@ -20,6 +20,7 @@ from harness.engine.child import Child
 from harness.engine.job import Job
 from harness.engine.process import STARTUP_TIMEOUT_S, variables
 from harness.errors import ExitCode, HarnessError
+from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.inside import Inside
 from harness.program.facts import Facts
 
@@ -71,6 +72,8 @@ class BuiltTexts(msgspec.Struct, tag="built"):
     """None where they were not asked for, as is the fingerprint."""
     inside: Inside | None = None
     """The inside of the compile; None where it was not asked for."""
+    events: list[CompileEvent] = []
+    """What it is made of."""
 
 
 class Step(msgspec.Struct, tag="step"):

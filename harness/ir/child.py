@@ -113,7 +113,7 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
         shown = whole if wanted.located else text.normalise(whole)
     inside = inside_of(seen, made.compiled.as_text() or "") if seen else None
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
-    return BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside)
+    return BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen)
 
 
 def _jaxpr(jaxpr: Any, wanted: BuildJob) -> str:

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.errors import StoreError
 from harness.profiles import tracks
 from harness.profiles.model import Built, Process
 from harness.profiles.recorded import Recorded
 from harness.profiles.tracks import Clock
+from harness.records.files import replaced
 from harness.watch import events
 
 LONGEST = 300
@@ -56,21 +56,24 @@ def nested(slices: Iterable[Slice]) -> list[Slice]:
 
 
 def write(profile: Recorded, output: Path) -> int:
-    """Write a profile's trace, packed with gzip if the name ends in `.gz`; return its events.
+    """Write a profile's trace, and return how many events it has.
 
     Raises:
         StoreError: the file cannot be written.
     """
-    made = trace(profile)
+    return save(trace(profile), output)
+
+
+def save(made: dict[str, Any], output: Path, remedy: str = "Choose another place with -o.") -> int:
+    """Write what a trace file holds, packed if the name ends in `.gz`; return its events.
+
+    Raises:
+        StoreError: the file cannot be written; `remedy` is what the error advises.
+    """
     line = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
     text = line.encode("utf-8", "backslashreplace")
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_bytes(gzip.compress(text, 6, mtime=0) if output.suffix == ".gz" else text)
-    except OSError as error:
-        raise StoreError(
-            f"{output} cannot be written: {error.strerror or error}. Choose another place with -o."
-        ) from error
+    with replaced(output, "wb", remedy) as handle:
+        handle.write(gzip.compress(text, 6, mtime=0) if output.suffix == ".gz" else text)
     return len(made["traceEvents"])
 
 

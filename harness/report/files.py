@@ -12,6 +12,9 @@ FONT = "DejaVu Sans, Verdana, sans-serif"
 """Of text in pictures. The room for it is measured when a picture is made, with the first of these;
 the others are as wide, so that nothing is cut off where it is looked at."""
 
+_PHONES = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+"""Has phones show a page at their own width."""
+
 _PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python", "jinja2": "jinja2"}
 _REMEDY = "pip install 'jax-harness[figures]'."
 
@@ -46,7 +49,8 @@ def save_figure(chart: Any, output: Path) -> None:
         chart = chart.copy(deep=False)
         chart.config = {**(chart.to_dict().get("config") or {}), "font": FONT}
         if output.suffix == ".html":
-            chart.save(str(output), inline=True)
+            page = str(chart.to_html(inline=True))
+            output.write_text(page.replace("<head>", f"<head>\n  {_PHONES}", 1), encoding="utf-8")
         else:
             chart.save(str(output), scale_factor=2 if output.suffix == ".png" else 1)
     except OSError as error:

@@ -42,14 +42,26 @@ def test_the_time_of_a_compile_is_told_by_group_pass_and_kernel(harness, target)
     assert all(kernel["file"].endswith("waves.py") for kernel in named)
 
 
-def test_a_page_for_people_begins_with_the_answer(harness):
-    code, out, err = harness("Wave", *ONE, "--least", "0")
-    assert (code, err) == (0, "")
+def test_a_page_for_people_begins_with_the_answer_and_may_be_looked_into(harness, tmp_path):
+    drawn, traced = tmp_path / "flame.html", tmp_path / "new" / "trace.json"
+    besides = ("--figure", str(drawn), "--trace", str(traced))
+    code, out, err = harness("Wave", *ONE, "--least", "0", *besides)
+    assert code == 0
     first, *rest = out.splitlines()
     assert "compiled in" in first
     assert "of the time is in events that XLA names" in first
     headings = ["Where the time goes", "Passes of XLA", "Kernels"]
     assert [line for line in rest if line in headings] == headings
+    assert f"events in {traced}" in err
+    events = json.loads(traced.read_text())["traceEvents"]
+    timed = [one for one in events if one["ph"] == "X"]
+    whole = max(timed, key=lambda one: one["dur"])
+    assert (whole["name"], whole["ts"]) == ("backend_compile_and_load", 0)
+    assert all(0 <= one["ts"] <= one["ts"] + one["dur"] <= whole["dur"] + 0.002 for one in timed)
+    assert {"code generation", "optimisation passes"} <= {one["cat"] for one in timed}
+    page = drawn.read_text()
+    assert "backend_compile_and_load" in page
+    assert " src=" not in page.partition("<body>")[2]  # it loads nothing
     code, rows, _ = harness("Wave", *ONE, "--format", "csv")
     assert rows.startswith("path,name,group,count,wall_s,own_wall_s,threads_s\n")
 
@@ -59,6 +71,8 @@ def test_a_page_for_people_begins_with_the_answer(harness):
     [
         (("Nothing",), 2, "Nothing"),
         (("Wave",), 2, "has 4 such cases"),
+        (("Wave", *ONE, "--figure", "flame.txt"), 2, "ends in .svg, .png or .html"),
+        (("Wave", *ONE, "--trace", "/dev/null/t.json"), 4, "Choose another place with --trace"),
         (("Wave", *ONE, "--target", "cpu:nothing"), 2, "cpu:nothing"),
         (("Troubled", "--case", "trouble=raise"), 3, "this workload cannot be traced"),
         (("Troubled", "--case", "trouble=abort"), 3, "ended in the step 'trace'"),

@@ -14,7 +14,7 @@ import pytest
 
 from harness.frame.against import against_baseline
 from harness.report.measured import Measured
-from harness.report.results import report
+from harness.report.sweep import report
 
 RESULTS = Path(__file__).parents[2] / "results"
 NOTHING = against_baseline([])

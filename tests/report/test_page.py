@@ -13,7 +13,7 @@ from harness.frame.load import load
 from harness.report import asv_page, images
 from harness.report.content import Column, Table
 from harness.report.page import encode, render, rounded, to_script
-from harness.report.results import error_rates
+from harness.report.sweep import error_rates
 from tests.report.pages import (
     RESULTS,
     answers,

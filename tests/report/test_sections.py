@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from harness.report import results
+from harness.report import sweep
 from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table, plain
 from harness.report.page import render
 from tests.report.pages import embedded, reported
@@ -31,7 +31,7 @@ ABOUT = {"name": "sizes", "title": "Sizes", "intro": "How much was measured?", "
 @pytest.fixture
 def page_with(monkeypatch):
     def made(section, rows):
-        monkeypatch.setattr(results, "SECTIONS", (*results.SECTIONS, section))
+        monkeypatch.setattr(sweep, "SECTIONS", (*sweep.SECTIONS, section))
         return reported(rows)
 
     return made

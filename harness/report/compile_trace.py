@@ -1,0 +1,43 @@
+"""One compile as a trace that Perfetto and chrome://tracing open: XLA's own events, by thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.profiles.trace import Slice, nested
+from harness.program.compiler import tree
+from harness.program.compiler.event import CompileEvent
+
+
+def trace(events: Sequence[CompileEvent], label: str) -> dict[str, Any]:
+    """Return what a file in Google's Trace Event Format holds of a compile.
+
+    An event is of the category that its group is. Times are microseconds since it began.
+
+    Args:
+        events: of one compile, as XLA told them.
+        label: what was compiled, for which target.
+    """
+    root = tree.build(events)
+    threads: dict[str, list[Slice]] = {}
+    for node in root.all() if root else ():
+        event = node.event
+        about = {"group": node.group, "part": node.part, "module": event.module}
+        about |= {"operations": str(event.operations or "")}
+        told = {name: text for name, text in about.items() if text}
+        one = Slice(event.begin_ns, event.end_ns, event.name, node.group, told)
+        threads.setdefault(event.thread, []).append(one)
+    began = root.event.begin_ns if root else 0
+    found = [_named("process_name", 0, label)]
+    for number, (thread, slices) in enumerate(threads.items()):
+        found.append(_named("thread_name", number, thread))
+        for begin_ns, end_ns, name, kind, told in nested(slices):
+            times = {"ts": (begin_ns - began) / 1000, "dur": (end_ns - begin_ns) / 1000}
+            about = {"ph": "X", "name": name, "cat": kind, "pid": 0, "tid": number, "args": told}
+            found.append({**about, **times})
+    return {"traceEvents": found, "displayTimeUnit": "ms", "otherData": {"tool": "harness"}}
+
+
+def _named(what: str, thread: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": 0, "tid": thread, "args": {"name": name}}
