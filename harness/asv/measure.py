@@ -60,6 +60,7 @@ def measure(workload: type[Workload]) -> Answer:
             first_calls=_number("HARNESS_FIRST_CALLS"),
             fresh=_wanted("HARNESS_FRESH"),
             keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
+            inside=_wanted("HARNESS_INSIDE"),
         )
         context = Context(
             results,

@@ -18,7 +18,7 @@ from harness.frame.load import load
 from harness.records import environment
 from harness.records.schema import Record
 from harness.stages import sampling
-from harness.verdicts import explain, markdown, programs, summary
+from harness.verdicts import explain, inside, markdown, programs, summary
 from harness.verdicts.compare import Comparison, comparison_between, named_arms
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live
@@ -50,7 +50,6 @@ HELP = """Did it become slower? Hold two arms against each other: a verdict per 
   harness compare HEAD~1 HEAD --stage compile --explain
   harness compare main HEAD --format markdown -o comment.md
   harness compare main HEAD --counts           by counts alone: one process of each is enough
-  harness compare main HEAD --counts           by counts alone: one process of each is enough
 
 \b
 With --live both arms run now, in rounds: each measures both once, in random order, in fresh
@@ -80,6 +79,8 @@ Verdicts:
                   two machines, or unlike ones of one name, without --across machine
 `trace` and `lower` may be slower or faster `proven by counts`: by the calls that Python makes in
 them, where the clock does not tell.
+Of compiles that changed, the pass of XLA's is named where both arms were measured with
+`harness run --inside`.
 All rows of a stage are also judged together, above the rows: a slower JAX or machine shows there.
 Filters hide rows and change no verdict. The unit is the process: at least 3 a side, better 8
 (effort default). docs/method.md has the formulas. Below stands how often this machine calls
@@ -147,11 +148,13 @@ def compare(
         comparison, records = _stored(a, b, results, filters, bool(across))
     if by_counts:
         raise typer.Exit(_counted(comparison, every, output))
+    changed = inside.changes(comparison, records)
     if output.format is Format.markdown:
-        output.text(markdown.to_markdown(comparison, every))
+        output.text(markdown.to_markdown(comparison, every, list(inside.lines(changed))))
     else:
-        page = _page(comparison, every, records if explain else None, bool(filters))
-        output.show(page, summary.ordered(comparison.frame), summary.document(comparison))
+        page = _page(comparison, every, records if explain else None, bool(filters), changed)
+        document = {**summary.document(comparison), "inside": inside.document(changed)}
+        output.show(page, summary.ordered(comparison.frame), document)
     code = summary.exit_code(comparison.frame)
     if code is ExitCode.NOTHING:
         say("nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time.")
@@ -166,7 +169,7 @@ def _stored(
         frame = load(results) if results.exists() else None
         arms = named_arms(frame, a, b, results)
         comparison = comparison_between(*arms, results, filters=filters, across=across)
-    return comparison, [explain.stored_records(arm, results) for arm in arms]
+    return comparison, [explain.StoredRecords(arm, results) for arm in arms]
 
 
 def measured(
@@ -231,7 +234,11 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
 
 
 def _page(
-    comparison: Comparison, every: bool, records: Records | None, narrowed: bool
+    comparison: Comparison,
+    every: bool,
+    records: Records | None,
+    narrowed: bool,
+    changed: Sequence[inside.CompileChange],
 ) -> Iterator[Part]:
     """Yield what people read; `records` of the arms explain it."""
     yield Heading(summary.summary_text(comparison.frame))
@@ -244,6 +251,7 @@ def _page(
         yield TextTable(overview, LEFT, WRAPPED)
         yield ""
     yield from programs.changed_lines(programs.by_case(comparison.pairs), every)
+    yield from inside.lines(changed)
     if records is not None:
         for text in explain.explained(comparison, records, narrowed):
             yield f"\n{text}"

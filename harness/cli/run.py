@@ -87,6 +87,15 @@ def run(
             "`harness ir --diff records:A..B`.",
         ),
     ] = False,
+    inside: Annotated[
+        bool,
+        typer.Option(
+            "--inside",
+            envvar="HARNESS_INSIDE",
+            help="Compile every case once more, untimed, under XLA's own events: `harness compare` "
+            "then names the pass that a compile became slower in.",
+        ),
+    ] = False,
     timeout: Annotated[
         float | None,
         typer.Option(min=0.001, help="Seconds that one pass over one case may take."),
@@ -147,6 +156,7 @@ def run(
         with_baselines=with_baselines,
         fresh=fresh,
         keep_programs=keep_programs,
+        inside=inside,
         timeout_s=timeout,
         seed=seed,
     )

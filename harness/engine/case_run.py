@@ -67,15 +67,17 @@ class CaseRun:
         except (Exception, SystemExit) as error:  # a user's function may raise anything
             self._end("failed", failure(error, self.measured.who))
 
-    def count(self, count: Callable[[Callable[[str], None]], bool]) -> None:
-        """Have the case counted, and send its record again if that has added to its facts."""
+    def add(self, more: Callable[[Callable[[str], None]], dict[str, Any]]) -> None:
+        """Have more found out about the case, and send its record again with these fields."""
         if self.record is None or self.record.status != "ok":
             return
         try:
-            counted = count(self._announcing(self.passes))
+            found = more(self._announcing(self.passes))
         except (Exception, SystemExit):  # a user's function may raise anything; its times stand
             return
-        if counted:
+        for name, value in found.items():
+            setattr(self.record, name, value)
+        if found:
             self.session.send(Done(self.record))
 
     def _announcing(self, number: int) -> Callable[[str], None]:

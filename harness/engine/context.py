@@ -99,6 +99,8 @@ class Options:
     """Compare with the workloads' baselines as well."""
     keep_programs: bool = False
     """Keep the texts of what is built beside the records; see :mod:`harness.records.kept`."""
+    inside: bool = False
+    """Compile each case once more, in the first process, under XLA's own events."""
     memory_limit_bytes: int | None = None
     seed: int | None = None
     forked: bool = True

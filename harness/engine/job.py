@@ -84,6 +84,8 @@ class Job(msgspec.Struct, kw_only=True):
     """Fields of `Record` that are the same for all records of the job."""
     surroundings: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the process would find out about its machine, found out beforehand to save its time."""
+    inside: bool = False
+    """Whether each case is compiled once more at the end, under XLA's own events."""
     timeout_s: float = 0.0
     """For one pass over one case."""
     memory_limit_bytes: int | None = None

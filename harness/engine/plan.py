@@ -343,9 +343,15 @@ class Plan:
             reference_key=self.instrument_key("reference", group),
             programs=str(self.programs) if self.programs else "",
             base=self.base(group, replicate),
+            inside=self.opens_up(group, process),
             timeout_s=options.timeout_s or group.workload.timeout_s,
             memory_limit_bytes=options.memory_limit_bytes,
         )
+
+    def opens_up(self, group: Group, process: int) -> bool:
+        """Return whether a process compiles its cases once more, under XLA's own events."""
+        usual = process == 0 and not group.apart and not group.backend
+        return self.options.inside and usual and "compile" in scenarios.stages_of(group.scenario)
 
     def base(self, group: Group, replicate: str) -> dict[str, Any]:
         """Return the fields that all records of a group's process have alike."""

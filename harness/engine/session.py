@@ -216,11 +216,14 @@ class StagedSession(Session):
     def _visit(self, runs: dict[str, CaseRun]) -> None:
         """Also count Python's calls, in the first process of a group: all would count the same.
 
-        Last, because it slows down what follows.
+        And compile once more to see the inside of it, where that is asked for. Last, because it
+        slows down what follows.
         """
         super()._visit(runs)
         for key, staged in self.staged.items() if self.job.process == 0 else ():
-            runs[key].count(staged.count)
+            runs[key].add(staged.count)
+        for key, staged in self.staged.items() if self.job.inside else ():
+            runs[key].add(staged.open_up)
 
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case; with the reference program's, that of the process itself."""

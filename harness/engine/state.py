@@ -165,6 +165,7 @@ class SweepState:
                 and not self.options.fresh
                 and earlier.code  # an old record does not say what it ran
                 and not self._differing(earlier, project)
+                and not (self.plan.opens_up(group, process) and earlier.compile_times is None)
             ):
                 self.now[name] = earlier
                 self.outcome.reused += 1

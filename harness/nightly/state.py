@@ -95,6 +95,8 @@ class Verdicts(msgspec.Struct):
     """In words, those that moved as a whole."""
     slower_stages: int = 0
     """How many of them became slower."""
+    inside: list[str] = []
+    """What of compiles became slower or faster, a line each, where nights are run with it."""
 
     @property
     def slower(self) -> int:

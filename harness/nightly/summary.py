@@ -105,6 +105,9 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
     )
     if verdicts.stages:
         yield "\n".join(f"- **{escaped(line)}**" for line in verdicts.stages)
+    if verdicts.inside:
+        yield "Inside of compiles that changed, in seconds of all threads:"
+        yield "\n".join(f"- {escaped(line)}" for line in verdicts.inside[:MOST])
     if verdicts.programs:
         yield f"Another program in {len(verdicts.programs)} cases:"
         yield "\n".join(f"- {escaped(line)}" for line in verdicts.programs[:MOST])

@@ -82,6 +82,7 @@ def compare(
         programs=said.get("programs", []),
         stages=said.get("stages", []),
         slower_stages=len(slower),
+        inside=[one["text"] for one in said.get("inside", [])],
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from harness.declare.workload import Case
+from harness.program.compiler.times import CompileTimes
 from harness.program.facts import Facts
 from harness.records.distribution import Distribution
 
@@ -162,6 +163,8 @@ class Record(msgspec.Struct, omit_defaults=True):
     fingerprint: str = ""
     facts: Facts | None = None
     """What was built, where this process compiled it."""
+    compile_times: CompileTimes | None = None
+    """The inside of one more compile, which was not timed; None where nobody asked for it."""
     comparison: Comparison | None = None
     """Who computed and whether it was right, in records of a comparison with a baseline."""
     entry_bytes: int = 0

@@ -23,9 +23,9 @@ def trace(events: Sequence[CompileEvent], label: str) -> dict[str, Any]:
     threads: dict[str, list[Slice]] = {}
     for node in root.all() if root else ():
         event = node.event
-        about = {"group": node.group, "part": node.part, "module": event.module}
-        about |= {"operations": str(event.operations or "")}
-        told = {name: text for name, text in about.items() if text}
+        told = {"group": node.group, "part": node.part, "module": event.module}
+        told |= {"operations": str(event.operations or "")}
+        told = {name: text for name, text in told.items() if text}
         one = Slice(event.begin_ns, event.end_ns, event.name, node.group, told)
         threads.setdefault(event.thread, []).append(one)
     began = root.event.begin_ns if root else 0
@@ -34,7 +34,14 @@ def trace(events: Sequence[CompileEvent], label: str) -> dict[str, Any]:
         found.append(_named("thread_name", number, thread))
         for begin_ns, end_ns, name, kind, told in nested(slices):
             times = {"ts": (begin_ns - began) / 1000, "dur": (end_ns - begin_ns) / 1000}
-            about = {"ph": "X", "name": name, "cat": kind, "pid": 0, "tid": number, "args": told}
+            about: dict[str, Any] = {
+                "ph": "X",
+                "name": name,
+                "cat": kind,
+                "pid": 0,
+                "tid": number,
+                "args": told,
+            }
             found.append({**about, **times})
     return {"traceEvents": found, "displayTimeUnit": "ms", "otherData": {"tool": "harness"}}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ def explained(
 
     Args:
         comparison: what to explain.
-        records: of each arm, such as :func:`stored_records` gives; others among them do no harm.
+        records: of each arm, such as :class:`StoredRecords` gives; others among them do no harm.
         narrowed: the user chose the rows, so those that are `same` are explained too.
     """
     frame = ordered(comparison.frame)
@@ -51,37 +52,45 @@ def explained(
     axes = comparison.pairs.axes
     pairs = [comparison.pairs.pairs[number] for number in chosen.index]
     known = [
-        _of_rows(of_arm, {_key(pair[side], axes) for pair in pairs if pair[side] is not None})
+        records_of(of_arm, {key_of(pair[side], axes) for pair in pairs if pair[side] is not None})
         for side, of_arm in enumerate(records)
     ]
     for row, case, pair in zip(rows_of(chosen), cases(chosen), pairs, strict=True):
         title = " · ".join(filter(None, (row["workload"], case, row["stage"])))
         lines = [f"{title}: {row['verdict']}", *_rule(row, pair)]
         for name, one, of_arm in zip("AB", pair, known, strict=True):
-            lines += _side(name, one, of_arm.get(_key(one, axes), []))
+            lines += _side(name, one, of_arm.get(key_of(one, axes), []))
         yield "\n".join(lines)
     if len(frame) > MOST:
         yield f"{len(frame) - MOST} more rows are not explained: narrow with -s, --stage or --case."
 
 
-def stored_records(arm: Arm, results: Path) -> Iterator[Record]:
-    """Yield the records behind an arm; `results` holds those of an arm that is no path.
+@dataclass(frozen=True)
+class StoredRecords:
+    """The records behind an arm, read anew whenever they are gone through.
 
     Nothing where there are none, as in Parquet files and in what asv wrote.
     """
-    place = Path(arm.text) if not arm.where else results
-    if place.exists() and place.suffix not in (".parquet", ".json"):
-        for path in record_files_of(place):
-            yield from read_file(path, Problems())
+
+    arm: Arm
+    results: Path
+    """The tree that holds those of an arm that is no path."""
+
+    def __iter__(self) -> Iterator[Record]:
+        place = Path(self.arm.text) if not self.arm.where else self.results
+        if place.exists() and place.suffix not in (".parquet", ".json"):
+            for path in record_files_of(place):
+                yield from read_file(path, Problems())
 
 
-def _key(row: Row | None, axes: Sequence[str]) -> _Key:
+def key_of(row: Row | None, axes: Sequence[str]) -> _Key:
+    """Return what the records of a row share; () for none."""
     if row is None:
         return ()
     return (*(row[name] for name in _IDENTITY), axes_key(axes_of(row, axes)))
 
 
-def _of_rows(records: Iterable[Record], wanted: set[_Key]) -> dict[_Key, list[Record]]:
+def records_of(records: Iterable[Record], wanted: set[_Key]) -> dict[_Key, list[Record]]:
     """Return the records of rows, one per process, the latest of each."""
     workloads = {key[0] for key in wanted}
     processes: dict[_Key, dict[str, Record]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -22,10 +23,11 @@ MOST_ROWS = 1_000
 CUT = "… cut here, for the length that a comment may have: `--all` lists every row."
 
 
-def to_markdown(comparison: Comparison, every: bool = False) -> str:
+def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[str] = ()) -> str:
     """Return a comparison as Markdown that fits into a comment.
 
     Rows that are `same` are only counted, and tables end where the room does, unless `every`.
+    `inside` says what became of compiles, as :func:`harness.verdicts.inside.lines` does.
     """
     frame = summary.ordered(comparison.frame)
     above = [f"**{escaped(summary.summary_text(frame))}**", escaped(summary.heading(comparison))]
@@ -33,8 +35,8 @@ def to_markdown(comparison: Comparison, every: bool = False) -> str:
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
     above += [escaped(line) for line in summary.environment_lines(comparison)]
     other = list(programs.changed_lines(programs.by_case(comparison.pairs)))
-    if other:
-        above.append("\n".join([other[0], "", *(f"- {escaped(one.strip())}" for one in other[1:])]))
+    for first, *rest in filter(None, (other, inside)):
+        above.append("\n".join([first, "", *(f"- {escaped(one.strip())}" for one in rest)]))
     overview = summary.overview(frame)
     if len(overview):
         above.append("\n".join(_lines(overview)))

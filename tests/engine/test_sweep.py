@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import harness
 from harness.errors import StoreError
 from harness.records.schema import Problems
 from harness.records.store import Store
@@ -250,3 +251,28 @@ def test_an_unreadable_workload_module_fails_all_its_cases_with_the_reason(tmp_p
     assert [r.reason for r in outcome.records] == [
         "importing fickle raised RuntimeError: not in this process (at fickle.py:3)"
     ]
+
+
+def test_the_inside_of_compiles_is_found_out_once_where_it_is_asked_for(tmp_path):
+    usual = {"compute": False, "first_calls": 0, "scenarios": ("off", "warm")}
+    before = sweep([Scale], tmp_path, **usual)
+    assert {record.compile_times for record in before.records} == {None}
+    asked = sweep([Scale], tmp_path, inside=True, **usual)
+    assert (asked.measured, asked.reused) == (2, 2), "those that compile, anew"
+    for record in asked.records:
+        compiled = record.workload == "small.Scale" and record.scenario == "off"
+        assert (record.compile_times is not None) == compiled
+        if compiled:
+            assert record.compile_times.reason == ""
+            groups = {one.group for one in record.compile_times.groups}
+            assert {"optimisation passes", "code generation", "rest"} <= groups
+    assert {r.key for r in asked.records} <= {r.key for r in before.records}
+    for inside in (True, False):
+        assert sweep([Scale], tmp_path, inside=inside, **usual).measured == 0
+
+    frame = harness.compile_times(tmp_path)
+    assert set(frame["size"]) == {8, 16}
+    ours = frame[frame["size"] == 8]
+    whole = ours[ours["pass"] == ""]["threads_s"].sum()
+    assert 0 < ours[ours["pass"] != ""]["threads_s"].sum() <= whole * 1.001
+    assert ours[ours["pass"] != ""]["count"].min() >= 1

@@ -1,0 +1,152 @@
+"""Which pass of XLA's a compile became slower or faster in, by what `harness run --inside` took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harness.frame.differences import ARROW
+from harness.frame.frame import rows_of
+from harness.program.compiler.times import CompileTimes
+from harness.records.schema import Record
+from harness.records.units import seconds_text
+from harness.verdicts import rules
+from harness.verdicts.explain import key_of, records_of
+from harness.verdicts.summary import cases, ordered
+
+if TYPE_CHECKING:
+    from harness.verdicts.compare import Comparison
+
+MOST_CASES = 5
+MOST_GROUPS = 3
+LEAST = 0.01
+"""Of A's compile: what a group must have changed by to be named."""
+
+NAMED = 0.3
+"""The share of its group's change that the pass must have which is named."""
+
+
+class GroupChange(NamedTuple):
+    """What one group of passes changed by."""
+
+    group: str
+    part: str
+    a_s: float
+    b_s: float
+    share: float
+    """B - A, as a share of A's whole compile."""
+    name: str
+    """The pass that changed most; "" where none stands out."""
+
+    @property
+    def text(self) -> str:
+        """`+16 % fusion (priority-fusion)`."""
+        group = f"{self.group}: {self.part}" if self.part else self.group
+        return f"{_percent(self.share)} {group}" + (f" ({self.name})" if self.name else "")
+
+
+class CompileChange(NamedTuple):
+    """What became of one case's compile, in seconds of all threads."""
+
+    workload: str
+    case: str
+    a_s: float
+    b_s: float
+    groups: list[GroupChange]
+    """The largest change first."""
+
+    @property
+    def text(self) -> str:
+        """Return it in a line."""
+        named = [one.text for one in self.groups if abs(one.share) >= LEAST][:MOST_GROUPS]
+        name = f"{self.workload} {self.case}".strip()
+        change = f"{_percent(self.b_s / self.a_s - 1)}: {', '.join(named) or 'no group stands out'}"
+        return f"{name}: {seconds_text(self.a_s)}{ARROW}{seconds_text(self.b_s)}, {change}"
+
+
+def changes(comparison: Comparison, records: Sequence[Iterable[Record]]) -> list[CompileChange]:
+    """Return what is inside of the compiles that became slower or faster, in the order of rows.
+
+    Args:
+        comparison: of two arms.
+        records: of each arm, as :func:`harness.verdicts.explain.explained` takes them. They are
+            read only where such a row is.
+    """
+    frame = ordered(comparison.frame)
+    moved = frame["verdict"].isin(_MOVED) | frame["stage_verdict"].isin(_MOVED)
+    frame = frame[(frame["stage"] == "compile") & moved & frame["ratio"].notna()]
+    if frame.empty:
+        return []
+    axes = comparison.pairs.axes
+    pairs = [comparison.pairs.pairs[number] for number in frame.index]
+    known = [
+        records_of(of_arm, {key_of(pair[side], axes) for pair in pairs})
+        for side, of_arm in enumerate(records)
+    ]
+    found = []
+    for row, case, pair in zip(rows_of(frame), cases(frame), pairs, strict=True):
+        a, b = (_times(of.get(key_of(one, axes), ())) for one, of in zip(pair, known, strict=True))
+        if a and b:
+            found.append(_change(row["workload"], case, a, b))
+    return found
+
+
+_MOVED = (rules.SLOWER, rules.FASTER)
+
+
+def lines(found: Sequence[CompileChange]) -> Iterator[str]:
+    """Yield what is said of them: all together, and the first."""
+    if not found:
+        return
+    yield (
+        "Inside of compiles that changed, by one more of each side, traced and not timed, in "
+        "seconds of all threads:"
+    )
+    yield from (f"  {one.text}" for one in found[:MOST_CASES])
+    if len(found) > MOST_CASES:
+        yield f"  {len(found) - MOST_CASES} more; --format json has all"
+
+
+def document(found: Sequence[CompileChange]) -> list[dict[str, Any]]:
+    """Return the same for other programs, every group with it."""
+    return [
+        {**one._asdict(), "groups": [each._asdict() for each in one.groups], "text": one.text}
+        for one in found
+    ]
+
+
+def _times(records: Iterable[Record]) -> CompileTimes | None:
+    """Return the inside of a case's compile, of its last process that has it."""
+    known = [one for one in records if one.compile_times and one.compile_times.threads_s]
+    last = max(known, key=lambda one: one.started_at_ms, default=None)
+    return last.compile_times if last else None
+
+
+def _change(workload: str, case: str, a: CompileTimes, b: CompileTimes) -> CompileChange:
+    before, after = _seconds(a), _seconds(b)
+    changed = {key: after.get(key, 0.0) - before.get(key, 0.0) for key in {**before, **after}}
+    found = []
+    for (group, part, name), change in changed.items():
+        if name:
+            continue
+        shares = {
+            key[2]: one / change
+            for key, one in changed.items()
+            if change and key[2] and key[:2] == (group, part)
+        }
+        most = max(shares, key=lambda one: shares[one], default="")
+        name = most if most and shares[most] >= NAMED else ""
+        a_s, b_s = (one.get((group, part, ""), 0.0) for one in (before, after))
+        found.append(GroupChange(group, part, a_s, b_s, change / a.threads_s, name))
+    found.sort(key=lambda one: -abs(one.share))
+    return CompileChange(workload, case, a.threads_s, b.threads_s, found)
+
+
+def _seconds(times: CompileTimes) -> dict[tuple[str, str, str], float]:
+    """Return the seconds of all threads by group, part and pass; "" is the whole group."""
+    both = (*times.groups, *times.passes)
+    return {(one.group, one.part, one.name): one.threads_s for one in both}
+
+
+def _percent(share: float) -> str:
+    return f"{'+' if share >= 0 else '-'}{rules.percent(abs(share))}"

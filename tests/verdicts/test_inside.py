@@ -1,0 +1,64 @@
+"""`harness compare` names the pass that a compile became slower in, where that was looked into."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from harness.program.compiler.times import CompileTime, CompileTimes
+from harness.records.store import Store, store_path
+from tests.frame.trees import COMMIT
+from tests.verdicts.arms_of import OTHER, records
+
+
+def times(fusion_s):
+    return CompileTimes(
+        [
+            CompileTime("fusion", "", "", fusion_s, fusion_s),
+            CompileTime("code generation", "LLVM", "", 0.5, 0.8),
+        ],
+        [
+            CompileTime("fusion", "", "priority-fusion", fusion_s, fusion_s - 0.05, 3),
+            CompileTime("fusion", "", "multi-output-fusion", 0.05, 0.05, 3),
+            CompileTime("code generation", "LLVM", "Codegen", 0.5, 0.8, 1),
+        ],
+    )
+
+
+def tree(folder, factor, sizes=(8,)):
+    for size in sizes:
+        for commit, more, each in ((COMMIT, 1.0, times(0.2)), (OTHER, factor, times(0.36))):
+            own = records(more, commit=commit, axes={"size": size})
+            own[0].compile_times = each
+            Store(store_path(folder, "box", commit, own[0].env)).append(own)
+    return folder
+
+
+def test_the_pass_of_a_slower_compile_is_named(compare, tmp_path):
+    folder = tree(tmp_path, 1.18)
+    out = compare(COMMIT, OTHER, "-r", folder)[1]
+    said = out[out.index("Inside of compiles") :].splitlines()[1]
+    assert said == "  family.Work size=8: 1.0 s → 1.2 s, +16 %: +16 % fusion (priority-fusion)"
+    assert "- family.Work size=8" in compare(COMMIT, OTHER, "-r", folder, "--format", "markdown")[1]
+    told = json.loads(compare(COMMIT, OTHER, "-r", folder, "--format", "json")[1])["inside"]
+    [fusion, generation] = told[0]["groups"]
+    assert (fusion["group"], fusion["name"], fusion["a_s"]) == ("fusion", "priority-fusion", 0.2)
+    assert math.isclose(fusion["share"], 0.16)
+    assert (generation["part"], generation["share"], generation["name"]) == ("LLVM", 0, "")
+
+
+def test_what_did_not_change_or_was_not_looked_into_has_no_inside(compare, tmp_path):
+    assert "Inside of" not in compare(COMMIT, OTHER, "-r", tree(tmp_path / "same", 1.0))[1]
+    half = tree(tmp_path / "half", 1.3)
+    for commit in (COMMIT, OTHER):
+        own = records(1.0 if commit == COMMIT else 1.4, commit=commit, axes={"size": 9})
+        Store(store_path(half, "box", commit, own[0].env)).append(own)
+    out = compare(COMMIT, OTHER, "-r", half)[1]
+    assert "2 slower" in out
+    assert "family.Work size=9: " not in out
+
+
+def test_of_many_cases_the_worst_are_told(compare, tmp_path):
+    out = compare(COMMIT, OTHER, "-r", tree(tmp_path, 1.2, range(7)))[1]
+    assert out.count("(priority-fusion)") == 5
+    assert "2 more; --format json has all" in out
