@@ -23,6 +23,7 @@ from harness.verdicts.compare import Comparison, comparison_between, named_arms
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live
 from harness.verdicts.live.rounds import LiveOptions
+from harness.verdicts.row_records import StoredRecords
 
 Records = Sequence[Iterable[Record]]
 
@@ -169,7 +170,7 @@ def _stored(
         frame = load(results) if results.exists() else None
         arms = named_arms(frame, a, b, results)
         comparison = comparison_between(*arms, results, filters=filters, across=across)
-    return comparison, [explain.StoredRecords(arm, results) for arm in arms]
+    return comparison, [StoredRecords(arm, results) for arm in arms]
 
 
 def measured(

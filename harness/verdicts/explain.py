@@ -5,34 +5,24 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.frame.differences import environment_difference, facts_difference
-from harness.frame.frame import axis_column, rows_of
-from harness.frame.load import record_files_of
-from harness.records.schema import Problems, Record, plain_axes, read_file
+from harness.frame.frame import rows_of
+from harness.records.schema import Record
 from harness.records.units import seconds_text
 from harness.stages import registry
 from harness.stages.stage import LOOP
 from harness.verdicts import rules
-from harness.verdicts.pairs import Pair, Row, axes_key, axes_of
+from harness.verdicts.pairs import Pair, Row
+from harness.verdicts.row_records import key_of, records_of
 from harness.verdicts.summary import BASES, cases, ordered, ratio_text
 
 if TYPE_CHECKING:
-    from harness.verdicts.arms import Arm
     from harness.verdicts.compare import Comparison
 
 MOST = 20
 """Rows that are explained at the most."""
-
-_IDENTITY = (
-    *("workload", "machine", "commit", "dirty", "env", "effort", "night", "version"),
-    *("target", "transform", "precision", "scenario"),
-)
-
-_Key = tuple[Any, ...]
 
 
 def explained(
@@ -42,7 +32,8 @@ def explained(
 
     Args:
         comparison: what to explain.
-        records: of each arm, such as :class:`StoredRecords` gives; others among them do no harm.
+        records: of each arm, such as :class:`harness.verdicts.row_records.StoredRecords`; others
+            among them do no harm.
         narrowed: the user chose the rows, so those that are `same` are explained too.
     """
     frame = ordered(comparison.frame)
@@ -63,45 +54,6 @@ def explained(
         yield "\n".join(lines)
     if len(frame) > MOST:
         yield f"{len(frame) - MOST} more rows are not explained: narrow with -s, --stage or --case."
-
-
-@dataclass(frozen=True)
-class StoredRecords:
-    """The records behind an arm, read anew whenever they are gone through.
-
-    Nothing where there are none, as in Parquet files and in what asv wrote.
-    """
-
-    arm: Arm
-    results: Path
-    """The tree that holds those of an arm that is no path."""
-
-    def __iter__(self) -> Iterator[Record]:
-        place = Path(self.arm.text) if not self.arm.where else self.results
-        if place.exists() and place.suffix not in (".parquet", ".json"):
-            for path in record_files_of(place):
-                yield from read_file(path, Problems())
-
-
-def key_of(row: Row | None, axes: Sequence[str]) -> _Key:
-    """Return what the records of a row share; () for none."""
-    if row is None:
-        return ()
-    return (*(row[name] for name in _IDENTITY), axes_key(axes_of(row, axes)))
-
-
-def records_of(records: Iterable[Record], wanted: set[_Key]) -> dict[_Key, list[Record]]:
-    """Return the records of rows, one per process, the latest of each."""
-    workloads = {key[0] for key in wanted}
-    processes: dict[_Key, dict[str, Record]] = {}
-    for record in records:
-        if record.workload not in workloads or record.comparison is not None:
-            continue
-        axes = {axis_column(name): value for name, value in plain_axes(record.axes).items()}
-        key = (*(getattr(record, name) for name in _IDENTITY), axes_key(axes))
-        if key in wanted:
-            processes.setdefault(key, {})[record.replicate] = record
-    return {key: list(latest.values()) for key, latest in processes.items()}
 
 
 def _rule(row: dict[str, Any], pair: Pair) -> list[str]:

@@ -11,7 +11,7 @@ from harness.program.compiler.times import CompileTimes
 from harness.records.schema import Record
 from harness.records.units import seconds_text
 from harness.verdicts import rules
-from harness.verdicts.explain import key_of, records_of
+from harness.verdicts.row_records import key_of, records_of
 from harness.verdicts.summary import cases, ordered
 
 if TYPE_CHECKING:
