@@ -11,12 +11,23 @@ import jax
 
 from harness.engine import channel
 from harness.ship import cases
-from harness.ship.programs import NO_FLATBUFFERS, PROGRAMS, ProgramForm, first_line, plain
-from harness.stages.prepared import Prepared, prepare
+from harness.ship.programs import (
+    NO_FLATBUFFERS,
+    PROGRAMS,
+    ProgramForm,
+    call_of,
+    first_line,
+    jitted,
+    plain,
+)
+from harness.stages.prepared import prepare
 
 
 def build(job: dict[str, Any]) -> dict[str, Any]:
-    """Store the inputs and every program; return their bytes, or why one could not be made."""
+    """Store the inputs and every program; return how it is called, and bytes by program.
+
+    In place of the bytes stands why one could not be made.
+    """
     workload, (case,) = cases.read(job)
     prepared = prepare(workload, case)
     data = prepared.data(None)
@@ -24,19 +35,27 @@ def build(job: dict[str, Any]) -> dict[str, Any]:
     positions = jax.tree_util.tree_unflatten(structure, range(len(leaves)))
     folder = Path(job["folder"])
     (folder / "data").write_bytes(pickle.dumps((positions, [plain(leaf) for leaf in leaves])))
-    return {
-        name: _make(program, prepared, data, folder / name) for name, program in PROGRAMS.items()
+    call = call_of(prepared)
+    function = jitted(workload, case, call)
+    made = {
+        name: _make(program, function, prepared.abstract, data, folder / name)
+        for name, program in PROGRAMS.items()
     }
+    return {"call": call, "made": made}
 
 
 def _make(
-    program: ProgramForm, prepared: Prepared, data: tuple[Any, ...], path: Path
+    program: ProgramForm,
+    function: Any,
+    abstract: tuple[Any, ...],
+    data: tuple[Any, ...],
+    path: Path,
 ) -> dict[str, Any]:
     if program.make is None:
         return {"bytes": 0}
     begin = time.monotonic()
     try:
-        size_bytes = path.write_bytes(program.make(prepared, data))
+        size_bytes = path.write_bytes(program.make(function, abstract, data))
     except ImportError as error:
         return {"reason": NO_FLATBUFFERS if "flatbuffers" in str(error) else str(error)}
     except Exception as error:  # JAX names what it cannot serialise by exceptions of many kinds

@@ -14,10 +14,13 @@ import jax
 import numpy as np
 
 from harness.declare import transforms
-from harness.declare.workload import static_arguments
+from harness.declare.inputs import is_array
+from harness.declare.jitted import by_keyword, find
+from harness.declare.workload import Case, Workload, static_arguments
 from harness.ship import cases
 from harness.stages.build import Build
-from harness.stages.prepared import Prepared, wrap
+from harness.stages.prepared import Prepared
+from harness.watch.jax_names import options_of
 
 NO_FLATBUFFERS = (
     "the package 'flatbuffers' is not installed, and jax.export needs it to serialise: "
@@ -30,54 +33,49 @@ class ProgramForm:
     """One form of a program.
 
     Attributes:
-        make: Returns what is shipped, from the prepared case and its inputs; None for the source.
-        load: Returns what is called, and its static arguments, from the job and what was shipped.
-            JAX's own modules that this takes are imported then: a user pays for them too.
+        make: Returns what is shipped, from the jitted function, the arguments that it is traced
+            with and its inputs; None for the source.
+        load: Returns what is called, from the job and what was shipped. JAX's own modules that
+            this takes are imported then: a user pays for them too.
         ahead: Whether it is compiled already, so that nothing is traced, lowered or compiled.
     """
 
-    make: Callable[[Prepared, tuple[Any, ...]], bytes] | None
-    load: Callable[[dict[str, Any], Path], tuple[Any, dict[str, Any]]]
+    make: Callable[[Any, tuple[Any, ...], tuple[Any, ...]], bytes] | None
+    load: Callable[[dict[str, Any], Path], Any]
     ahead: bool = False
 
 
-def _from_source(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
+def _from_source(job: dict[str, Any], path: Path) -> Any:
     workload, (case,) = cases.read(job)
-    prepared = Prepared(workload, case, (), (), None, {})
-    return wrap(prepared), static_arguments(workload, case)
+    return jitted(workload, case, job["call"])
 
 
-def _jax_export() -> Any:
+def _make_export(function: Any, abstract: tuple[Any, ...], data: tuple[Any, ...]) -> bytes:
     from jax import export  # not part of `import jax`
 
-    return export
+    return bytes(export.export(function)(*abstract).serialize())
 
 
-def _jax_executables() -> Any:
+def _load_export(job: dict[str, Any], path: Path) -> Any:
+    from jax import export
+
+    call = export.deserialize(bytearray(path.read_bytes())).call
+    return jax.jit(call, donate_argnums=job["call"]["donated"])
+
+
+def _make_executable(function: Any, abstract: tuple[Any, ...], data: tuple[Any, ...]) -> bytes:
     from jax.experimental import serialize_executable  # not part of `import jax`
 
-    return serialize_executable
+    return pickle.dumps(serialize_executable.serialize(function.lower(*data).compile()))
 
 
-def _make_export(prepared: Prepared, data: tuple[Any, ...]) -> bytes:
-    export = _jax_export()
-    return bytes(export.export(jitted(prepared))(*prepared.abstract).serialize())
+def _load_executable(job: dict[str, Any], path: Path) -> Any:
+    from jax.experimental import serialize_executable
 
-
-def _load_export(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
-    return jax.jit(_jax_export().deserialize(bytearray(path.read_bytes())).call), {}
-
-
-def _make_executable(prepared: Prepared, data: tuple[Any, ...]) -> bytes:
-    compiled = jitted(prepared).lower(*data).compile()
-    return pickle.dumps(_jax_executables().serialize(compiled))
-
-
-def _load_executable(job: dict[str, Any], path: Path) -> tuple[Any, dict[str, Any]]:
     payload, in_tree, out_tree = pickle.loads(path.read_bytes())
-    return _jax_executables().deserialize_and_load(
+    return serialize_executable.deserialize_and_load(
         payload, in_tree, out_tree, execution_devices=jax.devices()[:1]
-    ), {}
+    )
 
 
 PROGRAMS = {
@@ -87,18 +85,49 @@ PROGRAMS = {
 }
 
 
-def jitted(prepared: Prepared) -> Any:
-    """Return the jitted function with its static arguments bound, under its own name."""
-    function = transforms.transformed(prepared.workload, prepared.case)
-    fixed = functools.wraps(function)(functools.partial(function, **prepared.static))
-    return jax.jit(fixed, donate_argnums=prepared.donated_positions)
+def call_of(prepared: Prepared) -> dict[str, Any]:
+    """Return how a case is jitted and called, for processes that do not make its inputs."""
+    donated: Any = prepared.donated_positions
+    options: dict[str, Any] = {}
+    if prepared.own is not None:
+        made = Build.of(prepared)
+        for step, work in made.steps():
+            if step != "compile":
+                work()
+        structure = jax.tree_util.tree_structure(prepared.abstract)
+        given = jax.tree_util.tree_unflatten(structure, prepared.donated(made.lowered))
+        donated = [i for i, one in enumerate(given) if any(jax.tree_util.tree_leaves(one))]
+        if made.traced is not None:
+            options = dict(options_of(made.traced).get("compiler_options_kvs", ()))
+    shipped = prepared.own is not None and prepared.own.takes_shapes
+    return {"names": prepared.names, "donated": donated, "options": options, "own": shipped}
 
 
-def build(
-    function: Any, arguments: tuple[Any, ...], static: dict[str, Any]
-) -> tuple[Any, dict[str, float]]:
+def jitted(workload: type[Workload], case: Case, call: dict[str, Any]) -> Any:
+    """Return the function of a case, under its own name, jitted anew as its user has it.
+
+    It takes all arguments by position, static ones are bound; `call` is of :func:`call_of`.
+    """
+    names = tuple(call["names"])
+    function = transforms.transformed(workload, case, names)
+    name, static = function.__name__, static_arguments(workload, case)
+    own = find(workload.function) if call["own"] else None
+    if own is not None:  # a jitted function inside of another one loses its options
+        inner = functools.partial(own.function.__wrapped__, *own.before, **own.keywords)
+        function = by_keyword(inner, names)
+
+    # Not `functools.wraps`: JAX would look for the arguments in the signature of the other.
+    def fixed(*arguments: Any) -> Any:
+        return function(*arguments, **static)
+
+    fixed.__name__ = fixed.__qualname__ = name
+    options = call["options"] or None
+    return jax.jit(fixed, donate_argnums=call["donated"], compiler_options=options)
+
+
+def build(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, dict[str, float]]:
     """Trace, lower and compile a jitted function; return the program, and seconds by step."""
-    making = Build(function, arguments, static)
+    making = Build(function, arguments)
     steps_s = {}
     for name, step in making.steps():
         begin = time.monotonic()
@@ -119,11 +148,17 @@ def inputs(job: dict[str, Any], path: Path) -> Any:
         jax.random.wrap_key_data(leaf[0], impl=leaf[1]) if isinstance(leaf, tuple) else leaf
         for leaf in leaves
     ]
-    return jax.device_put(jax.tree_util.tree_map(lambda position: arrays[position], tree))
+    arrays = [jax.device_put(leaf) if is_array(leaf) else leaf for leaf in arrays]
+    return jax.tree_util.tree_map(lambda position: arrays[position], tree)
 
 
 def plain(leaf: Any) -> Any:
-    """Return a leaf as NumPy array, a PRNG key as its data and the name of its implementation."""
+    """Return a leaf as NumPy array, a PRNG key as its data and the name of its implementation.
+
+    What is no array, such as a number of Python's, stays.
+    """
+    if not is_array(leaf):
+        return leaf
     if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return np.asarray(jax.random.key_data(leaf)), str(jax.random.key_impl(leaf))
     return np.asarray(leaf)

@@ -37,11 +37,11 @@ def start(job: dict[str, Any]) -> dict[str, Any]:
 
     folder, name = Path(job["folder"]), job["program"]
     program = programs.PROGRAMS[name]
-    function, static = timed("program", lambda: program.load(job, folder / name))
+    function = timed("program", lambda: program.load(job, folder / name))
     data = jax.block_until_ready(programs.inputs(job, folder / "data"))
     proof = evidence.Evidence()
     if not program.ahead:
-        function, building_s = programs.build(function, data, static)
+        function, building_s = programs.build(function, data)
         steps_s |= building_s
     result = timed("run", lambda: jax.block_until_ready(function(*data)))
     counts = proof.take()

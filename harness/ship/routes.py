@@ -168,7 +168,8 @@ class _Comparison:
     def _build(self) -> None:
         """Make what is shipped and the result to compare with, and warm both caches."""
         self.announce("building what is shipped")
-        made = self._ask(BUILD, None)
+        built = self._ask(BUILD, None)
+        self.job["call"], made = built["call"], built["made"]
         for route in ROUTES:
             if "reason" in made[route.program]:
                 self.reasons[route.name] = made[route.program]["reason"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import jax
+import numpy as np
 from jax import export
 
 from harness.engine import channel
@@ -30,11 +32,15 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
     workload, chosen = cases.read(job)
     sizes: list[int] = job["sizes"]
     prepared = [prepare(workload, case) for case in chosen]
+    functions = [
+        programs.jitted(workload, case, programs.call_of(one))
+        for case, one in zip(chosen, prepared, strict=True)
+    ]
     try:
         shapes = symbolic_shapes([one.abstract for one in prepared], sizes)
         specs = export.symbolic_args_specs(prepared[0].abstract, shapes)
         begin = time.monotonic()
-        exported = export.export(programs.jitted(prepared[0]))(*specs)
+        exported = export.export(functions[0])(*specs)
         export_s = time.monotonic() - begin
     except Exception as error:  # a function may do with a symbol whatever cannot be done with one
         return {"reason": programs.first_line(error)}
@@ -50,7 +56,7 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
     data = [one.data(None) for one in prepared]
 
     def both(position: int) -> dict[str, Any]:
-        one = _build(programs.jitted(prepared[position]), data[position], proof)
+        one = _build(functions[position], data[position], proof)
         other = _build(jax.jit(exported.call), data[position], proof)
         refused = one["refused"] or other["refused"] or difference(one["result"], other["result"])
         return {
@@ -69,10 +75,10 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
 
 def _build(function: Any, data: Any, proof: evidence.Evidence) -> dict[str, Any]:
     jax.clear_caches()
-    arguments = jax.block_until_ready(jax.tree_util.tree_map(lambda x: x.copy(), data))
+    arguments = jax.block_until_ready(jax.tree_util.tree_map(copy.copy, data))
     proof.take()
     with gc_off():
-        compiled, steps_s = programs.build(function, arguments, {})
+        compiled, steps_s = programs.build(function, arguments)
     counts = proof.take()
     result = jax.block_until_ready(compiled(*arguments))
     return {
@@ -98,12 +104,11 @@ def symbolic_shapes(arguments: Sequence[Any], sizes: Sequence[int]) -> Any:
         raise NotSymbolic("the sizes have different pytrees of inputs")
     texts = []
     for number, same in enumerate(zip(*(flat for flat, _ in leaves), strict=True)):
-        if len({leaf.ndim for leaf in same}) > 1 or len({leaf.dtype for leaf in same}) > 1:
+        kinds = {(np.ndim(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in same}
+        if len(kinds) > 1:
             raise NotSymbolic(f"input {number} differs in more than its sizes")
-        dims = [
-            _dimension([leaf.shape[axis] for leaf in same], sizes, number)
-            for axis in range(same[0].ndim)
-        ]
+        lengths = zip(*(np.shape(leaf) for leaf in same), strict=True)
+        dims = [_dimension(list(one), sizes, number) for one in lengths]
         texts.append(f"({', '.join(dims)}{',' if len(dims) == 1 else ''})")
     return jax.tree_util.tree_unflatten(leaves[0][1], texts)
 

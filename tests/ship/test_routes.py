@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -17,8 +18,9 @@ from harness.cli import app
 from harness.declare import discovery
 from harness.errors import UsageError
 from harness.ship import cases, routes
-from harness.ship.programs import first_line
+from harness.ship.programs import call_of, first_line, jitted
 from harness.ship.results import difference
+from harness.stages.prepared import prepare
 
 SMALL = Path(__file__).parents[1] / "suites" / "troubled"
 ROOT = Path(__file__).parents[2]
@@ -32,6 +34,11 @@ def scale():
     return workload, cases.cases_of(workload)[0]
 
 
+def masked():
+    workload = discovery.one_workload("Masked", SMALL.with_name("shipped"))
+    return workload, cases.cases_of(workload)[0]
+
+
 def ship(*arguments):
     command = [sys.executable, "-m", "harness", "cache", "ship", "Scale", *arguments]
     command += ["--benchmarks", str(SMALL)]
@@ -40,7 +47,7 @@ def ship(*arguments):
 
 @pytest.fixture(scope="module")
 def report():
-    return routes.compare(*scale(), processes=1, seed=1)
+    return routes.compare(*masked(), processes=1, seed=1)
 
 
 def row(report, path):
@@ -61,6 +68,15 @@ def test_each_path_has_the_steps_that_it_needs_and_no_others(report):
     assert row(report, "jit").median_s(*routes.STEPS) == pytest.approx(sum(plain.values()))
     loaded = row(report, "serialized executable").counted[0].steps_s
     assert set(routes.STEPS) - set(loaded) == set(JAX_STEPS)
+
+
+def test_a_function_is_shipped_as_its_user_has_jitted_it():
+    prepared = prepare(*masked())
+    call = call_of(prepared)
+    lowered = jitted(*masked(), call).lower(*prepared.abstract)
+    told = [one.donated for one in jax.tree_util.tree_leaves(lowered.args_info)]
+    assert (call["names"], told) == (("mask", "scale"), [False, True, False])
+    assert lowered.as_text().startswith("module @jit_masked")
 
 
 def test_what_is_shipped_is_counted_in_bytes(report):
