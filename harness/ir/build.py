@@ -20,6 +20,7 @@ from harness.engine.child import Child
 from harness.engine.job import Job
 from harness.engine.process import STARTUP_TIMEOUT_S, variables
 from harness.errors import ExitCode, HarnessError
+from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.inside import Inside
 from harness.program.facts import Facts
@@ -74,6 +75,8 @@ class BuiltTexts(msgspec.Struct, tag="built"):
     """The inside of the compile; None where it was not asked for."""
     events: list[CompileEvent] = []
     """What it is made of."""
+    python: list[CallBranch] = []
+    """Who makes Python's calls in trace and in lower, where the inside was asked for."""
 
 
 class Step(msgspec.Struct, tag="step"):

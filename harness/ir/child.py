@@ -5,6 +5,7 @@ The job comes on standard input and messages go to the channel of :mod:`harness.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from harness.declare.workload import Case, Workload, WorkloadError
 from harness.engine import channel
 from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
 from harness.program import text
+from harness.program.compiler.callers import CallBranch, callers
 from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
@@ -23,7 +25,7 @@ from harness.program.facts import facts_of
 from harness.records.failure import describe
 from harness.records.schema import plain_axes
 from harness.stages.build import Build
-from harness.stages.prepared import prepare
+from harness.stages.prepared import Prepared, prepare
 from harness.targets import topologies
 
 
@@ -113,7 +115,30 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
         shown = whole if wanted.located else text.normalise(whole)
     inside = inside_of(seen, made.compiled.as_text() or "") if seen else None
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
-    return BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen)
+    python = _python(prepared, begin) if seen else []
+    return BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen, python)
+
+
+def _python(prepared: Prepared, begin: Callable[[str], None]) -> list[CallBranch]:
+    """Trace and lower from nothing twice more: timed, then counted."""
+    taken: dict[str, float] = {}
+    trees: list[CallBranch] = []
+    for is_counted in (False, True):
+        jax.clear_caches()
+        made = Build.of(prepared)
+        for name, step in made.steps():
+            if name == "compile":
+                continue
+            begin(name)
+            if is_counted:
+                trees.append(callers(name, step, taken[name]))
+            else:
+                start = time.perf_counter()
+                step()
+                taken[name] = time.perf_counter() - start
+        given = made.has_trace and prepared.was_given(made.traced.jaxpr)
+        made.forget()
+    return [] if given else trees
 
 
 def _jaxpr(jaxpr: Any, wanted: BuildJob) -> str:

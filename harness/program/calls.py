@@ -29,6 +29,12 @@ def calls(step: Callable[[], object]) -> int:
         if event in ("call", "c_call") and not frame.f_code.co_filename.startswith(_OURS):
             count += 1
 
+    heard(step, note)
+    return count
+
+
+def heard(step: Callable[[], object], note: Callable[[FrameType, str, object], None]) -> None:
+    """Run a step while `note` hears of each call and return, and no garbage is collected."""
     before, collects = sys.getprofile(), gc.isenabled()
     gc.disable()
     sys.setprofile(note)
@@ -38,7 +44,11 @@ def calls(step: Callable[[], object]) -> int:
         sys.setprofile(before)
         if collects:
             gc.enable()
-    return count
+
+
+def is_ours(file: str) -> bool:
+    """Tell whether code is of the harness."""
+    return file.startswith(_OURS)
 
 
 def _counted(name: str, found: Mapping[str, int]) -> int | None:

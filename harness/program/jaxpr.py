@@ -27,7 +27,7 @@ def equations(jaxpr: Any) -> int:
         count += len(found.eqns)
         for equation in found.eqns:
             for value in equation.params.values():
-                waiting.extend(_nested(value))
+                waiting.extend(nested(value))
     return count
 
 
@@ -35,13 +35,14 @@ def _open(jaxpr: Any) -> Any:
     return getattr(jaxpr, "jaxpr", jaxpr)
 
 
-def _nested(value: Any) -> Iterator[Any]:
+def nested(value: Any) -> Iterator[Any]:
+    """Yield the jaxprs that a parameter of an equation holds."""
     # By its equations: `jax.extend.core`, which has the types, imports Pallas (14 ms).
     if hasattr(value, "eqns"):
         yield _open(value)
     elif isinstance(value, (tuple, list)):  # `branches` of cond, `jaxprs` of linear solves
         for item in value:
-            yield from _nested(item)
+            yield from nested(item)
 
 
 EQUATIONS = Fact(

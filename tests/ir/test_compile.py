@@ -40,6 +40,18 @@ def test_the_time_of_a_compile_is_told_by_group_pass_and_kernel(harness, target)
     named = [kernel for kernel in told["kernels"] if kernel["name"] and kernel["file"]]
     assert named or target.startswith("gpu")
     assert all(kernel["file"].endswith("waves.py") for kernel in named)
+    stages = {one["stage"]: one for one in told["python"]}
+    assert list(stages) == ["trace", "lower"]
+    [line] = stages["trace"]["lines"]
+    assert line["file"].endswith("waves.py")
+    assert line["own_calls"] > stages["trace"]["calls"] / 2
+    assert {"sin", "reduce_sum"} <= {one["name"] for one in stages["lower"]["primitives"]}
+    if target == "cpu":
+        _, out, _ = harness("Wave", *ONE, "--target", target, "--format", "json")
+        again = {one["stage"]: one for one in json.loads(out)["python"]}
+        assert [each["calls"] for each in again.values()] == [
+            each["calls"] for each in stages.values()
+        ]
 
 
 def test_a_page_for_people_begins_with_the_answer_and_may_be_looked_into(harness, tmp_path):
@@ -50,7 +62,7 @@ def test_a_page_for_people_begins_with_the_answer_and_may_be_looked_into(harness
     first, *rest = out.splitlines()
     assert "compiled in" in first
     assert "of the time is in events that XLA names" in first
-    headings = ["Where the time goes", "Passes of XLA", "Kernels"]
+    headings = ["Stages", "Where the time goes", "Passes of XLA", "Kernels", "Lower, by primitive"]
     assert [line for line in rest if line in headings] == headings
     assert f"events in {traced}" in err
     events = json.loads(traced.read_text())["traceEvents"]
@@ -63,7 +75,8 @@ def test_a_page_for_people_begins_with_the_answer_and_may_be_looked_into(harness
     assert "backend_compile_and_load" in page
     assert " src=" not in page.partition("<body>")[2]  # it loads nothing
     code, rows, _ = harness("Wave", *ONE, "--format", "csv")
-    assert rows.startswith("path,name,group,count,wall_s,own_wall_s,threads_s\n")
+    assert rows.startswith("path,name,group,count,wall_s,own_wall_s,threads_s,calls,")
+    assert "trace > Wave.function " in rows
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import sysconfig
 from collections import Counter
 from dataclasses import dataclass, field
+
+from harness.program.calls import is_ours
 
 _TABLE = re.compile(
     r"^(FileNames|FunctionNames|FileLocations|StackFrames)\n((?:\d+ .*\n)*)", re.MULTILINE
@@ -17,7 +21,14 @@ _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _FRAME = re.compile(r"stack_frame_id=(\d+)")
 _OLD_PLACE = re.compile(r'source_file="((?:[^"\\]|\\.)*)".*?source_line=(\d+)')
 _FIELD = re.compile(r"(\w+)=(\d+)")
-_LIBRARIES = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+_LIBRARIES = re.compile(r"[/\\](?:site|dist)-packages[/\\]|^<(?:frozen |string>|__array_function)")
+_STANDARD = tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib"))
+
+
+@functools.cache
+def is_users(file: str) -> bool:
+    """Tell whether a file is the user's: of no installed distribution, Python's, nor ours."""
+    return not (_LIBRARIES.search(file) or file.startswith(_STANDARD) or is_ours(file))
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,7 @@ class SourceLines:
                 if parent == number:
                     break
                 number = parent
-            users = [one for one in known if one.file and not _LIBRARIES.search(one.file)]
+            users = [one for one in known if one.file and is_users(one.file)]
             return (users or known or [SourceLine(op_name)])[0]
 
         of = {name: place(metadata) for name, metadata in _INSTRUCTION.findall(hlo)}

@@ -1,0 +1,207 @@
+"""The page of `harness compile`: the stages, the passes of XLA, its kernels, the user's lines."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from harness.cli.output import Heading, Part, TextTable
+from harness.program.compiler import callers
+from harness.program.compiler.callers import CallBranch
+from harness.program.compiler.groups import REST
+from harness.program.compiler.inside import Inside, PassBranch
+from harness.records.units import seconds_text
+
+MOST_ROWS = 15
+"""So many kernels and lines are shown; `--format json` has all."""
+
+
+def page(
+    label: str, inside: Inside, python: Sequence[CallBranch], depth: int, least: float
+) -> Iterator[Part]:
+    """Yield what is told of one compile, and of the trace and the lowering before it.
+
+    `depth` is of the trees, and `least` the share of the whole that a row of them must have.
+    """
+    yield f"{label}: {_answer(inside)}"
+    if python:
+        yield Heading("Stages")
+        yield _stages(inside, python)
+    yield Heading("Where the time goes")
+    yield _groups(inside)
+    yield Heading("Passes of XLA")
+    yield _tree(inside, depth, least)
+    yield from _kernels(inside)
+    for stage in python:
+        yield from _calls(stage, depth, least)
+
+
+def _answer(inside: Inside) -> str:
+    """Return the one sentence that says most."""
+    most = max(
+        (one for one in inside.groups if one.name != REST), key=lambda one: one.wall_s, default=None
+    )
+    said = f"compiled in {seconds_text(inside.wall_s)}"
+    if most is not None:
+        said += (
+            f", {_percent(most.wall_s / inside.wall_s)} of it {_group_text(most.name, most.part)}"
+        )
+    return f"{said}. {_percent(inside.covered)} of the time is in events that XLA names."
+
+
+def _group_text(name: str, part: str) -> str:
+    return f"{name}: {part}" if part else name
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %" if share >= 0.0095 else f"{share * 100:.1f} %"
+
+
+def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
+    rows = []
+    for stage in python:
+        first = next(iter(callers.lines(stage)), None)
+        most = ""
+        if first is not None:
+            share = _percent(first.own_calls / stage.calls)
+            most = f"{first.name}, {line_text(first.file, first.line)}: {share} of the calls"
+        rows.append((stage.name, f"{stage.calls:,}", seconds_text(stage.wall_s), most))
+    group = max(inside.groups, key=lambda one: one.wall_s)
+    share = _percent(group.wall_s / inside.wall_s)
+    most = f"{_group_text(group.name, group.part)}: {share} of the time"
+    rows.append(("compile", "", seconds_text(inside.wall_s), most))
+    return TextTable(
+        pd.DataFrame(rows, columns=["stage", "calls of Python", "time", "most of it"]),
+        left=("most of it",),
+        wrapped=("most of it",),
+    )
+
+
+def _calls(stage: CallBranch, depth: int, least: float) -> Iterator[Part]:
+    """Yield who makes the calls of a stage, as a tree, and by line and by primitive."""
+    rows: list[tuple[str, ...]] = []
+
+    def add(one: CallBranch, level: int) -> None:
+        if level >= depth or one.calls < least * stage.calls:
+            return
+        times = f" × {one.count}" if one.count > 1 else ""
+        name = "  " * level + f"{one.name} {line_text(one.file, one.line)}".rstrip() + times
+        rows.append((name, *_figures(one, stage)))
+        for each in one.inside:
+            add(each, level + 1)
+
+    add(stage, 0)
+    yield Heading(f"Calls of Python in {stage.name}, by line of yours and equation")
+    yield TextTable(pd.DataFrame(rows, columns=["where", *_FIGURES]), wrapped=("",))
+    found = {"line": callers.lines(stage)}
+    if stage.name == "lower":
+        found["primitive"] = callers.primitives(stage)
+    for kind, sums in found.items():
+        shown = [one for one in sums[:MOST_ROWS] if one.own_calls >= least * stage.calls]
+        if len(shown) > 1:
+            yield Heading(f"{stage.name.capitalize()}, by {kind}")
+            names = [f"{one.name} {line_text(one.file, one.line)}".rstrip() for one in shown]
+            rows = [(name, *_figures(one, stage)) for name, one in zip(names, shown, strict=True)]
+            yield TextTable(pd.DataFrame(rows, columns=[kind, *_FIGURES]), wrapped=("",))
+
+
+_FIGURES = ("calls", "share", "own", "time", "own time")
+
+
+def _figures(one: CallBranch | callers.CallSum, stage: CallBranch) -> tuple[str, ...]:
+    return (
+        f"{one.calls:,}",
+        _percent(one.calls / stage.calls),
+        f"{one.own_calls:,}",
+        seconds_text(one.wall_s),
+        seconds_text(one.own_wall_s),
+    )
+
+
+def _groups(inside: Inside) -> TextTable:
+    rows = [
+        {
+            "group": _group_text(one.name, one.part),
+            "wall": seconds_text(one.wall_s),
+            "share": _percent(one.wall_s / inside.wall_s),
+            "threads": seconds_text(one.threads_s),
+        }
+        for one in inside.groups
+    ]
+    return TextTable(pd.DataFrame(rows).astype("str"))
+
+
+def _tree(inside: Inside, depth: int, least: float) -> TextTable:
+    rows: list[dict[str, str]] = []
+
+    def add(branch: PassBranch, level: int) -> None:
+        if level >= depth or branch.wall_s < least * inside.wall_s:
+            return
+        times = f" × {branch.count}" if branch.count > 1 else ""
+        rows.append(
+            {
+                "pass": "  " * level + branch.name + times,
+                "wall": seconds_text(branch.wall_s),
+                "share": _percent(branch.wall_s / inside.wall_s),
+                "own": seconds_text(branch.own_wall_s),
+                "threads": seconds_text(branch.threads_s),
+            }
+        )
+        for each in branch.inside:
+            add(each, level + 1)
+
+    add(inside.tree, 0)
+    return TextTable(pd.DataFrame(rows), wrapped=("",))
+
+
+def _kernels(inside: Inside) -> Iterator[Part]:
+    named = [kernel for kernel in inside.kernels if kernel.name]
+    if not inside.kernels:
+        return
+    yield Heading("Kernels")
+    rows = [
+        {
+            "kernel": kernel.name,
+            "line": line_text(kernel.file, kernel.line),
+            "wall": seconds_text(kernel.wall_s),
+            "operation": kernel.op_name.partition("/")[2],
+        }
+        for kernel in named[:MOST_ROWS]
+    ]
+    if rows:
+        yield TextTable(pd.DataFrame(rows), left=("operation",), wrapped=("operation",))
+    if len(named) > MOST_ROWS:
+        more = sum(kernel.wall_s for kernel in named[MOST_ROWS:])
+        yield f"{len(named) - MOST_ROWS} more kernels: {seconds_text(more)} of wall time."
+    unnamed = [kernel.wall_s for kernel in inside.kernels if not kernel.name]
+    if unnamed:
+        yield (
+            f"{len(unnamed)} kernels that XLA does not name: {seconds_text(sum(unnamed))} of wall "
+            f"time, {seconds_text(max(unnamed))} the dearest."
+        )
+    lines: dict[str, float] = defaultdict(float)
+    for kernel in named:
+        if kernel.file:
+            lines[f"{line_text(kernel.file, kernel.line)} {kernel.function}"] += kernel.wall_s
+    if lines:
+        yield Heading("Lines, by the named kernels that begin there")
+        ordered = sorted(lines.items(), key=lambda item: -item[1])[:MOST_ROWS]
+        yield TextTable(
+            pd.DataFrame(
+                [
+                    {"line": line, "wall of its kernels": seconds_text(wall_s)}
+                    for line, wall_s in ordered
+                ]
+            )
+        )
+
+
+def line_text(file: str, line: int) -> str:
+    """Return `file:line`, as near to here as it is; "" for no file."""
+    if not file:
+        return ""
+    near = os.path.relpath(file)
+    return f"{file if near.startswith('..') else near}:{line}"

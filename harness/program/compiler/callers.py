@@ -1,0 +1,293 @@
+"""Who makes Python's calls while JAX traces and lowers: by line of the user's, by equation.
+
+A call belongs to the innermost frame of the user's on the stack, at the line where that is. What
+JAX does for one equation (its lowering rule, its transposition) belongs to the equation, under the
+lines of the user's that made it. The rest belongs to the stage itself.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+from types import CodeType, FrameType
+from typing import Any
+
+import msgspec
+
+from harness.program.calls import heard, is_ours
+from harness.program.compiler.lines import is_users
+from harness.program.jaxpr import nested
+
+_LIBRARY, _OURS, _USERS, _EQUATION = range(4)
+
+_EQUATION_NAME = "eqn"
+"""What JAX's functions that work on an equation call it (jax 0.10 to 0.12)."""
+
+
+class CallBranch(msgspec.Struct):
+    """What one line, or one equation, of one place of the tree calls."""
+
+    name: str
+    """Of the function that the line is in; of the primitive of an equation."""
+    file: str
+    """Where the line is; "" for an equation, and for the stage."""
+    line: int
+    count: int
+    """Runs of the function that came to the line; turns of JAX's at such an equation."""
+    calls: int
+    """Of Python and C functions, with what is inside of it; equal in every process."""
+    own_calls: int
+    wall_s: float
+    """With what is inside of it; a share of the stage's, as :func:`callers` finds it."""
+    own_wall_s: float
+    inside: list[CallBranch] = []
+
+    def all(self) -> Iterator[CallBranch]:
+        """Yield it, and all that is inside of it."""
+        yield self
+        for each in self.inside:
+            yield from each.all()
+
+
+class CallSum(msgspec.Struct):
+    """What a line, a function or a primitive calls in all places of the tree together."""
+
+    name: str
+    file: str
+    line: int
+    calls: int = 0
+    """With what is inside of it, once where it is inside of itself."""
+    own_calls: int = 0
+    wall_s: float = 0.0
+    own_wall_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    name: str
+    file: str = ""
+    line: int = 0
+    count: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    spans: int = 0
+    """From one call or return to the next; `seconds` is their sum."""
+    inside: dict[tuple[str, str, int], _Node] = field(default_factory=dict)
+
+    def under(self, name: str, file: str = "", line: int = 0) -> _Node:
+        found = self.inside.get((name, file, line))
+        if found is None:
+            found = self.inside[name, file, line] = _Node(name, file, line)
+        return found
+
+
+_Place = tuple[str, str, int]
+"""Function, file and line."""
+
+
+class _Codes(dict[int, tuple[int, CodeType, dict[int, _Place]]]):
+    """What is known of code, by its identity: to hash code is slow."""
+
+    def known(self, code: CodeType) -> tuple[int, CodeType, dict[int, _Place]]:
+        found = self.get(id(code))
+        if found is None:  # which keeps the code, and so its identity
+            found = self[id(code)] = _kind(code), code, {}
+        return found
+
+    def place(self, code: CodeType, at: int) -> _Place:
+        places = self.known(code)[2]
+        if at not in places:
+            line = next(
+                (line for begin, end, line in code.co_lines() if begin <= at < end and line),
+                code.co_firstlineno,
+            )
+            places[at] = code.co_qualname, code.co_filename, line
+        return places[at]
+
+    def made_at(self, traceback: Any) -> tuple[_Place, ...]:
+        """Return the lines of the user's that made an equation, the outermost first."""
+        if traceback is None:
+            return ()
+        frames = zip(*traceback.raw_frames(), strict=True)
+        lines = [self.place(*each) for each in frames if self.known(each[0])[0] == _USERS]
+        return tuple(lines[::-1])
+
+
+class _Level:
+    """A frame of the stack that calls are given to, and the node that they are given to now."""
+
+    def __init__(self, frame: FrameType, around: _Level | None, is_users: bool) -> None:
+        self.frame, self.around, self.is_users = frame, around, is_users
+        self.parent: _Node = _Node("") if around is None else around.node
+        self.outer: tuple[_Place, ...] = around.path if around else ()
+        self.node: _Node = self.parent
+        self.path: tuple[_Place, ...] = self.outer
+        """The lines of the user's from the outermost to this frame's."""
+        self.equation: object = None if around is None or is_users else around.equation
+        self.holds = False
+        """Its equation holds jaxprs, whose equations are inside of it."""
+        self.at = -1
+        self.seen: set[int] = set()
+
+    def now(self, codes: _Codes) -> _Node:
+        """Return the node of the line or equation that the frame is at."""
+        at = self.frame.f_lasti
+        if at != self.at:
+            self.at = at
+            if self.is_users:
+                place = codes.place(self.frame.f_code, at)
+                self.path = (*self.outer, place)
+                self.node = self.parent.under(*place)
+                self._turn(id(self.node))
+            elif self.around:
+                self._equation(self.frame.f_locals.get(_EQUATION_NAME), codes)
+        return self.node
+
+    def _equation(self, equation: Any, codes: _Codes) -> None:
+        if equation is self.equation:
+            return
+        about = getattr(equation, "source_info", None)
+        if about is None:  # before the first, or no equation at all
+            return
+        self.equation = equation
+        self.holds = any(True for value in equation.params.values() for _ in nested(value))
+        base = self
+        while base.around is not None:
+            base = base.around
+            if base.is_users or base.holds:
+                break
+        path, self.node = codes.made_at(about.traceback), base.node
+        # JAX's tracebacks begin where the jaxpr does: they may go on from the lines around.
+        known = next(n for n in range(len(path), -1, -1) if path[:n] == base.path[-n:] or not n)
+        for place in path[known:]:
+            self.node = self.node.under(*place)
+        self.path = base.path + path[known:]
+        self.node = self.node.under(str(equation.primitive))
+        self._turn(id(equation))
+
+    def _turn(self, of: int) -> None:
+        if of not in self.seen:
+            self.seen.add(of)
+            self.node.count += 1
+
+
+def _kind(code: CodeType) -> int:
+    if is_ours(code.co_filename):
+        return _OURS
+    if is_users(code.co_filename):
+        return _USERS
+    names = (*code.co_varnames, *code.co_cellvars)
+    return _EQUATION if _EQUATION_NAME in names else _LIBRARY
+
+
+def callers(stage: str, step: Callable[[], object], seconds: float) -> CallBranch:
+    """Run a step and return who makes its calls, as a tree of the user's lines.
+
+    Args:
+        stage: what the tree is called.
+        step: traces, or lowers, once.
+        seconds: that the step takes without counting: the times of the tree sum to it.
+
+    The calls are those of :func:`harness.program.calls.calls`. Times are measured between one call
+    or return and the next; the shortest such time is what the counting itself costs, and is taken
+    from each. What is left is scaled to `seconds`.
+    """
+    codes = _Codes()
+    stack = [_Level(sys._getframe(), None, is_users=False)]
+    root, known = stack[0].node, codes.known
+    root.name, root.count = stage, 1
+    last, least = perf_counter(), math.inf
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        nonlocal last, least
+        span = perf_counter() - last
+        level = stack[-1]
+        level.node.seconds += span
+        level.node.spans += 1
+        least = min(least, span)
+        if event == "call":
+            kind = known(frame.f_code)[0]
+            if kind != _OURS:
+                level.now(codes).calls += 1
+                if kind != _LIBRARY:
+                    stack.append(_Level(frame, level, kind == _USERS))
+        elif event == "c_call":
+            if known(frame.f_code)[0] != _OURS:
+                level.now(codes).calls += 1
+        elif frame is level.frame and event == "return":
+            stack.pop()
+        last = perf_counter()
+
+    heard(step, note)
+    own = {id(node): node.seconds - node.spans * least for node in _nodes(root) if node.spans}
+    scale = seconds / sum(own.values())
+    return _branch(root, {key: value * scale for key, value in own.items()})
+
+
+def _nodes(node: _Node) -> Iterator[_Node]:
+    yield node
+    for each in node.inside.values():
+        yield from _nodes(each)
+
+
+def _branch(node: _Node, own: dict[int, float]) -> CallBranch:
+    inside = sorted(
+        (_branch(each, own) for each in node.inside.values()), key=lambda one: -one.calls
+    )
+    return CallBranch(
+        node.name,
+        node.file,
+        node.line,
+        node.count,
+        node.calls + sum(one.calls for one in inside),
+        node.calls,
+        own.get(id(node), 0.0) + sum(one.wall_s for one in inside),
+        own.get(id(node), 0.0),
+        inside,
+    )
+
+
+def lines(tree: CallBranch) -> list[CallSum]:
+    """Return what each line of the user's calls; own is with what JAX does for its equations."""
+    return _sums(tree, lambda one: (one.name, one.file, one.line) if one.file else None)
+
+
+def functions(tree: CallBranch) -> list[CallSum]:
+    """Return what each function of the user's calls; its line is 0."""
+    return _sums(tree, lambda one: (one.name, one.file, 0) if one.file else None)
+
+
+def primitives(tree: CallBranch) -> list[CallSum]:
+    """Return what the rules of each primitive call."""
+    return _sums(tree, lambda one: (one.name, "", 0) if not one.file else None)
+
+
+def _sums(tree: CallBranch, key_of: Callable[[CallBranch], _Place | None]) -> list[CallSum]:
+    """Sum a tree by a key, the one with the most own calls first; what has none is its parent's."""
+    found: dict[_Place, CallSum] = {}
+    around: dict[_Place, int] = defaultdict(int)
+
+    def add(one: CallBranch, outer: _Place | None) -> None:
+        key = key_of(one)
+        owner = key or outer
+        if owner is not None:
+            kept = found.setdefault(owner, CallSum(*owner))
+            kept.own_calls += one.own_calls
+            kept.own_wall_s += one.own_wall_s
+        if key is not None and not around[key]:
+            found[key].calls += one.calls
+            found[key].wall_s += one.wall_s
+        if key is not None:
+            around[key] += 1
+        for each in one.inside:
+            add(each, owner)
+        if key is not None:
+            around[key] -= 1
+
+    for each in tree.inside:
+        add(each, None)
+    return sorted(found.values(), key=lambda one: (-one.own_calls, one.name, one.line))
