@@ -94,7 +94,7 @@ Effort = Annotated[
     str,
     typer.Option(
         "--effort",
-        help="quick (1 process x 1 pass), default (8x2), thorough (8 to 32 x2, until the interval "
+        help="quick (1 process x 1 pass), default (8x1), thorough (8 to 32 x1, until the interval "
         "of every median is within 5 %), or PROCESSESxPASSES such as 6x1.",
     ),
 ]

@@ -97,7 +97,7 @@ def _visit(runs: dict[str, CaseRun], seed: int) -> None:
 
 def _disturbed(run: CaseRun) -> int:
     assert isinstance(run.measured, ComputeCase)
-    return run.measured.samples.disturbed
+    return run.measured.samples["compute"].disturbed
 
 
 def _visit_once(run: CaseRun, number: int) -> None:

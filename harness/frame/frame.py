@@ -64,6 +64,7 @@ COLUMNS = {
     "cpu_samples": OBJECT,
     "p90_samples": OBJECT,
     "processes": OBJECT,
+    "cpu_processes": OBJECT,
     "entry_bytes": NUMBER,
     "precision": TEXT,
     "backend": TEXT,
@@ -83,7 +84,7 @@ CALLS = (
 """Columns that only rows from records can have: how calls were distributed, and what went on
 inside of a stage: programs that were built, and Python's garbage collection."""
 
-TEXT_LISTS = ("processes",)
+TEXT_LISTS = ("processes", "cpu_processes")
 
 LISTS = ("samples", "calibrated_samples", "cpu_samples", "p90_samples", *TEXT_LISTS)
 """Columns that hold a list in each row: of floats, or of texts."""

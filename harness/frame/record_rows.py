@@ -10,7 +10,7 @@ import math
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from harness.frame.row_values import WIDTH, elements
 from harness.program.facts import BUILT, TOTALS
 from harness.records.schema import FIRST_CALL, Comparison, Record, apart, plain_axes
 from harness.sides.registry import REFERENCE
-from harness.stages.registry import ALONE_STAGES, CASE_STAGES, STAGES, used
+from harness.stages.registry import ALONE_STAGES, CASE_STAGES, OWN_PROGRAM, STAGES, used
 from harness.stages.stage import LOOP, median
 
 _TEXT = (
@@ -61,6 +61,8 @@ class _Process(NamedTuple):
     """The JSON text of the code that it ran; empty where that is not recorded."""
     name: str
     """What tells it from other processes, the same in all records of it; "" in old ones."""
+    cpu_ns: Mapping[int, float]
+    """By number, stages of which it knows CPU time for the row that others measured."""
 
 
 class _Case:
@@ -177,6 +179,8 @@ class Collector:
         numbers: list[float] = []
         remarks: tuple[_Remark, ...] = ()
         stages, reference = self._stages, record.reference_ns
+        own = apart(record.protocol) in OWN_PROGRAM
+        cpu_ns = dict[int, float]()
         old = record.protocol != FIRST_CALL and record.comparison is None
         for stage, taken in record.stages.items() if measured else ():
             if old and stage in ALONE_STAGES:
@@ -186,6 +190,10 @@ class Collector:
                 known = stages[stage] = len(stages), "", median
             number, calibrated_by, statistic = known
             samples = taken.samples_ns
+            if own and stage not in OWN_PROGRAM:
+                if taken.cpu_ns:
+                    cpu_ns[number] = min(taken.cpu_ns)
+                continue
             if samples:
                 by = reference.get(calibrated_by) or math.nan
                 numbers += elements(number, statistic(samples), by, taken)
@@ -196,7 +204,7 @@ class Collector:
         started_at = record.started_at_ms
         code = sys.intern(as_text(record.code))
         about = values, remarks, facts, side, bool(record.parent), code, sys.intern(record.process)
-        return _Process(self._files, started_at, status, reason, *about)
+        return _Process(self._files, started_at, status, reason, *about, cpu_ns)
 
     def rows(self) -> Rows:
         """Return one row per case and stage, cases in the order of what tells them apart."""
@@ -227,6 +235,12 @@ class Collector:
         own = [ranks[self._stages[cases[number].apart][0]] for number in bare[taken_apart]]
         ids = np.union1d(ids, bare[taken_apart] * width + np.array(own, np.int64))
         case = ids // width
+        taken_columns = row_values.statistics(row_of, flat, process_of, ids)
+        for number, stage, names, values in _own_clock(cases):
+            row = int(np.searchsorted(ids, number * width + ranks[stage]))
+            if row < len(ids) and ids[row] == number * width + ranks[stage]:
+                taken_columns["cpu_samples"][row] = values
+                taken_columns["cpu_processes"][row] = names
 
         facts, notes = _facts(cases)
         comparisons = [_comparison(one) for one in cases]
@@ -238,7 +252,7 @@ class Collector:
                 said = notes.get(number), incomparable, other, changed
                 notes[number] = "; ".join(filter(None, said))
         columns = {
-            **row_values.statistics(row_of, flat, process_of, ids),
+            **taken_columns,
             **{name: objects(one.text[name] for one in cases)[case] for name in _DESCRIBED},
             **{
                 name: objects(getattr(one, name) for one in cases)[case]
@@ -273,6 +287,27 @@ class Collector:
         columns["status"] = objects(status for status, _ in outcomes)
         columns["reason"] = objects(reason for _, reason in outcomes)
         return Rows(columns, [one.axes for one in cases], case)
+
+
+def _own_clock(cases: Sequence[_Case]) -> Iterator[tuple[int, int, list[str], list[float]]]:
+    """Yield what processes that take `compute` say of the stages of their cases.
+
+    That is the number of the case that visits have, the stage's number, the processes, and the
+    seconds of CPU time of each.
+    """
+
+    def known(case: _Case) -> tuple[str, ...]:
+        return (*case.text.values(), repr(case.axes))
+
+    visited = {known(case): number for number, case in enumerate(cases) if not case.apart}
+    for case in cases:
+        number = visited.get(known(case)) if case.apart in OWN_PROGRAM else None
+        if number is None:
+            continue
+        taken = [one for one in case.processes.values() if one.cpu_ns]
+        for stage in {stage for one in taken for stage in one.cpu_ns}:
+            having = [one for one in taken if stage in one.cpu_ns]
+            yield number, stage, [p.name for p in having], [p.cpu_ns[stage] / 1e9 for p in having]
 
 
 def _outcome(case: _Case, valued: bool, remarks: list[_Remark], note: str) -> tuple[str, str]:

@@ -92,6 +92,10 @@ def statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> dic
             known_here = ~np.isnan(of_processes[members]).all(axis=1)
             lists[name][at[known_here]] = objects(of_processes[members][known_here].tolist())
             lists[name][at[~known_here]] = objects([] for _ in at[~known_here])
+        lists["cpu_processes"][at] = objects(
+            names if cpu else []
+            for names, cpu in zip(lists["processes"][at], lists["cpu_samples"][at], strict=True)
+        )
     return {**numbers, "n_processes": sizes, **lists}
 
 

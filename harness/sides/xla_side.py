@@ -119,8 +119,7 @@ class XlaSide(Side):
         program = fingerprint(self.taken.build.compiled)
         with tempfile.TemporaryDirectory() as scratch:
             for scenario in ("cold", "warm"):
-                steps = ("build", "compile", "load")
-                taken = self.take(scenario=scenario, folder=Path(scratch), steps=steps)
+                taken = self.take(scenario=scenario, folder=Path(scratch))
                 if "compile" in taken.refused:
                     taken.refuse("load", f"nothing to load: {taken.refused['compile']}")
                     return taken

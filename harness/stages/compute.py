@@ -5,21 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.stages.blocks import BLOCKS, time_blocks
-from harness.stages.stage import LOOP, Stage
+from harness.stages.stage import LOOP, Stage, Step
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
 
-VISITS = 3
-"""Visits to a case in one process, each about 20 ms of calls."""
+STEPS: tuple[Step, ...] = ("build", "compile", "compute")
+"""The steps of a visit: the program is built anew each time, so it also gives the CPU time of
+`trace`, `lower` and `compile`, with one thread that generates code."""
 
-REPEATS = 2
+VISITS = 3
+"""Visits to a case in one process, each with about 20 ms of calls."""
+
+REPEATS = 1
 """Visits that are repeated at the most, of one case in one process."""
 
 UNDISTURBED = 0.9
 """CPU time over wall time of a visit below which somebody else had the processor."""
 
-PROTOCOL = f"{VISITS} visits x least calls of {BLOCKS} blocks"
+PROTOCOL = f"{VISITS} visits x a build and least calls of {BLOCKS} blocks"
 
 ONLY_ON_A_CPU = (
     "compute is measured on a CPU, on one thread; on a GPU it would be the device's own time of a "

@@ -17,10 +17,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from harness.records.schema import digest
-from harness.stages.registry import CASE_STAGES, OWN_PROGRAM
+from harness.stages import compute
+from harness.stages.registry import CASE_STAGES, OWN_PROGRAM, names
 
 STAGES = (*CASE_STAGES, *OWN_PROGRAM)
 """The stages that can be lengthened."""
+
+_APART = names(*compute.STEPS)
 
 _TURNS = 20_000
 _ROUNDS = 15
@@ -56,7 +59,7 @@ class Injected(msgspec.Struct, frozen=True):
         return {
             stage: effect * medians[stage]
             for stage, effect in self.effects.items()
-            if stage in medians and (stage if stage in OWN_PROGRAM else "") == apart
+            if stage in medians and (stage in _APART if apart else stage not in OWN_PROGRAM)
         }
 
 

@@ -7,7 +7,7 @@ import gc
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,11 @@ from harness.stages import injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
 from harness.stages.build import Build
 from harness.stages.prepared import Prepared, called, cpu_devices, is_there, nbytes, supply
-from harness.stages.registry import STAGES
+from harness.stages.registry import STAGES, names
 from harness.stages.scenarios import cache_state
-from harness.stages.scenarios.registry import SCENARIOS, stages_of
+from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.scenarios.scenario import Scenario
-from harness.stages.stage import Stage
+from harness.stages.stage import Stage, Step
 from harness.watch import evidence
 
 _clock = time.perf_counter_ns
@@ -38,9 +38,9 @@ def take_pass(
     number: int = 0,
     announce: Callable[[str], None] = lambda stage: None,
     effort_s: float = EXECUTE_S,
-    steps: Container[str] | None = None,
+    steps: Sequence[Step] = (),
 ) -> Pass:
-    """Take every stage of a scenario once, from nothing in memory.
+    """Take every stage of some steps once, from nothing in memory.
 
     Where the scenario begins with an empty directory, the first pass fills `folder`; later passes
     have empty directories of their own. What is prepared for a topology is compiled and not run.
@@ -53,7 +53,7 @@ def take_pass(
         number: of the pass in its process, from 0.
         announce: called with the name of each stage before it begins, outside the clock.
         effort_s: how long the program is run for, in seconds.
-        steps: takes only the stages of these; None means all.
+        steps: those whose stages are taken; without any, those of the scenario.
     """
     state = SCENARIOS[scenario]
     with ExitStack() as stack:
@@ -64,9 +64,8 @@ def take_pass(
             cache_state.use(own)
         jax.clear_caches()
         run = Pass(prepared, proof, state, own, announce, effort_s)
-        for name in stages_of(scenario):
-            if steps is None or STAGES[name].step in steps:
-                run.take(STAGES[name])
+        for name in names(*(steps or state.steps)):
+            run.take(STAGES[name])
         if folder is not None and run.folder != folder:
             cache_state.use(folder)  # not a directory that is gone in a moment
     return run

@@ -37,8 +37,8 @@ class Effort:
 
 EFFORTS = {
     "quick": Effort("quick", 1, 1, 1),
-    "default": Effort("default", 8, 2, 8),
-    "thorough": Effort("thorough", 8, 2, 32),
+    "default": Effort("default", 8, 1, 8),
+    "thorough": Effort("thorough", 8, 1, 32),
 }
 
 

@@ -25,8 +25,10 @@ from harness.stages import compute, injection, reference
 from harness.stages.build import Build, count_calls
 from harness.stages.passes import Pass, take_pass
 from harness.stages.prepared import Prepared, prepare
+from harness.stages.registry import names
 from harness.stages.scenarios.cache_state import switched_off
-from harness.stages.scenarios.registry import SCENARIOS, stages_of
+from harness.stages.scenarios.registry import SCENARIOS
+from harness.stages.stage import Step
 from harness.targets.topologies import Topology
 from harness.watch.evidence import Evidence
 
@@ -70,7 +72,7 @@ class StagedCase:
     def __post_init__(self) -> None:
         self.state = SCENARIOS[self.scenario]
         self.prepared: Prepared | None = None
-        self.samples = {stage: StageSamples() for stage in stages_of(self.scenario)}
+        self.samples = {stage: StageSamples() for stage in names(*self.steps)}
         self.calls_ns: dict[str, array[float]] = {}
         """Each call of all passes, by stage."""
         self.loop_ns: list[float] = []
@@ -78,6 +80,11 @@ class StagedCase:
         self.fingerprint = ""
         self.facts: Facts | None = None
         self.entry_bytes = 0
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of a visit."""
+        return self.state.steps
 
     def visit(self, number: int, announce: Callable[[str], None]) -> float:
         """Make pass `number`; return the nanoseconds inside timed regions.
@@ -148,6 +155,7 @@ class StagedCase:
             Path(self.folder) if self.folder else None,
             number=number,
             announce=announce,
+            steps=self.steps,
         )
 
     def _look_at_program(self, taken: Pass) -> None:

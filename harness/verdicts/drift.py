@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,18 +61,40 @@ def _compiling(text: str) -> tuple[Any, ...]:
     return (kept, environment.get("plugins"), environment.get("x64"))
 
 
-def seconds(a: Row, b: Row) -> tuple[Sequence[float], Sequence[float]]:
-    """Return what two rows are compared by, a value per process, on the clock of their stage.
+class Seconds(NamedTuple):
+    """What a row is compared by: a value per process."""
 
-    That is wall time where one of them does not know its CPU time.
+    values: Sequence[float]
+    processes: Sequence[str]
+    """Which they are of; empty where that is not known."""
+
+
+def seconds(a: Row, b: Row) -> tuple[Seconds, Seconds]:
+    """Return what two rows are compared by, on the clock of their stage.
+
+    That is wall time where one of them does not know its CPU time, or where only one knows that of
+    processes that hold the cases of many workloads.
     """
+    sides = [as_measured(row) for row in (a, b)]
     stage = STAGES.get(a["stage"])
     if stage is not None and stage.clock == "cpu":
-        one, other = (row.get("cpu_samples") or () for row in (a, b))
-        known = len(one) == len(a["samples"]) and len(other) == len(b["samples"])
-        if known and are_times(one, other):
-            return one, other
-    return a["samples"], b["samples"]
+        cpu = [row.get("cpu_samples") or () for row in (a, b)]
+        names = [_names(row, "cpu_processes", len(row.get("cpu_samples") or ())) for row in (a, b)]
+        apart = [of != one.processes for of, one in zip(names, sides, strict=True)]
+        if all(map(len, cpu)) and are_times(*cpu) and apart[0] == apart[1]:
+            return Seconds(cpu[0], names[0]), Seconds(cpu[1], names[1])
+    return sides[0], sides[1]
+
+
+def as_measured(row: Row) -> Seconds:
+    """Return the wall time of a row's processes."""
+    return Seconds(row["samples"], _names(row, "processes", len(row["samples"])))
+
+
+def _names(row: Row, column: str, count: int) -> Sequence[str]:
+    names = row.get(column)
+    names = names if isinstance(names, list) else []
+    return names if len(names) == count and all(names) else []
 
 
 def are_times(*sides: Iterable[float]) -> bool:
@@ -80,7 +102,7 @@ def are_times(*sides: Iterable[float]) -> bool:
     return all(0 < value < math.inf for side in sides for value in side)
 
 
-def of_others(rows: Sequence[Row], logs: Floats) -> Floats | None:
+def of_others(rows: Sequence[Row], taken: Sequence[Seconds], logs: Floats) -> Floats | None:
     """Return by how much each process of an arm was slower in its other workloads, as logarithms.
 
     That is the median of value / level over the cases of all other workloads in the process. A
@@ -88,6 +110,7 @@ def of_others(rows: Sequence[Row], logs: Floats) -> Floats | None:
 
     Args:
         rows: one stage of an arm.
+        taken: what is compared of them.
         logs: their values / the case's level over both arms, float64 (rows, processes).
 
     Returns:
@@ -95,11 +118,10 @@ def of_others(rows: Sequence[Row], logs: Floats) -> Floats | None:
         known which values are of one process.
     """
     processes: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row, values in zip(rows, logs, strict=True):
-        names = row.get("processes") or ()
-        if len(names) != len(row["samples"]) or not all(names):
+    for row, one, values in zip(rows, taken, logs, strict=True):
+        if not one.processes:
             return None
-        for name, value in zip(names, values, strict=False):
+        for name, value in zip(one.processes, values, strict=False):
             processes[name][row["workload"]].append(value)
     found: dict[tuple[str, str], float] = {}
     for name, workloads in processes.items():
@@ -109,10 +131,8 @@ def of_others(rows: Sequence[Row], logs: Floats) -> Floats | None:
             others = [v for other, own in workloads.items() if other != workload for v in own]
             found[name, workload] = float(np.median(others))
     factors = np.full(logs.shape, np.nan)
-    for at, row in enumerate(rows):
-        factors[at, : len(row["samples"])] = [
-            found[name, row["workload"]] for name in row["processes"]
-        ]
+    for at, (row, one) in enumerate(zip(rows, taken, strict=True)):
+        factors[at, : len(one.values)] = [found[name, row["workload"]] for name in one.processes]
     return factors
 
 
@@ -123,10 +143,13 @@ class Loops:
         """Take all pairs of the arms: the loop is read off any stage that is divided by it."""
         self._pairs = pairs
 
-    def of(self, row: Row, side: int) -> Sequence[float]:
+    def of(self, row: Row, side: int, taken: Seconds) -> Sequence[float]:
         """Return the seconds of the loop, a value per process of a row; () where not known."""
+        by_name = self._by_name[side]
+        if taken.processes and all(name in by_name for name in taken.processes):
+            return [by_name[name] for name in taken.processes]
         known = self._sides[side].get(self._process_key(row), ())
-        return known if len(known) == len(row["samples"]) else ()
+        return known if len(known) == len(taken.values) else ()
 
     def calibrated_ratio(self, a: Row, b: Row) -> float:
         """Return B / A of values that are divided by the reference of their own machine.
@@ -140,12 +163,32 @@ class Loops:
         sides = [row["calibrated_samples"] for row in (a, b)]
         if not share_runtime({**a, **here}, {**b, **here}):
             sides = [
-                [value / loop for value, loop in zip(row["samples"], self.of(row, n), strict=False)]
+                [
+                    value / loop
+                    for value, loop in zip(
+                        row["samples"], self.of(row, n, as_measured(row)), strict=False
+                    )
+                ]
                 for n, row in enumerate((a, b))
             ]
         if not all(map(len, sides)) or not are_times(*sides):
             return math.nan
         return math.exp(np.log(sides[1]).mean() - np.log(sides[0]).mean())
+
+    @cached_property
+    def _by_name(self) -> tuple[dict[str, float], dict[str, float]]:
+        """The loop of each process that is known by name: the median over its cases."""
+        found: tuple[dict[str, list[float]], ...] = (defaultdict(list), defaultdict(list))
+        for pair in self._pairs.pairs:
+            for row, loops, side in zip(pair, found, self._sides, strict=True):
+                if row is None or not (known := side.get(self._process_key(row))):
+                    continue
+                for name, value in zip(as_measured(row).processes, known, strict=False):
+                    loops[name].append(value)
+        one, other = (
+            {name: float(np.median(values)) for name, values in loops.items()} for loops in found
+        )
+        return one, other
 
     @cached_property
     def _sides(self) -> tuple[dict[Any, list[float]], dict[Any, list[float]]]:
@@ -165,15 +208,13 @@ class Loops:
         return (*(row[name] for name in _PROCESSES), axes_key(axes_of(row, self._pairs.axes)))
 
 
-def scatter(a: Floats, b: Floats) -> float:
-    """Return how much rows scatter over the processes of both arms: the median of their spreads.
+def scatter(logs: Floats) -> float:
+    """Return how much rows scatter over processes, or over pairs: the median of their spreads.
 
     Args:
-        a: logarithms, float64 (rows, processes), NaN where there is none.
-        b: the same of the other arm.
+        logs: logarithms, float64 (rows, processes), NaN where there is none.
     """
-    both = np.concatenate([a, b], axis=1)
-    return float(np.median(np.nanstd(both, axis=1)))
+    return float(np.median(np.nanstd(logs, axis=1)))
 
 
 def levels(a: Floats, b: Floats) -> Floats:

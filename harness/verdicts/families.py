@@ -49,13 +49,14 @@ class Family:
     """The smallest change of each row that counts."""
     interleaved: bool
     raw: bool
-    """Seconds are compared as measured: of unlike machines, or taken in turns."""
+    """Seconds are compared as measured: of unlike machines."""
     candidates: dict[str, tuple[Floats, Floats]] = field(init=False)
     """By basis, logarithms of both arms, float64 (rows, processes), the least scatter first."""
 
     def __post_init__(self) -> None:
-        values = [drift.seconds(a, b) for a, b in zip(self.a, self.b, strict=True)]
-        logs = _padded([one for one, _ in values]), _padded([other for _, other in values])
+        self.taken = [drift.seconds(a, b) for a, b in zip(self.a, self.b, strict=True)]
+        a, b = (_padded([pair[side].values for pair in self.taken]) for side in (0, 1))
+        logs = a, b
         self.candidates = {drift.INTERLEAVED if self.interleaved else drift.RAW: logs}
 
     @property
@@ -69,27 +70,42 @@ class Family:
         if self.raw:
             return
         ((_, (a, b)),) = self.candidates.items()
-        found = [loops.of(row, side) for side, rows in enumerate((self.a, self.b)) for row in rows]
-        python = all(x["python"] == y["python"] for x, y in zip(self.a, self.b, strict=True))
-        if python and all(map(len, found)) and drift.are_times(*found):
-            size = len(self.a)
-            self._add(drift.BY_LOOP, _padded(found[:size]), _padded(found[size:]))
+        taken = [[pair[side] for pair in self.taken] for side in (0, 1)]
+        if not self.interleaved:  # in turns, both arms meet what the loop shows
+            self._divide_by_loop(loops, taken)
         if all(drift.share_runtime(x, y) for x, y in zip(self.a, self.b, strict=True)):
             level = drift.levels(a, b)
-            one, other = drift.of_others(self.a, a - level), drift.of_others(self.b, b - level)
+            one = drift.of_others(self.a, taken[0], a - level)
+            other = drift.of_others(self.b, taken[1], b - level)
             if one is not None and other is not None:
                 self._add(drift.OTHERS, one, other)
-        order = sorted(
-            self.candidates, key=lambda name: round(drift.scatter(*self.candidates[name]), 9)
+        scatter = {basis: round(self._scatter(*logs), 9) for basis, logs in self.candidates.items()}
+        self.candidates = {
+            basis: self.candidates[basis] for basis in sorted(scatter, key=lambda one: scatter[one])
+        }
+
+    def _scatter(self, a: Floats, b: Floats) -> float:
+        return (
+            drift.scatter(b - a) if self.paired else drift.scatter(np.concatenate([a, b], axis=1))
         )
-        self.candidates = {basis: self.candidates[basis] for basis in order}
+
+    def _divide_by_loop(self, loops: drift.Loops, taken: Sequence[Sequence[drift.Seconds]]) -> None:
+        arms = list(zip((self.a, self.b), taken, strict=True))
+        found = [
+            [loops.of(row, side, one) for row, one in zip(rows, of_arm, strict=True)]
+            for side, (rows, of_arm) in enumerate(arms)
+        ]
+        python = all(x["python"] == y["python"] for x, y in zip(self.a, self.b, strict=True))
+        every = [one for of_arm in found for one in of_arm]
+        if python and all(map(len, every)) and drift.are_times(*every):
+            self._add(drift.BY_LOOP, _padded(found[0]), _padded(found[1]))
 
     def _add(self, basis: str, a: Floats, b: Floats) -> None:
         """Take logarithms of what processes share off all rows; seconds stay what they usually are.
 
         So the pair that is printed is in seconds, and its quotient is the ratio.
         """
-        one, other = self.candidates[drift.RAW]
+        one, other = next(iter(self.candidates.values()))
         usual = (np.nanmean(a, axis=1) + np.nanmean(b, axis=1))[:, None] / 2
         self.candidates[basis] = one - (a - usual), other - (b - usual)
 

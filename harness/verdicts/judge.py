@@ -150,7 +150,7 @@ def judge(
         rows = list(pairs._replace(pairs=[pairs.pairs[n] for n in numbers]).both())
         effects = np.array([smallest_effect(scatter, *row, pairs.axes) for row in rows])
         of_a, of_b = ([row[side] for row in rows] for side in (0, 1))
-        family = Family(of_a, of_b, numbers, effects, interleaved, interleaved or across)
+        family = Family(of_a, of_b, numbers, effects, interleaved, across)
         family.divide(loops)
         families.append(family)
     for family, whole in zip(families, _wholes(families, across, share), strict=True):

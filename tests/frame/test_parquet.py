@@ -92,11 +92,14 @@ def test_an_export_gives_back_the_rows_of_the_records(frame, exports, name):
 
 def test_an_export_of_before_a_column_has_no_value_there(frame, exports, tmp_path):
     old = pq.read_table(exports / "rows.parquet").drop_columns(
-        ["cpu_samples", "p90_samples", "processes", "protocol"]
+        ["cpu_samples", "cpu_processes", "p90_samples", "processes", "protocol"]
     )
     pq.write_table(old, tmp_path / "rows.parquet")
     nothing = frame.assign(
-        **{name: [[]] * len(frame) for name in ("cpu_samples", "p90_samples", "processes")},
+        **{
+            name: [[]] * len(frame)
+            for name in ("cpu_samples", "cpu_processes", "p90_samples", "processes")
+        },
         protocol=pd.array([None] * len(frame), "str"),
     )
     assert_same(nothing, load(tmp_path / "rows.parquet"))

@@ -1,8 +1,8 @@
 """Whether the harness's `execute` is what a bare loop in a process of its own measures.
 
-    python -m tests.performance.bias [--rounds 12] [--ms 60]
+    python -m tests.performance.bias [--rounds 12] [--ms 20]
 
-In each round a sweep of one process and three passes measures eight functions
+In each round a sweep of one process and one pass measures eight functions
 (tests/suites/calls), and another fresh process runs each in a bare loop of as many milliseconds,
 which of the two first by chance:
 
@@ -73,7 +73,7 @@ def swept() -> Found:
     """Measure them by a sweep of one process."""
     with tempfile.TemporaryDirectory() as results:
         context = local_context(Path(results), SUITE, None)
-        records = sweep(workloads(), context, Options(effort("1x3"), targets=("cpu",))).records
+        records = sweep(workloads(), context, Options(effort("1x1"), targets=("cpu",))).records
     return {
         record.workload.rpartition(".")[2]: (calls.least_ns / 1e9, calls.p50_ns / 1e9)
         for record in records
@@ -100,7 +100,7 @@ def ratio_text(ratios: Iterable[float]) -> str:
 
 def main() -> None:
     """Take turns, and print a line for each function."""
-    given = options(__doc__, rounds=12, ms=60.0, child=False)
+    given = options(__doc__, rounds=12, ms=20.0, child=False)
     if given.child:  # what each bare process does
         print(json.dumps(bare(given.ms)))
         return

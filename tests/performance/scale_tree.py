@@ -119,6 +119,7 @@ def _summaries(samples: np.ndarray[Any, Any], ratios: np.ndarray[Any, Any]) -> d
         "cpu_samples": objects([] for _ in samples),
         "p90_samples": objects([] for _ in samples),
         "processes": objects([] for _ in samples),
+        "cpu_processes": objects([] for _ in samples),
     }
 
 

@@ -92,26 +92,43 @@ def valued(frame: pd.DataFrame, columns: dict[str, Any]) -> pd.DataFrame:
 
 def arm(pool: Pool, chosen: set[Round]) -> pd.DataFrame:
     """Return the arm that has the processes of the chosen rounds."""
-    kept = [[pool.rounds.get(one) in chosen for one in own] for own in pool.frame["processes"]]
 
-    def left(at: int, values: list[Any]) -> list[Any]:
-        return [value for value, keep in zip(values, kept[at], strict=True) if keep]
+    def left(column: str) -> Any:
+        names = pool.frame[processes_of(column)].to_list()
+        return of_each(
+            pool.frame,
+            column,
+            lambda at, values: [
+                value
+                for value, name in zip(values, names[at], strict=True)
+                if pool.rounds.get(name) in chosen
+            ],
+        )
 
-    return valued(pool.frame, {name: of_each(pool.frame, name, left) for name in LISTS})
+    return valued(pool.frame, {column: left(column) for column in LISTS})
+
+
+def processes_of(column: str) -> str:
+    """Return the column that says which process each value of another is of."""
+    return "cpu_processes" if column.startswith("cpu_") else "processes"
 
 
 def slowed(
     frame: pd.DataFrame, rows: Any, factor: float, processes: set[str] | None = None
 ) -> pd.DataFrame:
     """Return an arm in which rows take `factor` times as long, in all processes or in some."""
-    hit, names = np.asarray(rows), frame["processes"].to_list()
+    hit = np.asarray(rows)
 
-    def longer(at: int, values: list[Any]) -> list[Any]:
-        which = [hit[at] and (processes is None or name in processes) for name in names[at]]
-        return [one * (factor if now else 1) for one, now in zip(values, which, strict=True)]
+    def longer(column: str) -> Any:
+        names = frame[processes_of(column)].to_list()
 
-    times = [name for name in LISTS if name not in TEXT_LISTS]
-    return valued(frame, {name: of_each(frame, name, longer) for name in times})
+        def changed(at: int, values: list[Any]) -> list[Any]:
+            which = [hit[at] and (processes is None or name in processes) for name in names[at]]
+            return [one * (factor if now else 1) for one, now in zip(values, which, strict=True)]
+
+        return of_each(frame, column, changed)
+
+    return valued(frame, {name: longer(name) for name in LISTS if name not in TEXT_LISTS})
 
 
 def drawn(pool: Pool, rng: random.Random) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -190,7 +207,8 @@ def planted(b: pd.DataFrame, rng: random.Random) -> dict[str, pd.DataFrame]:
     stage, ours = b["stage"], ~b["workload"].isin(INSTRUMENTS)
     runs = stage.map(lambda name: name in STAGES and STAGES[name].runs_program)
     newer = [json.dumps({**json.loads(text or "{}"), "jaxlib": "99"}) for text in b["environment"]]
-    some = {one for own in b["processes"] for one in own[: round(len(own) * 3 / 8)]}
+    named = [*b["processes"], *b["cpu_processes"]]
+    some = {one for own in named for one in own[: round(len(own) * 3 / 8)]}
     hit = (stage == "execute").to_list()
     late = of_each(b, "p90_samples", lambda at, own: [one + hit[at] * 1e-3 for one in own])
     everywhere = slowed(b, stage == "trace", 1.3)

@@ -60,11 +60,12 @@ def test_all_workloads_share_a_process_and_each_record_is_of_its_own_protocol(bo
     processes = {(one.replicate[-2:], one.process) for one in good}
     assert len(processes) == len(dict(processes)) == 2, "one for each number, of all workloads"
     for one in good:
-        (stage,) = one.stages.values()
+        stage = one.stages["compute"]
         visits = compute.VISITS + min(stage.disturbed, compute.REPEATS)
         assert visits >= len(stage.samples_ns) / 4 >= compute.VISITS
         assert len(stage.cpu_ns) == len(stage.samples_ns)
-        assert list(one.stages) == ["compute"]
+        assert list(one.stages) == ["trace", "lower", "compile", "compute"]
+        assert len(one.stages["compile"].cpu_ns) == len(stage.samples_ns) / 4, "built anew"
         assert one.reference_ns["loop"] > 0
         assert one.fingerprint
         assert one.facts.hlo_instructions > 0
@@ -116,6 +117,19 @@ def test_it_stands_beside_the_other_stages_everywhere(both):
     one, other = rows["processes"]
     assert one == other
     assert len(set(one)) == 2
+
+
+def test_cpu_times_of_a_build_are_those_of_the_process_of_many_workloads(both):
+    results, outcome = both
+    rows = harness.load(results, where={"workload": "small.Scale", "size": 8}).set_index("stage")
+    taken = {one.process: one for one in apart(outcome) if one.axes.get("size") == 8}
+    assert rows.index.is_unique
+    for stage in ("trace", "lower", "compile"):
+        row = rows.loc[stage]
+        assert row["cpu_processes"] == rows.loc["compute", "processes"] != row["processes"]
+        least = [min(taken[name].stages[stage].cpu_ns) / 1e9 for name in row["cpu_processes"]]
+        assert row["cpu_samples"] == pytest.approx(least)
+    assert rows.loc["execute", "cpu_processes"] == rows.loc["execute", "processes"]
 
 
 def test_a_second_run_measures_only_what_is_not_there(both):

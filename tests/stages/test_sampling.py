@@ -42,7 +42,7 @@ def test_an_unknown_effort_names_those_there_are(text):
 
 
 def test_the_protocol_depends_on_what_one_process_does_alone():
-    assert effort("default").protocol == effort("thorough").protocol == effort("20x2").protocol
+    assert effort("default").protocol == effort("thorough").protocol == effort("20x1").protocol
     assert effort("8x2").protocol != effort("8x3").protocol
 
 
