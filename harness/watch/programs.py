@@ -154,6 +154,10 @@ LEDGER_EXAMPLE = "harness cache ledger -o run.jsonl -- python train.py --steps 1
 PROFILE_EXAMPLE = "harness profile -- python train.py --steps 10"
 
 
+INSIDE = "inside"
+"""The folder in a profile's that has XLA's events of its compiles."""
+
+
 @dataclass(frozen=True)
 class Ran:
     """A program that was run."""
@@ -203,13 +207,16 @@ def _numbered(folder: Path) -> Path:
     raise UsageError(f"{folder} and 999 more exist. Give another folder with -o.")
 
 
-def run_profiled(command: Sequence[str], folder: Path, sample_ms: float) -> Ran:
+def run_profiled(
+    command: Sequence[str], folder: Path, sample_ms: float, inside: bool = False
+) -> Ran:
     """Run a program under a profile, with this process's input and output.
 
     Args:
         command: the program, from :func:`command_of`.
         folder: an empty one, from :func:`new_folder`.
         sample_ms: how often each process looks where its threads are; 0 for never.
+        inside: whether XLA's own events of each compile are recorded as well.
 
     Raises:
         UsageError: if the folder cannot be written or the program cannot be started.
@@ -218,6 +225,7 @@ def run_profiled(command: Sequence[str], folder: Path, sample_ms: float) -> Ran:
         os.environ,
         HARNESS_PROFILE=str(folder),
         HARNESS_PROFILE_SAMPLE_MS=f"{sample_ms:g}",
+        HARNESS_PROFILE_INSIDE=str(folder / INSIDE) if inside else "",
     )
     about = Run(tuple(command), time.perf_counter_ns())
     if not write_run(folder, about):

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from harness.watch import call_sites, events, jax_names
 from harness.watch.builds import Builds, builds
 from harness.watch.call_sites import Places, Stacked
+from harness.watch.compile_traces import CompileTraces
 from harness.watch.description import Description, FunctionKey
 from harness.watch.events import Backend, Build, Ended, Function, Line, Origin, Span, Started
 from harness.watch.sampler import Sampler
@@ -89,6 +90,7 @@ class Recorder:
         """Those of the process, once it has started."""
         self.sampler = Sampler(self, sample_ms)
         self.backends = _Backends(self.write, self.failed)
+        self.compiles = CompileTraces(self.failed)
         self.failures: list[str] = []
         self.test = ""
         self.own_ns = 0
@@ -108,10 +110,12 @@ class Recorder:
         self._since_ns = clock()
         self.builds = builds.add(self)
         self.backends.install()
+        self.compiles.install()
 
     def stop(self, why: Why) -> None:
         """Listen no more, and end the outputs."""
         self.sampler.stop()
+        self.compiles.uninstall()
         self.backends.uninstall()
         builds.drop(self)
         with self.lock:

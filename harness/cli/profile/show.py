@@ -15,6 +15,7 @@ from harness.cli import options
 from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console
 from harness.cli.profile.answer import answer
 from harness.errors import UsageError
+from harness.profiles.answer.inside import inside_lines
 from harness.profiles.recorded import read
 from harness.profiles.tables.frames import TABLES, frame
 from harness.profiles.tables.listing import LONG, is_number, listed
@@ -77,7 +78,8 @@ def show(
     profile = read(folder)
     out = Output(Format(format_), output)
     if table is None:
-        out.page(answer(profile, console) if output is None else answer(profile))
+        lines = answer(profile, console) if output is None else answer(profile)
+        out.page([*lines, *inside_lines(profile)])
     elif format_ is not TableFormat.table:
         _data(frame(profile, table), table, out)
     else:

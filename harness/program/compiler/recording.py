@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from harness.program.compiler.event import CompileEvent
+from harness.watch.jax_names import public
 
 _PLANE = "/host:CPU"
 _WAIT_S = 0.05
@@ -33,20 +32,21 @@ def recorded(step: Callable[[], object]) -> list[CompileEvent]:
     Raises:
         Untraceable: another profiler is at work, or none can be started.
     """
-    options = jax.profiler.ProfileOptions()
+    profiler = public().profiler
+    options = profiler.ProfileOptions()
     options.python_tracer_level = 0
     options.host_tracer_level = 3
     options.enable_hlo_proto = False
     with tempfile.TemporaryDirectory() as folder:
         try:
-            jax.profiler.start_trace(folder, profiler_options=options)
+            profiler.start_trace(folder, profiler_options=options)
         except Exception as error:  # RuntimeError, and what a plugin raises
             raise Untraceable(f"JAX's profiler does not start: {error}") from error
         try:
             with _quiet():
                 step()
         finally:
-            jax.profiler.stop_trace()
+            profiler.stop_trace()
         files = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
         if not files:
             raise Untraceable("JAX's profiler wrote no file of what it saw")
@@ -60,7 +60,7 @@ def read(path: Path) -> list[CompileEvent]:
         Untraceable: the file is none, or was cut off.
     """
     try:
-        data = jax.profiler.ProfileData.from_file(str(path))
+        data = public().profiler.ProfileData.from_file(str(path))
     except Exception as error:
         raise Untraceable(f"{path.name} cannot be read: {error}") from error
     # Python 3.12 and later warn of the type of an event's statistics, where an exception would be

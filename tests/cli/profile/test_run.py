@@ -111,3 +111,47 @@ def test_the_answer_fits_the_terminal_it_is_shown_on(tmp_path):
     assert all(len(line) <= 80 for line in lines if "harness profile" not in line)
     assert any("other finding" in line for line in lines)
     assert answering.answer(profile) == summary(profile)
+
+
+OPENED = """
+import sys
+import jax, jax.numpy as jnp
+
+@jax.jit
+def dear(x):
+    for n in range(8):
+        x = jnp.tanh(x) * jnp.sort(x, axis=n % 2) + n
+    return x
+
+@jax.jit
+def own(x):
+    return x * 2
+
+print(dear(jnp.ones((8, 8))).shape)
+with jax.profiler.trace(sys.argv[1]):
+    own(3.0).block_until_ready()
+print("done")
+"""
+
+
+def test_inside_says_what_xla_did_and_leaves_a_program_its_own_profiler(tmp_path, capfd):
+    file, folder = tmp_path / "opened.py", tmp_path / "p"
+    file.write_text(OPENED)
+    command = ["--inside", "-o", str(folder), "--", str(file), str(tmp_path / "own")]
+    done = CliRunner().invoke(app, command)
+    assert (done.exit_code, capfd.readouterr().out) == (0, "(8, 8)\ndone\n")
+    err = done.output
+    said = err[err.index("Inside of compiles, by XLA's events") :]
+    place, what = said.splitlines()[1:3]
+    assert place.endswith(f"dear, {file.name}:15") or place.endswith(f"dear, {file}:15")
+    assert "code generation" in said
+    assert "%" in what
+    assert ", own" not in said, "what the program itself was profiling is its own"
+    assert list((tmp_path / "own").rglob("*.xplane.pb"))
+    (traced,) = [one for one in read(folder).builds if one.function.name == "dear"]
+    files_of = list((folder / "inside").iterdir())
+    assert all(one.name.endswith(".xplane.pb") for one in files_of), files_of
+    files_of[0].write_bytes(b"cut off")
+    text = CliRunner().invoke(app, ["show", str(folder)]).output
+    assert "Inside of compiles" in text
+    assert traced.process.ended.failures[0].startswith("RuntimeError")

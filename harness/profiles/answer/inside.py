@@ -1,0 +1,94 @@
+"""What XLA did in the dearest compiles of a program, as `harness profile --inside` recorded it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.profiles.answer.groups import function_key
+from harness.profiles.model import Built
+from harness.profiles.recorded import Recorded
+from harness.program.compiler.groups import REST
+from harness.program.compiler.inside import Inside, inside
+from harness.program.compiler.recording import Untraceable, read
+from harness.program.compiler.times import CompileTime, compile_times
+from harness.records.units import seconds_text, share_text
+from harness.watch.compile_traces import SUFFIX
+from harness.watch.programs import INSIDE
+
+MOST_FUNCTIONS = 5
+MOST_GROUPS = 4
+
+_MARGIN = " " * 11
+
+
+class _File(NamedTuple):
+    path: Path
+    built: Built
+    cost_s: float
+
+
+def inside_lines(profile: Recorded, width: int = 100) -> Iterator[str]:
+    """Yield what XLA did in each function's dearest compile, the dearest function first.
+
+    Nothing where nothing of it was recorded. A line has about `width` characters.
+    """
+    files = list(_files(profile))
+    if not files:
+        return
+    dearest: dict[object, _File] = {}
+    for one in sorted(files, key=lambda file: -_compile_ns(file.built)):
+        dearest.setdefault(function_key(one.built.function), one)
+    cost_s = sum(one.cost_s for one in files)
+    yield f"Inside of compiles, by XLA's events ({seconds_text(cost_s)} of compile are for them):"
+    for one in list(dearest.values())[:MOST_FUNCTIONS]:
+        name = f"{one.built.function.name}, {one.built.site}"
+        try:
+            found = inside(read(one.path), "")
+        except Untraceable as error:
+            yield f"{name}: {error}"
+            continue
+        if found is not None:
+            yield f"{seconds_text(found.wall_s):>9}  {name}"
+            yield from textwrap.wrap(
+                _text(found), width, initial_indent=_MARGIN, subsequent_indent=_MARGIN
+            )
+
+
+def _files(profile: Recorded) -> Iterator[_File]:
+    """Yield the files, each with the build that its compile was for."""
+    if profile.folder is None:
+        return
+    builds: dict[int, list[Built]] = {}
+    for built in profile.builds:
+        builds.setdefault(built.process.started.pid, []).append(built)
+    for path in (profile.folder / INSIDE).glob(f"[0-9]*{SUFFIX}"):
+        pid, begin, cost = map(int, path.name.removesuffix(SUFFIX).split("-"))
+        around = [
+            (span.end_ns - span.begin_ns, number)
+            for number, built in enumerate(builds.get(pid, ()))
+            for span in built.line.spans
+            if span.stage == "compile" and span.begin_ns <= begin <= span.end_ns
+        ]
+        if around:
+            yield _File(path, builds[pid][min(around)[1]], cost / 1e9)
+
+
+def _compile_ns(built: Built) -> int:
+    return sum(one.end_ns - one.begin_ns for one in built.line.spans if one.stage == "compile")
+
+
+def _text(found: Inside) -> str:
+    """Return `55 % code generation: LLVM (TaskDispatcher::dispatch), 20 % fusion, ...`."""
+    times = compile_times(found)
+    named = sorted((one for one in times.groups if one.group != REST), key=lambda one: -one.wall_s)
+    told = []
+    for one in named[:MOST_GROUPS]:
+        own = [each for each in times.passes if (each.group, each.part) == (one.group, one.part)]
+        most = max(own, key=lambda each: each.wall_s, default=CompileTime(""))
+        name = f": {one.part}" if one.part else ""
+        name += f" ({most.name})" if most.wall_s > one.wall_s / 2 else ""
+        told.append(f"{share_text(one.wall_s, found.wall_s)} {one.group}{name}")
+    return ", ".join(told)

@@ -1,0 +1,89 @@
+"""XLA's own events of every compile, in files beside a profile's logs: `harness profile --inside`.
+
+A file is called `PID-BEGIN-COST.xplane.pb`: the process, when the compile began, by the logs'
+clock, and what it took to record it, in nanoseconds.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from harness.errors import ProfileError
+from harness.watch import jax_names
+from harness.watch.source import EventSource
+
+VARIABLE = "HARNESS_PROFILE_INSIDE"
+"""The folder of the files; without it, nothing of this is done."""
+
+SUFFIX = ".xplane.pb"
+
+clock = time.perf_counter_ns
+
+
+class CompileTraces(EventSource[Any]):
+    """Records compiles, one at a time: what another thread compiles meanwhile is in that one's."""
+
+    def __init__(self, fail: Callable[[Exception], None]) -> None:
+        super().__init__()
+        self.folder = os.environ.get(VARIABLE, "")
+        self.fail = fail
+        self._lock = threading.Lock()
+
+    def install(self) -> None:
+        """Put the replacement in place, where it is asked for."""
+        if not self.folder:
+            return
+        names = {"compile": jax_names.REQUESTS["backend_compile"]}
+        point = jax_names.points(names, "profile", ProfileError)["compile"]
+        real = point.function
+
+        def compile(*args: Any, **kwargs: Any) -> Any:
+            if not self.active or not self._lock.acquire(blocking=False):
+                return real(*args, **kwargs)
+            try:
+                begin = clock()
+                place = self._begin()
+                middle = clock()
+                try:
+                    return real(*args, **kwargs)
+                finally:
+                    if place:
+                        self._end(place, begin, middle)
+            finally:
+                self._lock.release()
+
+        self.replace(point, compile)
+        self.active = True
+
+    def _begin(self) -> str:
+        """Start JAX's profiler, and return where it writes; "" where the program has it running."""
+        profiler = jax_names.public().profiler
+        options = profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        options.host_tracer_level = 3
+        options.enable_hlo_proto = False
+        place = os.path.join(self.folder, f".{os.getpid()}-{clock()}")
+        try:
+            profiler.start_trace(place, profiler_options=options)
+        # Whatever goes wrong in here is the profile's own affair.
+        except Exception as error:
+            self.fail(error)
+            return ""
+        return place
+
+    def _end(self, place: str, begin: int, middle: int) -> None:
+        end = clock()
+        try:
+            jax_names.public().profiler.stop_trace()
+            [file] = glob.glob(os.path.join(place, "**", f"*{SUFFIX}"), recursive=True)
+            cost = clock() - end + middle - begin
+            os.replace(file, os.path.join(self.folder, f"{os.getpid()}-{middle}-{cost}{SUFFIX}"))
+            shutil.rmtree(place, ignore_errors=True)
+        except Exception as error:  # as above
+            self.fail(error)
