@@ -13,16 +13,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.declare.workload import Case, Workload
+from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.state import Outcome, Progress
 from harness.engine.sweep import sweep
 from harness.errors import UsageError
 from harness.frame.frame import INSTRUMENTS
-from harness.records.schema import Record, digest, plain_axes
+from harness.records.schema import Record, apart, case_of, digest
 from harness.stages.injection import STAGES as LENGTHENED
 from harness.stages.injection import Injected, name
-from harness.stages.registry import STAGES, values_ns
+from harness.stages.registry import OWN_PROGRAM, STAGES, values_ns
 from harness.verdicts.error_rates import FOLDER
 
 SCENARIO = "off"
@@ -178,16 +178,22 @@ def measure(
 
 
 def medians_ns(records: Sequence[Record]) -> dict[str, dict[str, float]]:
-    """Return the median over processes of every case, by stage: what an injection is sized by."""
-    values: dict[str, dict[str, list[float]]] = {}
+    """Return the median over processes of every case, by stage: what an injection is sized by.
+
+    CPU time of the processes that take `compute`, for the stages of which verdicts rest on it.
+    """
+    taken: dict[tuple[str, str], dict[bool, list[float]]] = {}
     for record in records:
         if record.workload in INSTRUMENTS:
             continue
-        case = Case(plain_axes(record.axes), record.transform, record.target, record.precision)
-        stages = values.setdefault(name(record.workload, case.id), {})
+        own = apart(record.protocol) in OWN_PROGRAM
         for stage, ns in values_ns(record.stages).items():
-            stages.setdefault(stage, []).append(ns)
-    return {
-        case: {stage: statistics.median(all_ns) for stage, all_ns in stages.items()}
-        for case, stages in values.items()
-    }
+            cpu_ns = record.stages[stage].cpu_ns if STAGES[stage].clock == "cpu" else []
+            row = name(record.workload, case_of(record).id), stage
+            values = taken.setdefault(row, {}).setdefault(own, [])
+            values.append(min(cpu_ns) if own and cpu_ns else ns)
+    found: dict[str, dict[str, float]] = {}
+    for (case, stage), values_by in taken.items():
+        median = statistics.median(values_by.get(True) or values_by[False])
+        found.setdefault(case, {})[stage] = median
+    return found

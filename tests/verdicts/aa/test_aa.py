@@ -15,6 +15,7 @@ from harness.cli import app
 from harness.engine.context import local_context
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.load import frame_of
+from harness.records.schema import COMPUTE, StageSamples
 from harness.stages.injection import name
 from harness.stages.registry import CASE_STAGES
 from harness.verdicts.aa import rates as of
@@ -200,3 +201,6 @@ def test_a_slow_down_is_sized_by_the_median_over_processes():
     records = arm({8: [1.0, 5.0, 2.0]})
     case = "size=8, transform='forward', target='cpu'"
     assert medians_ns(records) == {name("family.Work", case): {"compile": 2e9}}
+    stages = {"compile": StageSamples([7e9, 8e9], cpu_ns=[4e9, 3e9])}
+    apart = [msgspec.structs.replace(r, protocol=COMPUTE, stages=stages) for r in records]
+    assert medians_ns([*records, *apart]) == {name("family.Work", case): {"compile": 3e9}}
