@@ -20,7 +20,6 @@ from harness.profiles.model import Built, Process
 from harness.profiles.recorded import Recorded
 from harness.profiles.tracks import Clock
 from harness.records.files import replaced
-from harness.watch import events
 
 LONGEST = 300
 """Characters of one text in an event."""
@@ -149,12 +148,10 @@ class _Track:
 
     def _raw(self) -> Iterator[tuple[int, Slice]]:
         process = self._process
-        for jax in process.of(events.Import):
-            what = Slice(jax.begin_ns, jax.end_ns, "import jax", "start", jax.versions)
-            yield jax.thread, what
-        for woken in process.of(events.Backend):
-            about = {"platform": woken.platform, "devices": ", ".join(woken.devices)[:LONGEST]}
-            yield woken.thread, Slice(woken.begin_ns, woken.end_ns, "backend", "start", about)
+        for start, part, _, more in tracks.starts(process):
+            name = "import jax" if part == "import" else part
+            about = {key: text[:LONGEST] for key, text in more.items()}
+            yield start.thread, Slice(start.begin_ns, start.end_ns, name, "start", about)
         for built in self._builds:
             line, name = built.line, built.function.name
             shown = f"{name} (unfinished)" if built.going_on else name
@@ -206,9 +203,8 @@ class _Track:
 
     def cleared(self) -> Iterator[dict[str, Any]]:
         """Yield the caches that were emptied."""
-        for line in tracks.cleared(self._process):
-            function = self._process.functions.get(line.function)
-            args = {"function": function.name} if function else {}
+        for line, told in tracks.cleared(self._process):
+            args = {"function": told} if line.function else {}
             what = {"cat": "cleared", "ts": self._us(line.at_ns), "s": "p", "args": args}
             yield self._event("i", line.what, None, **what)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.profiles.names import program_of
-from harness.watch.events import Cleared, Request, Span
+from harness.watch.events import Backend, Cleared, Import, Request, Span
 
 if TYPE_CHECKING:
     from harness.profiles.model import Built, Process
@@ -70,12 +70,21 @@ def thread_names(process: Process) -> dict[int, str]:
     return names
 
 
-def cleared(process: Process) -> Iterator[Cleared]:
-    """Yield the caches that were emptied, but for what JAX does by itself when Python ends."""
+def starts(process: Process) -> Iterator[tuple[Import | Backend, str, str, dict[str, str]]]:
+    """Yield what a process took before it could build: the line, its part, its name, and more."""
+    for jax in process.of(Import):
+        yield jax, "import", "import jax", jax.versions
+    for woken in process.of(Backend):
+        about = {"platform": woken.platform, "devices": ", ".join(woken.devices)}
+        yield woken, "backend", woken.platform, about
+
+
+def cleared(process: Process) -> Iterator[tuple[Cleared, str]]:
+    """Yield the caches that were emptied and whose, but for what JAX does when Python ends."""
     for line in process.of(Cleared):
-        stack = process.stacks.get(line.stack)
+        stack, function = process.stacks.get(line.stack), process.functions.get(line.function)
         if stack is not None and stack.frames:
-            yield line
+            yield line, function.name if function else line.what
 
 
 def shown_stage(built: Built, span: Span) -> str:

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from harness.cli import options
-from harness.cli.output import Output, Part, say
+from harness.cli.output import Output, Part, TextTable, say
 from harness.cli.profile.answer import judged, verdict
 from harness.errors import ExitCode, UsageError
 from harness.profiles.budgets.file import CheckedBudget, checked
 from harness.profiles.budgets.file import write as write_budget
 from harness.profiles.budgets.use import number
-from harness.profiles.recorded import Recorded, read
+from harness.profiles.damage import damage
+from harness.profiles.recorded import read
 from harness.records.units import counted
 
 MOST_ROWS = 15
@@ -68,7 +68,7 @@ def check(
     if force and write is None:
         raise UsageError("--force belongs to --write FILE.")
     profile = read(folder)
-    for text in _incomplete(profile):
+    for text in damage(profile):
         say(f"{folder}: {text}")
     if write is not None:
         functions = counted(write_budget(profile, write, force), "function")
@@ -84,33 +84,23 @@ def check(
         raise typer.Exit(ExitCode.WORSE)
 
 
-def _incomplete(profile: Recorded) -> list[str]:
-    texts = []
-    cut = sum(process.ended is None for process in profile.processes)
-    if cut:
-        texts.append(
-            f"{cut} of {len(profile.processes)} processes did not end their log (killed, or still "
-            "running): what they built after it is not counted."
-        )
-    if profile.broken_lines:
-        texts.append(f"{profile.broken_lines} lines could not be read, and are not counted.")
-    return texts
-
-
 def _table(result: CheckedBudget) -> Iterator[Part]:
     if not result.uses:
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("budget", "function", "limit", "used", "allowed", ""):
-        right = heading in ("used", "allowed")
-        table.add_column(heading, justify="right" if right else "left", no_wrap=heading == "limit")
-    rows = max(MOST_ROWS, len(result.over))
-    for use in result.uses[:rows]:
-        function = use.users[0].function.label if use.one and use.users else "all"
-        used = number(use.used) if use.name != "max_compile_seconds" else f"{use.used:.3g}"
-        mark = "over" if use.over else ""
-        cells = (use.where, function, use.name, used, number(use.allowed), mark)
-        table.add_row(*map(Text, cells))
-    yield table
-    if len(result.uses) > rows:
-        yield f"… and {len(result.uses) - rows} more that are further from their limit."
+    shown = result.uses[: max(MOST_ROWS, len(result.over))]
+    rows = [
+        (
+            use.where,
+            use.users[0].function.label if use.one and use.users else "all",
+            use.name,
+            number(use.used) if use.name != "max_compile_seconds" else f"{use.used:.3g}",
+            number(use.allowed),
+            "over" if use.over else "",
+        )
+        for use in shown
+    ]
+    headings = ["budget", "function", "limit", "used", "allowed", ""]
+    words = ("budget", "function", "limit", "")
+    yield TextTable(pd.DataFrame(rows, columns=headings), words, words[:2])
+    if len(result.uses) > len(shown):
+        yield f"… and {len(result.uses) - len(shown)} more that are further from their limit."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ import pandas as pd
 import typer
 
 from harness.cli import options
-from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console
+from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console, records
 from harness.cli.profile.answer import answer
 from harness.errors import UsageError
 from harness.profiles.answer.inside import inside_lines
@@ -36,7 +35,8 @@ Tables:
 {tables}
 
 \b
-A terminal gets the main columns and the dearest 40 rows; csv and json have all. The columns are
+A terminal gets the main columns and the dearest 40 rows; markdown has the main columns, csv and
+json have all. The columns are
 those of harness.load_profile(FOLDER).frame(TABLE); docs/profile.md says what each means.
 Exit codes: 0 fine; 2 wrong usage; 4 no profile is there, or the output cannot be written.
 """
@@ -48,44 +48,31 @@ Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
 """The tables."""
 
 
-class TableFormat(enum.StrEnum):
-    """How a table is written."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-
-
 @options.command(HELP.format(tables=_ABOUT), no_args_is_help=True)
 def show(
+    *,
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="A profile: the folder that was written.")
     ],
     table: Annotated[Table | None, typer.Option("--table", "-t", help="Which table.")] = None,
-    format_: Annotated[
-        TableFormat, typer.Option("--format", help="How it is written.")
-    ] = TableFormat.table,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write into a file.")
-    ] = None,
+    output: Output,
 ) -> None:
     """Show a profile."""
-    if table is None and format_ is not TableFormat.table:
+    if table is None and output.format is not Format.table:
         raise UsageError(
-            f"--format {format_} writes a table: name one with --table, for example "
+            f"--format {output.format} writes a table: name one with --table, for example "
             "--table functions."
         )
     profile = read(folder)
-    out = Output(Format(format_), output)
     if table is None:
-        lines = answer(profile, console) if output is None else answer(profile)
-        out.page([*lines, *inside_lines(profile)])
-    elif format_ is not TableFormat.table:
-        _data(frame(profile, table), table, out)
-    else:
-        most = ROWS if output is None else None
-        rows, note = listed(frame(profile, table), table, most, WIDTH if output else console.width)
-        out.page(_rows(rows, table, note))
+        lines = answer(profile, console) if output.path is None else answer(profile)
+        output.page([*lines, *inside_lines(profile)])
+        return
+    made = frame(profile, table)
+    document = {"schema": 1, "table": str(table), "rows": records(made)}
+    here = output.path is None and output.format is Format.table
+    rows, note = listed(made, table, ROWS if here else None, console.width if here else WIDTH)
+    output.show(_rows(rows, table, note), made, document)
 
 
 def _rows(rows: pd.DataFrame, table: Table, note: str) -> Iterator[Part]:
@@ -96,11 +83,3 @@ def _rows(rows: pd.DataFrame, table: Table, note: str) -> Iterator[Part]:
     yield TextTable(rows, words, LONG)
     if note:
         yield note
-
-
-def _data(made: pd.DataFrame, table: Table, out: Output) -> None:
-    rows = json.loads(made.to_json(orient="records", double_precision=9))
-    if out.format is Format.csv:
-        out.text(made.to_csv(index=False))
-    else:
-        out.text(json.dumps({"schema": 1, "table": str(table), "rows": rows}))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 import textwrap
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +12,11 @@ from typing import TYPE_CHECKING
 from harness.profiles.answer.findings import Finding, findings, shares
 from harness.profiles.answer.groups import function_key, unexplained
 from harness.profiles.cache_use import CacheUse, cache_use
+from harness.profiles.damage import damage
 from harness.profiles.names import shortened
 from harness.profiles.pieces import STAGES
 from harness.profiles.totals import SAMPLED, Total, totals
-from harness.records.units import counted, seconds_text, share_text, times_text
+from harness.records.units import counted, seconds_text, share_text
 from harness.watch import ledger_events as ledger
 from harness.watch.events import Import
 
@@ -210,7 +210,7 @@ def _tail(profile: Recorded) -> Iterator[str]:
         yield from _cache(profile)
         if unknown := len(unexplained(profile)):
             yield f"{counted(unknown, 'build')} could not be explained."
-    yield from _damage(profile)
+    yield from damage(profile)
 
 
 def _next(profile: Recorded, width: int) -> Iterator[str]:
@@ -272,23 +272,3 @@ def _would_save(use: CacheUse) -> str:
         f"off. A second run would save {usual} {with_it}, at most {every} with "
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 as well, less loading the programs."
     )
-
-
-def _damage(profile: Recorded) -> Iterator[str]:
-    cut = [process for process in profile.processes if process.ended is None]
-    if cut:
-        names = ", ".join(str(process.started.pid) for process in cut[:5])
-        more = "…" if len(cut) > 5 else ""
-        yield (
-            f"{counted(len(cut), 'log')} cut off (process {names}{more}): killed, or still "
-            "running. What is told reaches until its last line."
-        )
-    if profile.broken_lines:
-        yield f"{counted(profile.broken_lines, 'line')} of the logs could not be read."
-    ends = [process.ended for process in profile.processes if process.ended is not None]
-    if lost := sum(end.lost for end in ends):
-        yield f"{counted(lost, 'line')} could not be written: counts and seconds are too low."
-    failures = Counter(failure for end in ends for failure in end.failures)
-    if failures:
-        first = shortened(next(iter(failures)), 80)
-        yield f"The profile itself failed {times_text(failures.total())}: {first}"

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.profiles.causes.cause import Cause
+from harness.profiles.damage import damage
 from harness.profiles.diff.difference import (
     COUNTS,
     NOT_KNOWN,
@@ -187,13 +188,7 @@ def _joined(values: Iterable[str]) -> str:
 def _warnings(a: Recorded, b: Recorded) -> Iterator[str]:
     """Yield what makes two profiles hard to compare, a sentence each."""
     for name, profile in (("A", a), ("B", b)):
-        if cut := sum(process.ended is None for process in profile.processes):
-            yield (
-                f"{name} is not whole: {cut} of its {len(profile.processes)} processes did not end "
-                "their log (killed, or still running)."
-            )
-        if profile.broken_lines:
-            yield f"{name} has {profile.broken_lines} lines that could not be read."
+        yield from (f"{name} is not whole: {text}" for text in damage(profile))
     programs = program_of(a.command), program_of(b.command)
     if programs[0] != programs[1]:
         yield "Two programs: A is {}, B {}.".format(

@@ -11,6 +11,7 @@ from harness.profiles import tracks
 from harness.profiles.tables.frames import frame
 
 if TYPE_CHECKING:
+    from harness.profiles.model import Process
     from harness.profiles.recorded import Recorded
 
 
@@ -19,9 +20,18 @@ class Shown:
 
     def __init__(self, profile: Recorded) -> None:
         self.profile = profile
+        self.clock = tracks.Clock(profile)
         self.names = tracks.process_names(profile)
         """Of processes, by the name of the log."""
         self.threads = {one.file: tracks.thread_names(one) for one in profile.processes}
+
+    def row(self, process: Process, thread: int) -> str:
+        """Return the name of a thread, with that of its process."""
+        return f"{self.names[process.file]} {self.threads[process.file][thread]}"
+
+    def seconds(self, process: Process, at_ns: int) -> float:
+        """Return a time of a process in seconds since the profile began."""
+        return self.clock.at(process, at_ns) / 1e9
 
     @functools.cache  # noqa: B019 - lives as long as the page is made
     def frame(self, table: str) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import pandas as pd
 from pandas.api import types
@@ -17,6 +17,7 @@ MOST = 1500
 LABELS = {
     "call_site": "called at",
     "call_sites": "called at",
+    "begin_s": "began at",
     "build_s": "took",
     "again": "built again",
     "again_s": "again took",
@@ -51,7 +52,15 @@ def _label_of(name: str) -> str:
     return LABELS.get(name) or name.removesuffix("_s").removesuffix("_bytes").replace("_", " ")
 
 
-def table(name: str, caption: str, frame: pd.DataFrame, first: Iterable[str] = ()) -> Table:
+def _says_nothing(values: pd.Series) -> bool:
+    if values.name == "process":
+        return values.nunique() < 2
+    return not values.fillna(0).astype(bool).any()
+
+
+def table(
+    name: str, caption: str, frame: pd.DataFrame, first: Sequence[str] = (), most: int = MOST
+) -> Table:
     """Return a frame as a table of its first rows; columns without a value are left out.
 
     Args:
@@ -59,20 +68,21 @@ def table(name: str, caption: str, frame: pd.DataFrame, first: Iterable[str] = (
         caption: the table's.
         frame: any whose columns end in their unit.
         first: columns that stand in front.
+        most: rows that are kept.
     """
     if {"file", "line"} <= set(frame.columns):
         places = [line_text(*at) for at in zip(frame["file"], frame["line"], strict=True)]
         frame = frame.drop(columns="file").assign(defined=places)
     front = [column for column in first if column in frame.columns]
     rest = [c for c in frame.columns if c not in front and c not in _LEFT_OUT]
-    shown = frame[[*front, *rest]].head(MOST).reset_index(drop=True)
+    shown = frame[[*front, *rest]].head(most).reset_index(drop=True)
     columns = tuple(
         Column(
             column,
             _label_of(column),
             _kind_of(column, shown[column]),
             stage=column.removesuffix("_s") if column.removesuffix("_s") in STAGES else "",
-            hidden=column not in front and not shown[column].fillna(0).astype(bool).any(),
+            hidden=column not in front and _says_nothing(shown[column]),
         )
         for column in map(str, shown.columns)
     )

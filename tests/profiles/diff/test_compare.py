@@ -157,7 +157,7 @@ def test_what_makes_two_profiles_hard_to_compare_is_said():
     a.run, b.run = run_of("python", "-u", "train.py", "--x"), run_of("python", "-m", "serve")
     warnings = compare(a.profile(), b.profile()).warnings
     assert len(warnings) == 3
-    assert warnings[0].startswith("A is not whole: 1 of its 1 processes")
+    assert warnings[0].startswith("A is not whole: 1 log cut off")
     assert warnings[1] == "Two programs: A is train.py, B -m serve."
     assert warnings[2] == "Two machines: A box (2 cores), B other (64 cores). Seconds say little."
 

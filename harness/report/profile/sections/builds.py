@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from harness.profiles.pieces import STAGES
-from harness.report.content import Column, ColumnKind, Content, Section, Table
+from harness.report.content import Content, Section, Table
+from harness.report.profile import tables
 
 if TYPE_CHECKING:
     from harness.profiles.model import Built
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 MOST = 3000
 """Rows of the table: the builds that took longest."""
+
+COLUMNS = [
+    *("function", "call_site", "cause", "argument", *(f"{stage}_s" for stage in STAGES)),
+    *("outcome", "arguments", "begin_s", "code_bytes", "temporary_bytes"),
+]
 
 LONGEST = 160
 """Characters of the arguments that are shown."""
@@ -37,25 +43,10 @@ def _content(shown: Shown) -> Content:
 def _table(profile: Recorded, rows: pd.DataFrame) -> Table:
     builds = (*profile.builds, *profile.unfinished)
     kept = rows["build_s"].nlargest(MOST).index.sort_values()
-    data = rows.loc[kept]
-    seconds = {f"{stage}_s": data[f"{stage}_s"].where(data[f"{stage}_s"] > 0) for stage in STAGES}
     texts = [_arguments_text(builds[place])[:LONGEST] for place in kept]
-    data = data.assign(arguments=texts, **seconds).reset_index(drop=True)
-    columns = (
-        Column("function", "function"),
-        Column("call_site", "called at"),
-        Column("cause", "cause"),
-        Column("argument", "argument"),
-        *(Column(f"{stage}_s", stage, ColumnKind.SECONDS, stage=stage) for stage in STAGES),
-        Column("outcome", "persistent cache"),
-        Column("arguments", "arguments"),
-        Column("begin_s", "began at", ColumnKind.SECONDS),
-        Column("code_bytes", "code", ColumnKind.BYTES),
-        Column("temporary_bytes", "temporaries", ColumnKind.BYTES),
-        *(Column(name, name, hidden=not data[name].any()) for name in ("error", "test")),
-        Column("process", "process", hidden=data["process"].nunique() < 2),
-    )
-    return Table("builds", "Builds, in order", columns, data[[c.name for c in columns]])
+    data = rows.loc[kept].assign(arguments=texts)
+    data = data[[*COLUMNS, "error", "test", "process"]]
+    return tables.table("builds", "Builds, in order", data, COLUMNS, MOST)
 
 
 def _arguments_text(built: Built) -> str:

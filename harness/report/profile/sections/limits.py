@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.profiles.answer.groups import unexplained
+from harness.profiles.damage import damage
 from harness.profiles.model import seconds_of
 from harness.records.units import seconds_text, share_text
 from harness.report.content import Answer, Content, Section
@@ -36,21 +37,7 @@ def _content(shown: Shown) -> Content:
 def _doubts(shown: Shown) -> list[str]:
     """Return, in a sentence each, what a reader should know before they trust the numbers."""
     profile, time = shown.profile, shown.frame("time")
-    lines = []
-    if profile.broken_lines:
-        lines.append(f"Lines of the log that could not be read: {profile.broken_lines}.")
-    ended = [process.ended for process in profile.processes]
-    if ended.count(None):
-        lines.append(
-            f"Processes that were cut off before their log ended: {ended.count(None)} of "
-            f"{len(ended)}; what they did last may be missing."
-        )
-    lost = sum(one.lost for one in ended if one)
-    if lost:
-        lines.append(f"Lines of the log that could not be written: {lost}.")
-    failures = [text for one in ended if one for text in one.failures]
-    if failures:
-        lines.append(f"The profile itself failed {len(failures)} times, first: {failures[0]}.")
+    lines = list(damage(profile))
     if profile.unfinished:
         lines.append(
             f"Builds that were still going on when their log ended: {len(profile.unfinished)}."

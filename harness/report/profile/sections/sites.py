@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,17 +60,14 @@ def grown(profile: Recorded) -> Branch:
         function = built.function
         where = f"{function.file}:{function.line}" if function.file else ""
         last = CallSite(f"builds {function.name}", where, function.origin != "program")
-        here = root
-        _add(here, built.build_ns)
+        here, path = root, [root]
         for step in (*steps_of[key], last):
             here = here.below.setdefault(step, Branch(step))
-            _add(here, built.build_ns)
+            path.append(here)
+        for branch in path:
+            branch.ns += built.build_ns
+            branch.builds += 1
     return root
-
-
-def _add(branch: Branch, ns: int) -> None:
-    branch.ns += ns
-    branch.builds += 1
 
 
 def nodes(root: Branch, most: int = MOST_NODES) -> tuple[Node, ...]:
@@ -78,25 +76,20 @@ def nodes(root: Branch, most: int = MOST_NODES) -> tuple[Node, ...]:
     Of a great tree the `most` largest lines are kept; a line under each parent says what is left
     out there.
     """
-    kept = _largest(root, most)
-    return _children(root, kept, root.ns or 1)
+    return _children(root, _largest(root, most), root.ns or 1)
 
 
 def _largest(root: Branch, most: int) -> set[int]:
-    """Return the branches with the most seconds, each with its parents."""
-    kept: set[int] = set()
-    waiting = [(-child.ns, number, child) for number, child in enumerate(root.below.values())]
-    heapq.heapify(waiting)
-    number = len(waiting)
-    lines = 0
-    while waiting and lines < most:
-        _, _, branch = heapq.heappop(waiting)
-        kept.add(id(branch))
-        lines += len(branch.below) != 1  # a chain takes one line
-        for child in branch.below.values():
-            number += 1
-            heapq.heappush(waiting, (-child.ns, number, child))
-    return kept
+    """Return the branches with the most seconds, each with its parents; a chain takes one line."""
+    every = sorted(_below(root), key=lambda branch: -branch.ns)
+    lines = itertools.accumulate(len(branch.below) != 1 for branch in every)
+    return {id(branch) for branch, line in zip(every, lines, strict=True) if line <= most}
+
+
+def _below(branch: Branch) -> Iterator[Branch]:
+    for child in branch.below.values():
+        yield child
+        yield from _below(child)
 
 
 def _children(branch: Branch, kept: set[int], whole: int) -> tuple[Node, ...]:
