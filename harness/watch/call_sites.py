@@ -15,9 +15,6 @@ from harness.watch.jax_names import PMAP_FILE
 DEEPEST = 40
 """Frames that are kept of a stack: the innermost."""
 
-Stacked = tuple[tuple[CodeType, int], ...]
-"""The code and line of frames, the innermost first."""
-
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple(
     os.path.join(path, "")
@@ -38,38 +35,34 @@ def origin_of(file: str) -> Origin | None:
     return "program"
 
 
-def frames(frame: FrameType | None) -> Stacked:
-    """Return (code, line) of the frames outside JAX and this package, the innermost first."""
-    found: list[tuple[CodeType, int]] = []
-    while frame is not None and len(found) < DEEPEST:
-        code = frame.f_code
-        if origin_of(code.co_filename) in ("program", "library"):
-            found.append((code, frame.f_lineno))
-        frame = frame.f_back
-    return tuple(found)
-
-
 class Places(NamedTuple):
-    """Where a visit was asked for, as quickly as it can be noted."""
+    """Frames outside JAX and this package, as quickly as they can be noted.
+
+    Their lines are left for later: Python counts them from a function's begin each time.
+    """
 
     key: tuple[int, ...] = ()
     """Addresses of code, and instructions in it: quickly hashed."""
     codes: tuple[CodeType, ...] = ()
     """What the addresses are of, the innermost first."""
 
-    def lines(self) -> Stacked:
-        """Return (code, line) of each."""
-        return tuple(
-            (code, _line_of(code, instruction))
-            for code, instruction in zip(self.codes, self.key[1::2], strict=True)
-        )
+    def frames(self) -> tuple[Frame, ...]:
+        """Return the frames as they are written down, the outermost first."""
+        places = zip(self.codes, self.key[1::2], strict=True)
+        found = [
+            Frame(
+                code.co_filename,
+                _line_of(code, instruction),
+                code.co_qualname,
+                origin_of(code.co_filename) or "library",
+            )
+            for code, instruction in places
+        ]
+        return tuple(reversed(found))
 
 
 def places(frame: FrameType | None) -> Places:
-    """Return the frames outside JAX and this package, the innermost first.
-
-    Their lines are left for later: Python counts them from a function's begin each time.
-    """
+    """Return the frames outside JAX and this package, the innermost first."""
     key: list[int] = []
     codes: list[CodeType] = []
     while frame is not None and len(codes) < DEEPEST:
@@ -86,14 +79,6 @@ def _line_of(code: CodeType, instruction: int) -> int:
         if begin <= instruction < end and line is not None:
             return line
     return code.co_firstlineno
-
-
-def described(found: Stacked) -> tuple[Frame, ...]:
-    """Return frames as they are written down, the outermost first."""
-    return tuple(
-        Frame(code.co_filename, line, code.co_qualname, origin_of(code.co_filename) or "library")
-        for code, line in reversed(found)
-    )
 
 
 def code_of(function: Any) -> CodeType | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from harness.watch import call_sites, equinox, signatures, statics
 from harness.watch.events import Leaf, Program, Static
-from harness.watch.identity import Attached, Numbers
+from harness.watch.identity import Numbers
 from harness.watch.settings import SettingsReader
 from harness.watch.visit import JaxVisit
 
@@ -60,7 +61,7 @@ class Describer:
         self._functions: dict[Any, FunctionKey] = {}
         self._qualnames: dict[tuple[str, int], str] = {}
         self._options: dict[int, dict[str, str]] = {}
-        self._links = Attached()
+        self._links: weakref.WeakKeyDictionary[Any, Description] = weakref.WeakKeyDictionary()
         self._settings: SettingsReader | None = None
         self._texts: signatures.Texts | None = None
 
@@ -100,8 +101,7 @@ class Describer:
 
     def linked(self, what: Any) -> Description | None:
         """Return what is known of what JAX traced or lowered."""
-        found: Description | None = self._links.get(what)
-        return found
+        return self._links.get(what) if what is not None else None
 
     def link_trace(self, visit: JaxVisit) -> None:
         """Attach what a function was traced with to what JAX made of it."""
@@ -117,15 +117,14 @@ class Describer:
             self._arguments(visit),
             self._jit(visit),
         )
-        self._links.put(jaxpr, link)
-        visit.link = link
+        self._links[jaxpr] = visit.link = link
 
     def link_lower(self, visit: JaxVisit, computation: Any) -> None:
         """Attach what a program was lowered for to what JAX made of it."""
         link = visit.link or Description(self.function_of(visit))
         link = replace(link, arguments=self._arguments(visit), jit=self._jit(visit))
-        self._links.put(computation, link)
-        visit.link, visit.meta = link, None  # described already
+        self._links[computation] = visit.link = link
+        visit.meta = None  # described already
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -180,23 +179,17 @@ class Describer:
         texts = self._texts
         assert texts is not None
         if visit.kind == "lower" and visit.link is not None:
-            link: Description = visit.link
-            tree, leaves, fixed = link.arguments
-            skipped = len(visit.meta) - len(leaves)
-            placed = tuple(
-                texts.placed(leaf.path, meta, leaf.kind)
-                for leaf, meta in zip(leaves, visit.meta[max(0, skipped) :], strict=False)
-            )
-            return tree, placed, fixed
+            tree, leaves, fixed = visit.link.arguments
+            metas = visit.meta[max(0, len(visit.meta) - len(leaves)) :]
+            both = zip(leaves, metas, strict=False)
+            placed = (texts.placed(leaf.path, meta, leaf.kind) for leaf, meta in both)
+            return tree, tuple(placed), fixed
         if visit.info is None:
             return "", self._leaves_of_jaxpr(visit, texts), ()
         call = self._try(None, equinox.call_of, visit.function, visit.args)
         args, given = visit.args, visit.info.static_argnums
         positions = {n % len(args) if n < 0 and args else n for n in given}
-        fixed = self._statics(visit, call, positions)
-        if visit.params is None:
-            return *self._before_a_trace(visit, texts, call, positions), fixed
-        return *self._traced_with(visit, texts, call, positions), fixed
+        return *self._dynamic(visit, texts, call, positions), self._statics(visit, call, positions)
 
     def _leaves_of_jaxpr(self, visit: JaxVisit, texts: signatures.Texts) -> tuple[Leaf, ...]:
         """Return the arguments of a program without a Python function."""
@@ -221,43 +214,32 @@ class Describer:
         called = visit.info, positions, visit.args, visit.kwargs
         return self._try(none, statics.split, *called, self.objects)
 
-    def _before_a_trace(
+    def _dynamic(
         self,
         visit: JaxVisit,
         texts: signatures.Texts,
         call: equinox.Call | None,
         positions: set[int],
     ) -> tuple[str, tuple[Leaf, ...]]:
-        """Return the dynamic arguments of a call that failed before JAX knew them."""
-        info = visit.info
-        tree, pairs = signatures.flattened(
-            info.fun_signature, visit.args, visit.kwargs, positions, info.static_argnames
-        )
+        """Return the dynamic arguments: as JAX has them, or where it failed before, as given."""
+        p, signature = visit.params, visit.info.fun_signature
+        if p is None:
+            static_names = visit.info.static_argnames
+            given = signature, visit.args, visit.kwargs, positions, static_names
+            tree, pairs = signatures.flattened(*given)
+            names, values = [path for path, _ in pairs], [value for _, value in pairs]
+            types = formats = [None] * len(values)
+        else:
+            names, types, count = p.arg_names, p.in_avals, len(p.consts)
+            values = visit.values[count:]
+            formats = [meta.format for meta in (visit.meta or ())[count:]]
+            if len(formats) != len(types):
+                formats = [None] * len(types)
+            told = signatures.tree_text, signature, p.in_tree, positions
+            tree = call.tree if call else self._try("", *told) or str(p.in_tree)
         if call is not None:
-            tree, pairs = call.tree, list(zip(call.paths, (v for _, v in pairs), strict=False))
-        return tree, tuple(texts.leaf(path, value, None) for path, value in pairs)
-
-    def _traced_with(
-        self,
-        visit: JaxVisit,
-        texts: signatures.Texts,
-        call: equinox.Call | None,
-        positions: set[int],
-    ) -> tuple[str, tuple[Leaf, ...]]:
-        """Return the dynamic arguments, by JAX's own record of them."""
-        p = visit.params
-        count = len(p.consts)
-        metas = visit.meta[count:] if visit.meta is not None else ()
-        formats = [meta.format for meta in metas]
-        if len(formats) != len(p.in_avals):
-            formats = [None] * len(p.in_avals)
-        names = p.arg_names if call is None else call.paths
-        leaves = tuple(map(texts.leaf, names, visit.values[count:], p.in_avals, formats))
-        if call is not None:
-            return call.tree, leaves
-        signature = visit.info.fun_signature
-        tree = self._try("", signatures.tree_text, signature, p.in_tree, positions)
-        return tree or str(p.in_tree), leaves
+            tree, names = call.tree, list(call.paths)
+        return tree, tuple(map(texts.leaf, names, values, types, formats))
 
     def _jit(self, visit: JaxVisit) -> dict[str, str]:
         link: Description | None = visit.link

@@ -72,24 +72,3 @@ class Numbers:
             if len(self._equal) > MOST_KEPT:
                 self._equal.popitem(last=False)
         return number
-
-
-class Attached:
-    """What is known of objects, for as long as they live; they are told apart by identity."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], Any]] = {}
-
-    def put(self, to: Any, what: Any) -> None:
-        """Attach something to an object; nothing, where it cannot be referred to weakly."""
-        address = id(to)
-        try:
-            reference = weakref.ref(to, lambda _: self._known.pop(address, None))
-        except TypeError:
-            return
-        self._known[address] = (reference, what)
-
-    def get(self, to: Any) -> Any:
-        """Return what was attached, or None."""
-        known = self._known.get(id(to))
-        return known[1] if known is not None and known[0]() is to else None

@@ -6,6 +6,7 @@ Python that is followed, so it imports nothing that such a process would not hav
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import atexit
 import os
 import sys
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 SUFFIX = ".jsonl"
 SCHEMA = 1
 """Of the lines; `harness.watch.events.SCHEMA` is the same."""
+
+MOST_WAITING = 1_000
+"""Lines that are kept for later when the disk is full; those beyond are lost, and counted."""
 
 HIGH = 600
 """Where the file's descriptor is put: programs close, and count on, the low ones."""
@@ -37,8 +41,6 @@ class _AppendedFile:
     path = ""
     _descriptor = -1
     _identity = (0, 0)
-    _torn = False
-    """Whether the last line was cut short, by a full disk: the next one begins a line anew."""
 
     def _keep(self, descriptor: int) -> None:
         try:
@@ -68,20 +70,6 @@ class _AppendedFile:
         self._descriptor, self._identity = -1, identity
         return False
 
-    def append(self, line: bytes) -> None:
-        """Append a line, by one write.
-
-        Raises:
-            OSError: if it could not be written whole.
-        """
-        if not (self._is_ours() or self._reopen()):
-            raise FileNotFoundError(0, "another file is in its place")
-        text = b"\n" + line if self._torn else line
-        written = os.write(self._descriptor, text)
-        self._torn = written < len(text)
-        if self._torn:
-            raise OSError(f"only {written} of {len(text)} bytes were written")
-
     def close(self) -> None:
         """Close the file, unless the program has done so."""
         if self._is_ours():
@@ -102,14 +90,30 @@ class SharedFile(_AppendedFile):
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._keep(os.open(self.path, flags, 0o644))
         size = os.fstat(self._descriptor).st_size
-        # Its last writer may have been killed.
-        self._torn = bool(size) and os.pread(self._descriptor, 1, size - 1) != b"\n"
+        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":  # its last writer was killed
+            os.write(self._descriptor, b"\n")
+
+    def append(self, line: bytes) -> None:
+        """Append a line.
+
+        Raises:
+            OSError: if it could not be written whole.
+        """
+        if not (self._is_ours() or self._reopen()):
+            raise FileNotFoundError(0, "another file is in its place")
+        written = os.write(self._descriptor, line)
+        if written < len(line):  # a full disk; the next line starts on one of its own
+            try:  # noqa: SIM105  (contextlib is not imported for it)
+                os.write(self._descriptor, b"\n")
+            except OSError:
+                pass
+            raise OSError(f"only {written} of {len(line)} bytes were written")
 
 
 class LogFile(_AppendedFile):
     """The file of this process alone: its first line is written at once, in a fork with the second.
 
-    A line that cannot be written is lost, and counted.
+    Where the disk is full, lines wait, and go on from the byte at which there was no more room.
     """
 
     def __init__(self, folder: str) -> None:
@@ -124,6 +128,10 @@ class LogFile(_AppendedFile):
         """Whether this process is a fork of the one that made the first file."""
         self._pid = os.getpid()
         self._begun = False
+        self._waiting: list[bytes] = []
+        self._done = 0
+        """Bytes of the first of them that are written."""
+        self._flushing = False
 
     def begin(self, how: str) -> None:
         """Make the file and write who is recording.
@@ -161,20 +169,60 @@ class LogFile(_AppendedFile):
         with self.lock:
             if self.first and not self._begun:
                 text = self.first + text
-            try:
-                if not self.path:
-                    self.open()
-                super().append(text)
-                self._begun = True
-            except OSError:  # no room, or the folder is gone
+            self._begun = True
+            if self._waiting:
+                self._flush()
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting.append(text)
+                self._flush()
+            else:
                 self.lost += 1
         if self.on_first is not None:
             told, self.on_first = self.on_first, None
             told()
 
+    def _flush(self) -> None:
+        """Write what waits, as far as there is room."""
+        if self._flushing:  # a signal's handler: the thread that it stopped writes its lines
+            return
+        self._flushing = True
+        try:
+            if not self.path:
+                self.open()
+            if not (self._is_ours() or self._reopen()):
+                return
+            while self._waiting:
+                rest = self._waiting[0][self._done :]
+                rest = rest[: self._room(len(rest))]
+                self._done += os.write(self._descriptor, rest) if rest else 0
+                if self._done < len(self._waiting[0]):
+                    return
+                del self._waiting[0]
+                self._done = 0
+        except OSError:  # no room, or the folder is gone
+            return
+        finally:
+            self._flushing = False
+
+    def _room(self, wanted: int) -> int:
+        """Return how much may be written: more brings a signal, which is ignored by default."""
+        number = getattr(_signal, "SIGXFSZ", None)
+        if number is None or _signal.getsignal(number) == _signal.SIG_IGN:
+            return wanted
+        from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit  # seldom needed
+
+        limit = getrlimit(RLIMIT_FSIZE)[0]
+        if limit == RLIM_INFINITY:
+            return wanted
+        return max(0, min(wanted, limit - os.fstat(self._descriptor).st_size))
+
     def close(self) -> None:
         """Close the file, unless the program has done so."""
         with self.lock:
+            if self._waiting:
+                self._flush()
+            self.lost += len(self._waiting)
+            self._waiting.clear()
             super().close()
 
     def after_fork(self) -> None:
@@ -184,7 +232,8 @@ class LogFile(_AppendedFile):
         """
         if self._pid == os.getpid():
             return
-        self._pid, self.lock, self._torn = os.getpid(), RLock(), False
+        self._pid, self.lock = os.getpid(), RLock()
+        self._waiting, self._done, self._flushing = [], 0, False
         self.close()
         self.path, self.lost, self._begun, self.forked = "", 0, False, True
         self.first = as_json("started", started("fork"))

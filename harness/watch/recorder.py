@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FrameType
@@ -11,7 +12,7 @@ from typing import Any, Literal
 
 from harness.watch import call_sites, events, jax_names
 from harness.watch.builds import Builds, builds
-from harness.watch.call_sites import Places, Stacked
+from harness.watch.call_sites import Places
 from harness.watch.compile_traces import CompileTraces
 from harness.watch.description import Description, FunctionKey
 from harness.watch.events import Backend, Build, Ended, Function, Line, Origin, Span, Started
@@ -164,13 +165,13 @@ class Recorder:
             )
             self.write(line)
 
-    def sampled(self, interval_ns: int, counts: Mapping[tuple[int, Stacked, Origin], int]) -> None:
+    def sampled(self, interval_ns: int, counts: Mapping[tuple[int, Places, Origin], int]) -> None:
         """Write down how often each thread was seen where, outside builds."""
         with self.lock:
-            numbered = tuple(
-                (thread, self._frames(call_sites.described(found)), whose, count)
-                for (thread, found, whose), count in counts.items()
-            )
+            found: Counter[tuple[int, int, Origin]] = Counter()
+            for (thread, places, whose), count in counts.items():
+                found[thread, self._stack_of(places), whose] += count
+            numbered = tuple((*seen, count) for seen, count in found.items())
             self.write(events.Samples(interval_ns, clock(), numbered))
 
     # --- what is heard of builds ------------------------------------------------------------------
@@ -277,14 +278,11 @@ class Recorder:
     def _stack_of(self, places: Places) -> int:
         known = self._places.get(places.key)
         if known is None:
-            frames = call_sites.described(places.lines())
-            number = self._frames(frames)
+            frames = places.frames()
+            number = self._number("stack", frames, lambda n: events.Stack(n, frames))
             # With the code, so that no other takes its address.
             known = self._places[places.key] = (number, places)
         return known[0]
-
-    def _frames(self, frames: tuple[events.Frame, ...]) -> int:
-        return self._number("stack", frames, lambda n: events.Stack(n, frames))
 
     def _arguments(self, what: tuple[Any, Any, Any]) -> int:
         # By hash, of 64 bits: a program may call with more arguments than it is wise to keep.

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from harness.watch import call_sites
-from harness.watch.call_sites import Stacked
+from harness.watch.call_sites import Places
 from harness.watch.events import Origin
 from harness.watch.visit import JaxVisit
 
@@ -46,7 +46,7 @@ class Sampler:
         """Time on a processor, in all."""
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
-        self._counts: Counter[tuple[int, Stacked, Origin]] = Counter()
+        self._counts: Counter[tuple[int, Places, Origin]] = Counter()
         self._told: dict[int, int] = {}
         """Thread to when its build was last said to be going on."""
 
@@ -98,8 +98,7 @@ class Sampler:
             if build is not None:
                 self._still_building(build, now)
             elif thread != threading.get_ident():
-                found = call_sites.frames(frame)
-                self._counts[thread, found, innermost(frame)] += 1
+                self._counts[thread, call_sites.places(frame), innermost(frame)] += 1
 
     def _still_building(self, build: JaxVisit, now: int) -> None:
         last = max(build.begin_ns + LONG_NS - FLUSH_NS, self._told.get(build.thread, 0))

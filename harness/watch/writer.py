@@ -20,7 +20,8 @@ from harness.watch.log_file import LogFile
 class Writer:
     """Appends lines to a file of this process, or keeps them in memory.
 
-    A line that cannot be written never raises: the program goes on, and the line is counted as lost.
+    A line that cannot be written never raises: the program goes on. It waits for room on the disk,
+    and is counted as lost when too many wait.
     """
 
     folder: Path | None

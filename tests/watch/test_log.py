@@ -38,10 +38,12 @@ def limited(folder, code):
     return done.stdout
 
 
-def test_lines_that_find_no_room_are_counted_and_the_next_is_whole(tmp_path):
-    """RLIMIT_FSIZE stands for the disk."""
+def test_lines_wait_for_a_full_disk_and_none_is_torn(tmp_path):
+    """RLIMIT_FSIZE stands for the disk; its signal kills a program that wants the default."""
     limited(
         tmp_path,
+        "import signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
         "writer = opened(folder)\n"
         "soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))\n"
@@ -53,9 +55,41 @@ def test_lines_that_find_no_room_are_counted_and_the_next_is_whole(tmp_path):
         "writer.close()\n",
     )
     found = only(tmp_path)
-    kept = [line.id for line in found.lines[1:-1]]
-    assert kept == list(range(len(kept)))
-    assert (found.lines[-1].lost, found.broken_lines) == (50 - len(kept), 1)
+    assert [line.id for line in found.lines[1:-1]] == list(range(50))
+    assert found.lines[-1].lost == 0
+    assert found.broken_lines == 0
+
+
+def test_lines_that_find_no_room_in_time_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(log_file, "MOST_WAITING", 20)
+    writer = opened(tmp_path)
+    size = Path(writer.file.path).stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
+    try:
+        for number in range(100):
+            writer.write(function(number))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert 60 < writer.lost < 100
+    writer.write(events.Ended(1, "exit", lost=writer.lost))
+    writer.close()
+    found = only(tmp_path)
+    assert found.lines[-1].lost == 100 - (len(found.lines) - 2)
+
+
+def test_what_is_still_waiting_at_the_end_is_lost_and_its_last_line_torn(tmp_path):
+    said = limited(
+        tmp_path,
+        "writer = opened(folder)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
+        "[writer.write(function(number)) for number in range(20)]\n"
+        "writer.close()\n"
+        "print(writer.lost)\n",
+    )
+    found = only(tmp_path)
+    assert len(found.lines) - 1 + int(said) == 20
+    assert found.broken_lines == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounts a file system")
@@ -69,11 +103,12 @@ def test_a_full_file_system_costs_the_program_nothing(tmp_path):
         "(folder / 'ballast').write_bytes(bytes(40_000))\n"
         "writer = opened(folder)\n"
         "[writer.write(function(number)) for number in range(400)]\n"
+        "full = Path(writer.file.path).stat().st_size\n"
         "(folder / 'ballast').unlink()\n"
         "writer.write(events.Ended(1, 'exit', lost=writer.lost))\n"
         "writer.close()\n"
         "found = only(folder)\n"
-        "print(len(found.lines), found.broken_lines, writer.lost)\n"
+        "print(full, len(found.lines), found.broken_lines, writer.lost)\n"
     )
     mount = (
         f'mount -t tmpfs -o size=64k none {tmp_path} && exec {sys.executable} -c "$0" {tmp_path}'
@@ -88,9 +123,9 @@ def test_a_full_file_system_costs_the_program_nothing(tmp_path):
     if "unshare" in done.stderr or "mount:" in done.stderr:
         pytest.skip(f"no mount here: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr[-2000:]
-    lines, broken, lost = map(int, done.stdout.split())
-    assert lost > 100
-    assert (lines + lost, broken) == (402, 1)
+    full, lines, broken, lost = map(int, done.stdout.split())
+    assert full < 30_000
+    assert (lines, broken, lost) == (402, 0, 0)
 
 
 def test_a_program_that_closes_all_files_neither_gets_our_lines_nor_loses_them(tmp_path):
@@ -173,7 +208,7 @@ def test_a_relative_folder_stays_where_it_was(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir("elsewhere")
     Path(writer.file.path).unlink()
-    writer.write(function(1))  # lost: the file is gone
+    writer.write(function(1))  # waits: the file is gone
     writer.file.path = ""
     writer.write(function(2))
     writer.close()

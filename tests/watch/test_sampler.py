@@ -53,9 +53,9 @@ def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypa
     mine = Counter()
     for (thread, stack, whose), count in found.counts.items():
         if thread == me:
-            mine[whose, stack[0][0].co_filename] += count
+            mine[whose, stack.codes[0].co_filename] += count
     assert mine.most_common(1)[0][0] == ("program", __file__)
-    names = {code.co_name for (_, stack, _) in found.counts for code, _ in stack}
+    names = {code.co_name for (_, stack, _) in found.counts for code in stack.codes}
     assert "_look" not in names
     assert found.failures == []
 
@@ -102,4 +102,4 @@ def test_it_keeps_no_frame_alive():
     gc.collect()
     assert seen[0]() is None
     looking.stop()
-    assert any(code.co_name == "work" for (_, stack, _) in found.counts for code, _ in stack)
+    assert any(code.co_name == "work" for (_, stack, _) in found.counts for code in stack.codes)
