@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
@@ -232,76 +231,58 @@ def _counted(values: Iterable[str]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class ProfileTable:
+class ProfileTable(NamedTuple):
     """A table of a profile."""
 
     make: Callable[[Recorded], pd.DataFrame]
     about: str
-    main: Sequence[str]
-    """Columns that a terminal shows."""
-    dispensable: Sequence[str]
-    """Those of them that are left out where a line is too short, the first ones first."""
-
-
-def _table(
-    make: Callable[[Recorded], pd.DataFrame], about: str, main: str, dispensable: str
-) -> ProfileTable:
-    return ProfileTable(make, about, main.split(), dispensable.split())
+    main: str
+    """Columns that a terminal shows, as many as fit, from the first."""
 
 
 TABLES = {
-    "time": _table(
+    "time": ProfileTable(
         time,
         "the wall time of the run and of each process, in parts that add up to it",
-        "process part seconds low high share meaning",
-        "low high",
+        "process part seconds share meaning low high",
     ),
-    "functions": _table(
+    "functions": ProfileTable(
         functions,
         "a row per function: builds, stages, first call, later calls that were looked up",
-        "function builds traces lowers compiles loads build_s trace_s lower_s compile_s "
-        "load_s first_call_s again again_s visits n_call_sites causes",
-        "n_call_sites first_call_s load_s lower_s trace_s visits lowers loads traces "
-        "compile_s again",
+        "function builds build_s causes again_s compiles compile_s again traces loads visits "
+        "trace_s lowers lower_s load_s first_call_s n_call_sites",
     ),
-    "builds": _table(
+    "builds": ProfileTable(
         builds,
         "a row per build: everything that is known of it",
-        "begin_s process function call_site build_s trace_s lower_s compile_s load_s "
-        "other_s outcome reason cause argument before after",
-        "other_s outcome lower_s trace_s reason load_s compile_s process before after",
+        "begin_s function call_site build_s cause argument before after process compile_s load_s "
+        "reason trace_s lower_s outcome other_s",
     ),
-    "causes": _table(
+    "causes": ProfileTable(
         causes,
         "a row per function and cause",
-        "function cause argument builds build_s n_values values call_sites remedy",
-        "n_values call_sites values",
+        "function cause argument builds build_s remedy values call_sites n_values",
     ),
-    "sites": _table(
+    "sites": ProfileTable(
         sites,
         "a row per line of code that builds were asked for from",
-        "call_site site_function builds compiles loads build_s trace_s lower_s compile_s "
-        "load_s other_s sampled_s functions causes",
-        "other_s load_s lower_s trace_s loads compile_s sampled_s site_function compiles",
+        "call_site builds build_s functions causes compiles site_function sampled_s compile_s "
+        "loads trace_s lower_s load_s other_s",
     ),
-    "cache": _table(
+    "cache": ProfileTable(
         cache,
         "what the persistent cache did: outcomes, reasons, seconds",
-        "outcome reason requests modules compile_s load_s write_s saved_s entry_bytes",
-        "modules load_s write_s entry_bytes",
+        "outcome reason requests compile_s saved_s entry_bytes load_s write_s modules",
     ),
-    "eager": _table(
+    "eager": ProfileTable(
         eager,
         "lines that call JAX's own functions outside jit",
-        "call_site site_function builds compiles build_s functions",
-        "site_function",
+        "call_site builds compiles build_s functions site_function",
     ),
-    "threads": _table(
+    "threads": ProfileTable(
         threads,
         "a row per thread, with the parts of its time",
-        "process thread main wall_s build_s trace_s lower_s compile_s load_s other_s "
-        "jax_s library_s program_s unattributed_s samples",
-        "unattributed_s load_s other_s lower_s trace_s samples library_s jax_s compile_s process",
+        "process thread main wall_s build_s compile_s jax_s library_s program_s samples trace_s "
+        "lower_s other_s load_s unattributed_s",
     ),
 }

@@ -47,7 +47,7 @@ def listed(
         names = zip(frame["function"], frame["through"], strict=True)
         frame = frame.assign(function=[transformed(name, through) for name, through in names])
     shown = frame if most is None else frame.head(most)
-    columns = [name for name in TABLES[table].main if not _is_idle(name, shown)]
+    columns = [name for name in TABLES[table].main.split() if not _is_idle(shown[name])]
     widest = _WIDEST if width >= _SHORT else _WIDEST // 2
     rows = pd.DataFrame(
         [
@@ -57,13 +57,9 @@ def listed(
         columns=columns,
         dtype="str",
     )
-    missing = []
-    for name in TABLES[table].dispensable:
-        if _width(rows) <= width:
-            break
-        if name in rows:
-            rows = rows.drop(columns=name)
-            missing.append(name)
+    while _width(rows) > width and len(rows.columns) > 1:
+        rows = rows.iloc[:, :-1]
+    missing = columns[len(rows.columns) :]
     notes = []
     if left := len(frame) - len(shown):
         notes.append(f"{left:,} more rows: --format csv has them all, and every column.")
@@ -94,15 +90,9 @@ def is_number(heading: str) -> bool:
     return type_of(heading) != "str"
 
 
-def _is_idle(name: str, frame: pd.DataFrame) -> bool:
-    """Return whether a column of seconds or text says nothing, so that it need not be shown."""
-    if name in ("low", "high"):
-        return bool(frame[name].isna().all())
-    if name in ("load_s", "write_s", "sampled_s", "other_s", "visits", "loads"):
-        return not bool((frame[name] > 0).any())
-    if name in ("argument", "before", "after", "reason", "remedy", "values"):
-        return not bool((frame[name] != "").any())
-    return False
+def _is_idle(values: pd.Series) -> bool:
+    """Return whether a column has nothing but zeros or empty texts."""
+    return not values.fillna(0).astype(bool).any()
 
 
 def _cell(name: str, value: Any, widest: int) -> str:
