@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from harness.profiles.intervals import Nanoseconds, share
+from harness.profiles.model import Process
 from harness.profiles.pieces import OTHER, STAGES
+from harness.profiles.tracks import starts
 from harness.watch import events
 
 if TYPE_CHECKING:
-    from harness.profiles.model import Process
     from harness.profiles.recorded import Recorded
 
 SAMPLED = ("jax", "library", "program")
@@ -43,7 +44,7 @@ _KINDS = ("import", "backend", *STAGES, OTHER)
 _NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Total:
     """The wall time of one run, process or thread, and its parts."""
 
@@ -54,14 +55,14 @@ class Total:
     """0 for a run or process."""
     begin_ns: int
     end_ns: int
-    seconds: dict[str, float]
-    """Of every part of :data:`PARTS`; none is negative, and their sum is the wall time."""
-    samples: dict[str, int] = field(default_factory=dict)
-    """What :data:`SAMPLED` parts rest on."""
     cut_off: bool = False
     """The log has no end: the total reaches until its last line."""
     main: bool = False
     """Of a thread: it is the main one."""
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    """Of every part of :data:`PARTS`; none is negative, and their sum is the wall time."""
+    samples: Counter[str] = field(default_factory=Counter)
+    """What :data:`SAMPLED` parts rest on."""
 
     @property
     def wall_s(self) -> float:
@@ -103,92 +104,68 @@ def totals(profile: Recorded) -> Iterator[Total]:
     yield _run_total(profile, busy)
     for process in profile.processes:
         yield _process_total(profile, process, busy[process])
-        yield from _thread_totals(profile, process, busy[process])
+        yield from _thread_totals(process, busy[process])
 
 
 def _busy(process: Process) -> Nanoseconds:
     """Return the intervals of a process: their kinds, begins, ends, threads; shape (4, n)."""
     rows: list[tuple[int, int, int, int]] = []
-    for line in process.of(events.Import):
-        rows.append((_NUMBER["import"], line.begin_ns, line.end_ns, line.thread))
-    for backend in process.of(events.Backend):
-        rows.append((_NUMBER["backend"], backend.begin_ns, backend.end_ns, backend.thread))
+    for line, part, *_ in starts(process):
+        rows.append((_NUMBER[part], line.begin_ns, line.end_ns, line.thread))
     for built in (*process.builds, *process.unfinished):
         for stage, begin_ns, end_ns in built.pieces:
             rows.append((_NUMBER[stage], begin_ns, end_ns, built.line.thread))
     return np.array(rows, dtype=np.int64).reshape(len(rows), 4).T
 
 
-class _Segment(NamedTuple):
-    """A part of the time of a total, in which one process was recorded, and may be sampled."""
-
-    process: Process
-    begin_ns: int
-    end_ns: int
+_Segment = tuple[Process, int, int]
+"""A part of the time of a total, in which one process was recorded, and may be sampled."""
 
 
 def _run_total(profile: Recorded, busy: dict[Process, Nanoseconds]) -> Total:
-    run = profile.run
-    begin = profile.begin_ns
-    ends = [process.end_ns for process in profile.processes]
-    end = max(begin, run.end_ns if run is not None and run.end_ns else max(ends))
-    mine = [process for process in profile.processes if run and process.started.pid == run.pid]
+    run, processes = profile.run, profile.processes
+    begin = at = profile.begin_ns
+    last_ns = run.end_ns if run is not None else 0
+    end = max(begin, last_ns or max(process.end_ns for process in processes))
+    mine = [process for process in processes if run and process.started.pid == run.pid]
     segments = []
-    at = begin
-    for process in mine or profile.processes[:1]:
+    for process in mine or processes[:1]:
         # What came before the process's own start is the way to it, if the run waited for that.
-        first = at if mine else max(at, process.begin_ns)
-        segments.append(_Segment(process, first, process.end_ns))
+        segments.append((process, at if mine else max(at, process.begin_ns), process.end_ns))
         at = max(at, process.end_ns)
-    last = segments[-1]
-    if run is not None and mine and last.process.ended is not None:
-        segments[-1] = _Segment(last.process, last.begin_ns, end)
-    cut_off = any(process.ended is None for process in profile.processes)
-    parts = np.concatenate(list(busy.values()), axis=1)
-    own_ns = sum(_own_ns(process) for process in profile.processes)
-    return _total(("run", "", 0), (begin, end), parts, segments, None, own_ns, cut_off)
+    process, first, _ = segments[-1]
+    if mine and process.ended is not None:
+        segments[-1] = process, first, end
+    total = Total("run", "", 0, begin, end, any(one.ended is None for one in processes))
+    _fill(total, np.concatenate(list(busy.values()), axis=1), segments)
+    return _less_own(total, sum(map(_own_ns, processes)))
 
 
 def _process_total(profile: Recorded, process: Process, busy: Nanoseconds) -> Total:
-    run, end = profile.run, process.end_ns
-    if run is not None and run.pid == process.started.pid and process.ended is not None:
-        end = max(end, run.end_ns) if process.ended.why == "exit" else end
-    return _total(
-        ("process", process.name, 0),
-        (process.begin_ns, end),
-        busy,
-        [_Segment(process, process.begin_ns, end)],
-        None,
-        _own_ns(process),
-        process.ended is None,
-    )
+    run, end, ended = profile.run, process.end_ns, process.ended
+    if run is not None and run.pid == process.started.pid and ended and ended.why == "exit":
+        end = max(end, run.end_ns)
+    total = Total("process", process.name, 0, process.begin_ns, end, ended is None)
+    _fill(total, busy, [(process, process.begin_ns, end)])
+    return _less_own(total, _own_ns(process))
 
 
-def _thread_totals(profile: Recorded, process: Process, busy: Nanoseconds) -> Iterator[Total]:
+def _thread_totals(process: Process, busy: Nanoseconds) -> Iterator[Total]:
     seen: dict[int, list[int]] = {}
     for line, begin in _windows(process):
         for thread, *_ in line.counts:
             seen.setdefault(thread, []).extend((begin, line.at_ns))
-    building, first = np.unique(busy[3], return_index=True)
-    for thread, at_ns in zip(building.tolist(), busy[1][first].tolist(), strict=True):
-        seen.setdefault(thread, []).append(at_ns)
+    for begin, end, thread in busy[1:].T.tolist():
+        seen.setdefault(thread, []).extend((begin, end))
     for thread, times in sorted(seen.items(), key=lambda item: min(item[1])):
-        parts = busy[:, busy[3] == thread]
         main = thread == process.started.main_thread
-        begin, end = min([*times, *parts[1].tolist()]), max([*times, *parts[2].tolist()])
         if main:
-            begin, end = process.begin_ns, process.end_ns
-        begin, end = max(begin, process.begin_ns), min(end, process.end_ns)
-        yield _total(
-            ("thread", process.name, thread),
-            (begin, max(begin, end)),
-            parts,
-            [_Segment(process, begin, max(begin, end))],
-            thread,
-            _own_ns(process, thread),
-            process.ended is None,
-            main,
-        )
+            times = [process.begin_ns, process.end_ns]
+        begin, end = max(min(times), process.begin_ns), min(max(times), process.end_ns)
+        end, cut_off = max(begin, end), process.ended is None
+        total = Total("thread", process.name, thread, begin, end, cut_off, main)
+        _fill(total, busy[:, busy[3] == thread], [(process, begin, end)], thread)
+        yield _less_own(total, _own_ns(process, thread))
 
 
 def _own_ns(process: Process, thread: int | None = None) -> int:
@@ -200,25 +177,16 @@ def _own_ns(process: Process, thread: int | None = None) -> int:
     return own_ns if process.ended is None else max(own_ns, process.ended.own_ns)
 
 
-def _total(
-    of: tuple[Literal["run", "process", "thread"], str, int],
-    when: tuple[int, int],
-    busy: Nanoseconds,
-    segments: Sequence[_Segment],
-    thread: int | None,
-    own_ns: int,
-    cut_off: bool,
-    main: bool = False,
-) -> Total:
-    begin, end = when
+def _fill(
+    total: Total, busy: Nanoseconds, segments: Sequence[_Segment], thread: int | None = None
+) -> None:
+    """Find the parts of a total, of what threads were busy with and of samples of the rest."""
+    begin, end, seconds = total.begin_ns, total.end_ns, total.seconds
     shared = share(busy[0], busy[1], busy[2], len(_KINDS), begin, end)
-    seconds = dict.fromkeys(PARTS, 0.0)
     for kind, number in _NUMBER.items():
         seconds[kind] = float(shared.seconds[number])
-    samples: Counter[str] = Counter()
-    for segment in segments:
-        process = segment.process
-        first, last = max(begin, segment.begin_ns), min(end, segment.end_ns)
+    for process, first, last in segments:
+        first, last = max(begin, first), min(end, last)
         recorded = max(first, process.started.clock_ns)
         seconds["python"] += shared.idle_s(first, min(recorded, last))
         if process.ended is not None:
@@ -230,14 +198,10 @@ def _total(
             if not counts and thread is None:
                 counts = _counts(line, None)
             if idle_s > 0:
-                samples.update(counts)
-            n = sum(counts.values())
+                total.samples.update(counts)
             for whose, count in counts.items():
-                seconds[whose] += idle_s * count / n
-    known = sum(seconds.values())
-    seconds["unattributed"] = max(0.0, (end - begin) / 1e9 - known)
-    _take(seconds, own_ns / 1e9)
-    return Total(*of, begin, end, seconds, dict(samples), cut_off, main)
+                seconds[whose] += idle_s * count / counts.total()
+    seconds["unattributed"] = max(0.0, (end - begin) / 1e9 - sum(seconds.values()))
 
 
 def _windows(process: Process) -> Iterator[tuple[events.Samples, int]]:
@@ -256,16 +220,16 @@ def _counts(line: events.Samples, thread: int | None) -> Counter[str]:
     return found
 
 
-def _take(seconds: dict[str, float], own_s: float) -> None:
+def _less_own(total: Total, own_ns: int) -> Total:
     """Move the profile's cost out of the time outside builds, in proportion.
 
     Where in it the cost lay is not recorded; most of it follows a build.
     """
-    parts = (*SAMPLED, "unattributed")
+    parts, seconds = (*SAMPLED, "unattributed"), total.seconds
     there = sum(seconds[part] for part in parts)
-    own_s = min(own_s, there)
-    if own_s <= 0:
-        return
-    for part in parts:
-        seconds[part] *= 1 - own_s / there
-    seconds["profile"] += own_s
+    own_s = min(own_ns / 1e9, there)
+    if own_s > 0:
+        for part in parts:
+            seconds[part] *= 1 - own_s / there
+        seconds["profile"] += own_s
+    return total
