@@ -16,7 +16,7 @@ from harness.engine.job import Bye, Done, Hello, Job, unmeasured
 from harness.engine.session import Send, StagedSession
 from harness.engine.visit import CurrentVisit
 from harness.stages import injection
-from harness.stages.compute import REPEATS, VISITS
+from harness.stages.compute import LONG_S, REPEATS, VISITS
 from harness.stages.compute_case import ComputeCase
 from harness.stages.sampling import visits
 from harness.stages.stage import LOOP
@@ -101,5 +101,7 @@ def _disturbed(run: CaseRun) -> int:
 
 
 def _visit_once(run: CaseRun, number: int) -> None:
-    if not run.over:
+    assert isinstance(run.measured, ComputeCase)
+    compiled_ns = run.measured.samples["compile"].samples_ns
+    if not run.over and not (compiled_ns and min(compiled_ns) > LONG_S * 1e9):
         run.visit(number)

@@ -198,13 +198,11 @@ class SweepState:
         return wanted
 
     def _spent_s(self, group: Group, ref: JobCase, process: int) -> float:
-        """Return the seconds of a first call, or those for which `compute` compiled, about."""
-        record, stage = self.now.get((ref.key, group.replicate(process))), "first_call"
-        if record and group.apart == "compute":
-            visited, usual = self.plan.visited[ref.key]
-            record, stage = self.now.get((visited, usual.replicate(process))), "compile"
+        """Return the seconds of a first call, or those for which `compute` compiled."""
+        record = self.now.get((ref.key, group.replicate(process)))
+        stage = "compile" if group.apart == "compute" else "first_call"
         samples = record.stages.get(stage) if record else None
-        return min(samples.samples_ns, default=0.0) / 1e9 if samples else 0.0
+        return sum(samples.samples_ns) / 1e9 if samples else 0.0
 
     def _own_code(self, record: Record, ref: JobCase, process: int) -> dict[str, str]:
         """Return the code that a record of `compute` stands for, and not other workloads' too.

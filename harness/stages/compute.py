@@ -17,6 +17,9 @@ STEPS: tuple[Step, ...] = ("build", "compile", "compute")
 VISITS = 3
 """Visits to a case in one process, each with about 20 ms of calls."""
 
+LONG_S = 5.0
+"""A case whose compile takes longer is visited once in a process."""
+
 REPEATS = 1
 """Visits that are repeated at the most, of one case in one process."""
 

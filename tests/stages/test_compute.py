@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import jax
 import pytest
@@ -9,10 +10,12 @@ import pytest
 import harness
 from harness.asv.answers import answers
 from harness.declare.workload import Case
-from harness.engine import state
+from harness.engine import compute_session, state
+from harness.engine.case_run import CaseRun
 from harness.frame.tables import stage_table
 from harness.records.schema import COMPUTE
 from harness.stages import compute
+from harness.stages.compute_case import ComputeCase
 from harness.stages.injection import Injected
 from harness.stages.staged_case import StagedCase
 from tests.sweeps import sweep, workload
@@ -144,6 +147,18 @@ def test_a_case_that_compiles_long_gets_fewer_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(state, "APART_S", 0.001)
     outcome = sweep([Scale], tmp_path, "2x1", compute=True)
     assert [one.replicate[-2:] for one in apart(outcome)] == ["#0", "#0"]
+
+
+@pytest.mark.parametrize(("long_s", "visits"), [(1e-9, 1), (5.0, compute.VISITS)])
+def test_a_case_that_compiles_long_is_visited_once_in_a_process(monkeypatch, proof, long_s, visits):
+    monkeypatch.setattr(compute_session, "LONG_S", long_s)
+    monkeypatch.setattr(compute, "UNDISTURBED", 0)
+    session = SimpleNamespace(timed_ns=0.0, current=SimpleNamespace(write=lambda visit: None))
+    session.finish = lambda run: None
+    case = ComputeCase(Scale, Case({"size": 8}, "forward", "cpu"), proof)
+    run = CaseRun(session, None, case)
+    compute_session._visit({"one": run}, seed=1)
+    assert run.passes == len(case.samples["compile"].samples_ns) == visits
 
 
 def test_extra_work_is_put_into_its_calls_and_marked(tmp_path):
