@@ -11,12 +11,13 @@ import pandas as pd
 import typer
 
 from harness.cli import options
-from harness.cli.compile_page import line_text, page
+from harness.cli.compile_page import growth_page, line_text, page
 from harness.cli.output import Output, say
 from harness.cli.progress import building
 from harness.declare import discovery
-from harness.errors import ExitCode, HarnessError
-from harness.ir import build
+from harness.declare.workload import name_of
+from harness.errors import ExitCode, HarnessError, UsageError
+from harness.ir import build, growth
 from harness.ir.case import one_case
 from harness.profiles.trace import save
 from harness.program.compiler import callers
@@ -30,6 +31,7 @@ HELP = """Say where one case's trace, lower and compile spend their time: by pas
   harness compile Mlp                        the tree of passes, and the kernels with their lines
   harness compile Mlp --target gpu:h200      compiled for a GPU that is not here
   harness compile Mlp --target tpu:v5e --transform gradient
+  harness compile Mlp --against depth        what grows with an axis, and to which power
   harness compile Mlp --depth 8 --least 0.1  more of the tree, down to 0.1 % of the compile
   harness compile Mlp --figure mlp.html      a flame graph to look into; .svg and .png, too
   harness compile Mlp --trace mlp.json       XLA's events one by one, for ui.perfetto.dev
@@ -82,6 +84,15 @@ def compile(
     least: Annotated[
         float, typer.Option(min=0, max=100, help="Percent of the compile that a row must have.")
     ] = 1.0,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AXIS", help="Compile every value of an axis, and say what grows with it."
+        ),
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=100, help="With --against: compiles of each value.")
+    ] = 3,
     figure: options.Figure = None,
     trace: Annotated[
         Path | None,
@@ -98,6 +109,18 @@ def compile(
     if figure is not None:
         files.check_figure(figure)
     chosen = discovery.one_workload(workload, benchmarks)
+    if against is not None:
+        if figure is not None or trace is not None:
+            raise UsageError("--figure and --trace show one compile; --against makes many.")
+        cases = growth.cases(chosen, against, case or [], transform, target)
+        with building() as on_step:
+            grown = growth.measure(chosen, cases, rounds, on_step)
+        label = f"{name_of(chosen)} {cases[0][1].target}"
+        rows = [msgspec.to_builtins(one) for one in grown]
+        parts = growth_page(label, against, rounds, grown, least / 100)
+        flat = [{**row.pop("values"), **row} for row in rows]
+        output.show(parts, pd.DataFrame(flat), [msgspec.to_builtins(one) for one in grown])
+        return
     one = one_case(chosen, case or [], transform, target)
     wanted = build.job(chosen, one, "", with_inside=True)
     with building() as on_step:

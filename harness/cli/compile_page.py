@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
 from harness.cli.output import Heading, Part, TextTable
+from harness.ir.growth import Growth
 from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.groups import REST
@@ -17,6 +18,9 @@ from harness.records.units import seconds_text
 
 MOST_ROWS = 15
 """So many kernels and lines are shown; `--format json` has all."""
+
+MOST_FAST = 3
+"""Of what grows faster than the axis, so many are told in words."""
 
 
 def page(
@@ -205,3 +209,53 @@ def line_text(file: str, line: int) -> str:
         return ""
     near = os.path.relpath(file)
     return f"{file if near.startswith('..') else near}:{line}"
+
+
+def growth_page(
+    label: str, axis: str, rounds: int, grown: Sequence[Growth], least: float
+) -> Iterator[Part]:
+    """Yield what grows with an axis; rows have `least` of the compile at its largest value."""
+    [whole] = [one for one in grown if (one.kind, one.name) == ("stage", "compile")]
+    values = list(whole.values)
+    compiles = "one compile" if rounds == 1 else f"{rounds} compiles"
+    yield f"{label}: {axis} = {', '.join(values)}, {compiles} each, in processes of their own"
+    yield f"{whole.sentence(axis)}."
+    times = [one for one in grown if one.kind != "count" and one.most >= least * whole.most]
+    faster = [
+        one
+        for one in times
+        if one.kind != "stage" and one.most >= 0.05 * whole.most and (one.low or 0) > 1
+    ]
+    for one in faster[:MOST_FAST]:
+        share = _percent(one.most / whole.most)
+        yield f"`{one.name}`: {one.sentence(axis)}; {share} of the compile at {values[-1]}."
+    counts = [one for one in grown if one.kind == "count" and (one.each or 0) > 0]
+    for one in counts:
+        if one.name in ("Python calls in trace", "Python calls in lower"):
+            yield f"{one.name}: {one.each:,.0f} more for each of {axis}."
+    yield Heading("Times")
+    yield _grown(times, values, seconds_text)
+    yield Heading("Counts that grow, equal in every run")
+    yield _grown(counts[: 2 * MOST_ROWS], values, lambda count: f"{count:,.0f}")
+
+
+def _grown(
+    grown: Sequence[Growth], values: Sequence[str], text: Callable[[float], str]
+) -> TextTable:
+    """Return a table, with the smallest, the middle and the largest of the values."""
+    shown = dict.fromkeys((values[0], values[len(values) // 2], values[-1]))
+    rows = [
+        {
+            "what": f"{one.kind} {one.name}".removeprefix("count "),
+            **{
+                f"at {value}": text(one.values[value]) if value in one.values else ""
+                for value in shown
+            },
+            "each more": "" if one.each is None else text(one.each) if one.each > 0 else "-",
+            "power": "unknown" if one.exponent is None else f"{one.exponent:.2f}",
+            "95 %": "" if one.low is None else f"{one.low:.2f} to {one.high:.2f}",
+            "fits": "" if one.exponent is None or one.is_power else "no",
+        }
+        for one in grown
+    ]
+    return TextTable(pd.DataFrame(rows), wrapped=("",))

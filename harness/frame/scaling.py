@@ -78,7 +78,7 @@ def scaling(frame: pd.DataFrame, axis: str, stage: str | None = None) -> pd.Data
     group = keys(rows, [*case, "stage"])
     for _, part in rows.groupby(group, sort=False):
         first = part.iloc[0]
-        fitted = _fit(part[axis].tolist(), part["samples"].tolist())
+        fitted = fit(part[axis].tolist(), part["samples"].tolist())
         if fitted:
             own = {names.get(name, name): first[name] for name in case}
             found.append({**own, "stage": first["stage"], **fitted})
@@ -116,7 +116,7 @@ def _is_positive(value: Any) -> bool:
     return bool(value > 0) and math.isfinite(value)
 
 
-def _fit(values: list[float], samples: list[list[float]]) -> dict[str, Any]:
+def fit(values: list[float], samples: list[list[float]]) -> dict[str, Any]:
     """Return the columns of one fit, empty where no process has a positive time.
 
     Args:

@@ -19,6 +19,11 @@ from harness.declare.workload import (
 )
 from harness.errors import UsageError, find_name
 
+
+class SeveralCases(UsageError):
+    """What was typed leaves several cases; the text lists them."""
+
+
 LISTED = 20
 """A longer list of cases is cut."""
 
@@ -67,7 +72,7 @@ def one_case(
             "Choose another case with --case AXIS=VALUE."
         )
     if len(able) > 1:
-        raise UsageError(_several(workload, able))
+        raise SeveralCases(_several(workload, able))
     return able[0]
 
 

@@ -1,0 +1,114 @@
+"""`harness compile --against`: what grows with an axis is told with its power, or as unknown."""
+
+import json
+import math
+
+import msgspec
+import pytest
+
+from harness.cli.compile_page import growth_page
+from harness.cli.output import TextTable
+from harness.ir.growth import Growth
+from tests.ir import waves
+
+SUITE = """
+import jax.numpy as jnp
+
+from harness import Workload, spec
+
+
+class Chain(Workload):
+    sweep = {"steps": [2, 4, 8], "word": ["a", "b", "c"], "few": [1, 2]}
+    static = ("steps", "word", "few")
+
+    def inputs(self):
+        return spec((8,))
+
+    def skip(self, steps, few, **case):
+        return "too many" if steps == 8 and few == 2 else None
+
+    @staticmethod
+    def function(x, steps, word, few):
+        for step in range(steps):
+            x = jnp.sin(x)
+        return x
+"""
+
+REST = ("--case", "word=a", "--case", "few=1")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return waves.write(tmp_path_factory.mktemp("growth"), "growing", SUITE)
+
+
+@pytest.fixture
+def harness(monkeypatch, capsys, folder):
+    def run(*arguments):
+        return waves.command(
+            monkeypatch, capsys, "compile", "Chain", *arguments, "--benchmarks", folder
+        )
+
+    return run
+
+
+def test_what_grows_is_told_with_its_power_and_the_lines_that_make_it(harness, tmp_path):
+    file = tmp_path / "grown.json"
+    code, _, err = harness(
+        *REST, "--against", "steps", "--rounds", "1", "--format", "json", "-o", file
+    )
+    assert (code, err) == (0, "")
+    grown = {(one["kind"], one["name"]): one for one in json.loads(file.read_text())}
+    equations = grown["count", "jaxpr equations"]
+    assert equations["values"] == {"2": 2, "4": 4, "8": 8}
+    assert math.isclose(equations["exponent"], 1)
+    assert (equations["each"], equations["is_power"]) == (1, True)
+    [line] = [one for one in grown if one[1].startswith("trace calls of Chain.function")]
+    assert grown[line]["each"] > 10
+    assert {"trace", "lower", "compile"} <= {name for kind, name in grown if kind == "stage"}
+    assert {"group", "pass", "count"} <= {kind for kind, _ in grown}
+    told = msgspec.convert(json.loads(file.read_text()), list[Growth])
+    first, second, *rest = growth_page("Chain cpu", "steps", 1, told, 0.0)
+    assert first.startswith("Chain cpu: steps = 2, 4, 8, one compile each")
+    assert "compile" in second
+    assert [table.frame.columns[0] for table in rest if isinstance(table, TextTable)] == [
+        "what"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((*REST, "--against", "nothing"), "No axis is called 'nothing'"),
+        (
+            ("--case", "steps=2", "--case", "few=1", "--against", "word"),
+            "0 can be compiled and are positive numbers",
+        ),
+        (("--case", "word=a", "--case", "few=2", "--against", "steps"), "takes at least 3"),
+        (("--case", "word=a", "--against", "steps"), "add one of"),
+        ((*REST, "--case", "steps=2", "--against", "steps"), "drop --case steps"),
+        ((*REST, "--against", "steps", "--trace", "t.json"), "show one compile"),
+    ],
+)
+def test_an_axis_that_says_nothing_is_one_clear_error(harness, arguments, says):
+    code, out, err = harness(*arguments)
+    assert (code, out) == (2, "")
+    assert says in err
+
+
+@pytest.mark.parametrize(
+    ("fitted", "says"),
+    [
+        ((2.02, 1.8, 2.2, True), "it grows with the square of n"),
+        ((1.001, 1.0005, 1.0015, True), "it grows in proportion to n"),
+        ((1.4, 1.3, 1.5, True), "it grows with n to the power 1.4"),
+        ((0.0, 0.0, 0.0, True), "it does not grow with n"),
+        ((1.5, 1.2, 1.7, False), "it grows with n to the power 1.5, roughly"),
+        ((1.5, 0.4, 2.7, True), "not known: to a power between 0.4 and 2.7"),
+        ((None, None, None, False), "not known: too few values have it"),
+    ],
+)
+def test_words_say_what_the_interval_does(fitted, says):
+    exponent, low, high, is_power = fitted
+    growth = Growth("pass", "it", {"1": 1.0}, exponent, low, high, is_power, None)
+    assert says in growth.sentence("n")
