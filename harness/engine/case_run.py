@@ -67,17 +67,16 @@ class CaseRun:
         except (Exception, SystemExit) as error:  # a user's function may raise anything
             self._end("failed", failure(error, self.measured.who))
 
-    def add(self, more: Callable[[Callable[[str], None]], dict[str, Any]]) -> None:
-        """Have more found out about the case, and send its record again with these fields."""
+    def add(self, field: str, find: Callable[[Callable[[str], None]], Any]) -> None:
+        """Have more found out about the case, and send its record again if there is any."""
         if self.record is None or self.record.status != "ok":
             return
         try:
-            found = more(self._announcing(self.passes))
+            found = find(self._announcing(self.passes))
         except (Exception, SystemExit):  # a user's function may raise anything; its times stand
             return
-        for name, value in found.items():
-            setattr(self.record, name, value)
-        if found:
+        if found is not None:
+            setattr(self.record, field, found)
             self.session.send(Done(self.record))
 
     def _announcing(self, number: int) -> Callable[[str], None]:

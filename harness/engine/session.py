@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import time
@@ -221,9 +222,13 @@ class StagedSession(Session):
         """
         super()._visit(runs)
         for key, staged in self.staged.items() if self.job.process == 0 else ():
-            runs[key].add(staged.count)
-        for key, staged in self.staged.items() if self.job.inside else ():
-            runs[key].add(staged.open_up)
+            runs[key].add("facts", staged.count)
+        if self.job.inside:
+            from harness.stages.inside import open_up  # what no process needs to be ready
+
+            for key, staged in self.staged.items():
+                if (prepared := staged.prepared) is not None:
+                    runs[key].add("compile_times", functools.partial(open_up, prepared))
 
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case; with the reference program's, that of the process itself."""

@@ -73,8 +73,7 @@ def measure(
         send(Fatal(str(error)))
         return
     # Now, because what it imports of JAX belongs to the time of the back end.
-    from harness.engine import compute_session, first_call_session
-    from harness.engine.session import StagedSession
+    from harness.engine import compute_session, first_call_session, session
     from harness.watch.evidence import Evidence
 
     code, proof = code or LoadedCode(), Evidence()
@@ -89,10 +88,8 @@ def measure(
     if import_ns is not None:
         ready_ns = time.monotonic_ns() - channel.spawned_ns()
         process_ns = {"import": import_ns, "backend": backend_ns, "ready": float(ready_ns)}
-    session = (first_call_session.FirstCallSession if job.apart else StagedSession)(
-        job, workload, send, current, code, proof, process_ns, topology
-    )
+    kind = first_call_session.FirstCallSession if job.apart else session.StagedSession
     try:
-        session.measure()
+        kind(job, workload, send, current, code, proof, process_ns, topology).measure()
     except topologies.Unusable as error:
         send(Fatal(str(error)))

@@ -13,16 +13,13 @@ from typing import Any
 import jax
 
 from harness.declare.workload import Case, Workload
-from harness.program.compiler.inside import inside
-from harness.program.compiler.recording import Untraceable, recorded
-from harness.program.compiler.times import CompileTimes, compile_times
 from harness.program.facts import Facts, facts_of, read
 from harness.program.text import fingerprint
 from harness.records import kept
 from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
 from harness.stages import compute, injection, reference
-from harness.stages.build import Build, count_calls
+from harness.stages.build import count_calls
 from harness.stages.passes import Pass, take_pass
 from harness.stages.prepared import Prepared, prepare
 from harness.stages.registry import names
@@ -114,37 +111,18 @@ class StagedCase:
         self.passes += 1
         return timed_ns + taken.timed_ns
 
-    def count(self, announce: Callable[[str], None]) -> dict[str, Any]:
-        """Return the facts with Python's calls, from a pass of its own; empty if there are none.
+    def count(self, announce: Callable[[str], None]) -> Facts | None:
+        """Return the facts with Python's calls, from a pass of its own; None if there are none.
 
         Not the first pass in the process: that also fills caches which JAX keeps.
         """
         if self.facts is None or self.prepared is None:
-            return {}
+            return None
         with switched_off():
             counted = count_calls(self.prepared, announce)
         for fact, number in read("calls", counted).items():
             setattr(self.facts, fact, number)
-        return {"facts": self.facts} if counted else {}
-
-    def open_up(self, announce: Callable[[str], None]) -> dict[str, Any]:
-        """Compile once more under XLA's own events; return what a record keeps of them."""
-        assert self.prepared is not None
-        jax.clear_caches()
-        build, seen = Build.of(self.prepared), []
-        try:
-            with switched_off():
-                for name, step in build.steps():
-                    announce(name)
-                    if name == "compile":
-                        seen = recorded(step)
-                    else:
-                        step()
-        except Untraceable as error:
-            return {"compile_times": CompileTimes(reason=str(error))}
-        found = inside(seen, "")
-        lacking = CompileTimes(reason="XLA told nothing of its compile")
-        return {"compile_times": compile_times(found) if found else lacking}
+        return self.facts if counted else None
 
     def _take(self, number: int, announce: Callable[[str], None]) -> Pass:
         assert self.prepared is not None
