@@ -19,7 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from harness.frame.frame import CALLS, COLUMNS, LISTS, Rows, objects, stage_order, to_moment
+from harness.frame.frame import (
+    COLUMNS,
+    LISTS,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    Rows,
+    objects,
+    stage_order,
+    to_moment,
+)
 from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records.schema import Problems
@@ -62,30 +72,15 @@ def read(files: Sequence[Path], covered: Collection[Origin], problems: Problems)
     for path in files:
         tree = path.parent.parent
         if tree not in known:
-            known[tree] = _benchmarks(tree / "benchmarks.json", problems)
+            about = tree / "benchmarks.json"
+            known[tree] = (_json(about, problems) if about.exists() else None) or {}
         rows += _file_rows(path, known[tree], covered, problems)
-    rows.sort(key=_sort_key)
+    # asv, unlike a record, knows the order in which cases stand.
+    order = ("machine", "commit_date", "commit", "env", "workload", "position")
+    rows.sort(key=lambda row: (*(row[name] for name in order), stage_order(row["stage"])))
     columns: dict[str, Any] = {column: [row[column] for row in rows] for column in COLUMNS}
     columns |= {name: objects(columns[name]) for name in LISTS}
     return Rows(columns, [row["axes"] for row in rows], np.arange(len(rows)))
-
-
-def _sort_key(row: _Row) -> tuple[Any, ...]:
-    """Return what to sort rows by: asv, unlike a record, knows the order in which cases stand."""
-    stage = row["stage"]
-    return (
-        row["machine"],
-        row["commit_date"],
-        row["commit"],
-        row["env"],
-        row["workload"],
-        row["position"],
-        *stage_order(stage),
-    )
-
-
-def _benchmarks(path: Path, problems: Problems) -> Mapping[str, Any]:
-    return _json(path, problems) or {} if path.exists() else {}
 
 
 def _json(path: Path, problems: Problems) -> dict[str, Any] | None:
@@ -135,7 +130,10 @@ def _file_rows(
 def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
     """Return the columns that are the same for a whole file."""
     params, requirements = _mapping(found.get("params")), _mapping(found.get("requirements"))
+    unknown: dict[str, Any] = {TEXT: "", OBJECT: "", NUMBER: math.nan}
     return {
+        **{name: unknown[kind] for name, kind in COLUMNS.items() if kind in unknown},
+        **{name: [] for name in LISTS},
         "machine": _text(params.get("machine")) or path.parent.name,
         "commit": _text(found.get("commit_hash")),
         "commit_date": to_moment(found.get("date")),
@@ -143,21 +141,6 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
         "python": _text(params.get("python")) or _text(found.get("python")),
         "jax": _text(requirements.get("jax")),
         "jaxlib": _text(requirements.get("jaxlib")),
-        "calibrated": math.nan,
-        **{name: [] for name in LISTS},
-        "fingerprint": "",
-        "effort": "",
-        "protocol": "",
-        "dirty": "",
-        "night": "",
-        "environment": "",
-        "static": "",
-        "n_forked": math.nan,
-        "entry_bytes": math.nan,
-        "threads": "",
-        "comparable": "",
-        "labels": "",
-        **dict.fromkeys((*CALLS, *TOTALS), math.nan),
     }
 
 

@@ -77,13 +77,6 @@ COLUMNS = {
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""
 
-CALLS = (
-    *("least", "p10", "p50", "p90", "p50_low", "p50_high", "n_calls"),
-    *("programs", "programs_s", "collected_s"),
-)
-"""Columns that only rows from records can have: how calls were distributed, and what went on
-inside of a stage: programs that were built, and Python's garbage collection."""
-
 TEXT_LISTS = ("processes", "cpu_processes")
 
 LISTS = ("samples", "calibrated_samples", "cpu_samples", "p90_samples", *TEXT_LISTS)

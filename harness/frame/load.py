@@ -86,7 +86,8 @@ def load(
             said = f"No row in {path} has {conditions}."
         warnings.warn(said, HarnessWarning, stacklevel=2)
     if problems is not None:
-        _add(problems, found)
+        for name, number in msgspec.structs.asdict(found).items():
+            setattr(problems, name, getattr(problems, name) + number)
     return frame
 
 
@@ -176,11 +177,3 @@ def _sources(path: Path) -> _Sources:
     prefix = "" if is_machine else "*/"
     asv = [file for file in path.glob(f"{prefix}*.json") if file.name != "machine.json"]
     return _Sources(sorted(path.glob(f"{prefix}records/*.jsonl")), sorted(asv))
-
-
-def _add(problems: Problems, found: Problems) -> None:
-    problems.torn += found.torn
-    problems.corrupt += found.corrupt
-    problems.other_schema += found.other_schema
-    problems.unreadable += found.unreadable
-    problems.files += found.files

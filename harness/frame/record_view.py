@@ -5,97 +5,55 @@ A tree may hold hundreds of thousands of records, so the rest of their lines is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.program.facts import TOTALS
-from harness.records.schema import Problems, read_file_as
+from harness.program.facts import TOTALS, Facts
+from harness.records.distribution import Distribution
+from harness.records.schema import Comparison, Problems, Record, StageSamples, read_file_as
+
+
+def _view(struct: type[msgspec.Struct], needed: Iterable[str], **types: Any) -> Any:
+    """Return a struct with the fields of another one that are needed; `types` has other types."""
+    fields = {field.name: field for field in msgspec.structs.fields(struct)}
+    parts = []
+    for name, field in fields.items():
+        if name not in {*needed, *types}:
+            continue
+        kind, default = types.get(name, field.type), field.default
+        if field.default_factory is not msgspec.NODEFAULT:
+            default = msgspec.field(default_factory=field.default_factory)
+        parts.append((name, kind) if field.required else (name, kind, default))
+    return msgspec.defstruct(f"{struct.__name__}View", parts, gc=False)
+
 
 if TYPE_CHECKING:
-    from harness.program.facts import Facts
-
     TotalsView = Facts
+    StageView = StageSamples
+    ComparisonView = Comparison
+    RecordView = Record
 else:
     # Of the many facts a row needs only those that are one number.
-    TotalsView = msgspec.defstruct(
-        "TotalsView", [(name, float | None, None) for name in TOTALS], gc=False
+    TotalsView = _view(Facts, (), **dict.fromkeys(TOTALS, float | None))
+    StageView = _view(
+        StageSamples,
+        ("samples_ns", "refused", "reason", "programs", "programs_ns", "collected_ns", "cpu_ns"),
+        calls=_view(Distribution, ("calls", "least_ns", "p10_ns", "p50_ns", "p90_ns")) | None,
     )
-
-
-class _Calls(msgspec.Struct, gc=False):
-    """The fields of :class:`harness.records.distribution.Distribution` that a row needs."""
-
-    calls: int
-    least_ns: float
-    p10_ns: float
-    p50_ns: float
-    p90_ns: float
-
-
-class StageView(msgspec.Struct, gc=False):
-    """The fields of :class:`harness.records.schema.StageSamples` that a row needs."""
-
-    samples_ns: list[float] = msgspec.field(default_factory=list)
-    refused: dict[str, int] | None = None
-    reason: str = ""
-    programs: list[int] = []
-    programs_ns: list[float] = []
-    calls: _Calls | None = None
-    collected_ns: list[float] = []
-    cpu_ns: list[float] = []
-
-
-class ComparisonView(msgspec.Struct, gc=False):
-    """The fields of :class:`harness.records.schema.Comparison` that a row needs."""
-
-    backend: str
-    threads: str
-    comparable: bool = False
-    reasons: list[str] = []
-    labels: list[str] = []
-
-
-class RecordView(msgspec.Struct, gc=False):
-    """The fields of :class:`harness.records.schema.Record` that a row needs."""
-
-    schema: int
-    key: str
-    replicate: str
-    workload: str
-    version: str
-    axes: dict[str, Any]
-    transform: str
-    target: str
-    scenario: str
-    status: str
-    machine: str
-    env: str
-    commit: str
-    commit_date_ms: int | None
-    effort: str
-    protocol: str
-    started_at_ms: int
-    python: str
-    jax: str
-    jaxlib: str
-    precision: str = ""
-    reason: str = ""
-    stages: dict[str, StageView] = msgspec.field(default_factory=dict)
-    reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
-    fingerprint: str = ""
-    facts: TotalsView | None = None
-    comparison: ComparisonView | None = None
-    entry_bytes: int = 0
-    dirty: str = ""
-    night: str = ""
-    static: list[str] = []
-    environment: msgspec.Raw = msgspec.Raw()
-    code: msgspec.Raw = msgspec.Raw()
-    parent: str = ""
-    process: str = ""
+    ComparisonView = _view(Comparison, ("backend", "threads", "comparable", "reasons", "labels"))
+    RecordView = _view(
+        Record,
+        {field.name for field in msgspec.structs.fields(Record)}
+        - {"sweep", "seed", "snapshot", "compile_times", "not_forked"}
+        - {"load_average", "retries", "stderr"},
+        stages=dict[str, StageView],
+        code=msgspec.Raw,
+        facts=TotalsView | None,
+        comparison=ComparisonView | None,
+    )
 
 
 _decoder = msgspec.json.Decoder(RecordView)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.frame.frame import CALLS, Rows, objects, to_frame
+from harness.frame.frame import COLUMNS, NUMBER, Rows, objects, to_frame
 from harness.program.facts import TOTALS
 from harness.stages.sampling import median_interval_ranks
 
@@ -64,7 +64,9 @@ def synthetic_frame(
     new = night >= half
     dates = (FIRST_NIGHT + np.arange(nights)).astype("datetime64[ms]")
     program = np.where(changed[case] & new, 2, 1)
+    numbers = [name for name, kind in COLUMNS.items() if kind == NUMBER]
     columns: dict[str, Any] = {
+        **dict.fromkeys(numbers, np.full(len(night), np.nan)),
         **_text(
             len(night), dirty="", static="", workload="", precision="", threads="", comparable=""
         ),
@@ -88,8 +90,6 @@ def synthetic_frame(
         ],
         "n_processes": np.full(len(night), processes),
         "n_forked": np.zeros(len(night)),
-        "entry_bytes": np.full(len(night), np.nan),
-        **dict.fromkeys(CALLS, np.full(len(night), np.nan)),
         **{name: 100.0 * program for name in TOTALS},
         **_summaries(samples, samples / reference),
     }
