@@ -35,7 +35,7 @@ class UnusableCacheError(HarnessError):
 class CacheFile:
     """What the file system says of one name in a cache directory; times in nanoseconds since 1970.
 
-    A bucket knows no modes, owners or times of last access: these are None there.
+    A bucket knows no modes or times of last access: these are None there.
     """
 
     name: str
@@ -43,7 +43,6 @@ class CacheFile:
     mtime_ns: int
     atime_ns: int | None = None
     mode: int | None = None
-    uid: int | None = None
     inode: int | None = None
 
     @property
@@ -106,15 +105,8 @@ class LocalDirectory:
                 seen = os.lstat(place)
             except PermissionError:
                 raise self._refused("entered") from None
-        return CacheFile(
-            name,
-            seen.st_size,
-            seen.st_mtime_ns,
-            seen.st_atime_ns,
-            seen.st_mode,
-            seen.st_uid,
-            seen.st_ino,
-        )
+        times_ns = seen.st_mtime_ns, seen.st_atime_ns
+        return CacheFile(name, seen.st_size, *times_ns, seen.st_mode, seen.st_ino)
 
     def open(self, name: str) -> BinaryIO:
         """Open a file for reading, without leaving a trace where that is allowed."""

@@ -80,11 +80,8 @@ def diagnose(
         finding for ailment in AILMENTS.values() for finding in ailment.findings(examined)
     )
     severities = {finding.severity for finding in findings}
-    state: State = "healthy"
-    if "unusable" in severities:
-        state = "unusable"
-    elif "ailing" in severities:
-        state = "ailing"
+    worst: tuple[State, ...] = ("unusable", "ailing")
+    state: State = next((one for one in worst if one in severities), "healthy")
     return Diagnosis(state, findings, put_cost)
 
 

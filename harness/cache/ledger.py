@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,11 +56,6 @@ def read(path: Path | str) -> Requests:
             "harness knows. `harness cache ledger -o FILE -- python program.py` writes one."
         )
     return Requests(tuple(events), parts_of(path), broken)
-
-
-def read_all(paths: Sequence[Path | str]) -> Iterable[Event]:
-    """Return the events of several ledgers, one file after the other."""
-    return [event for path in paths for event in read(path).events]
 
 
 @dataclass(frozen=True)

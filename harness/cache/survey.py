@@ -58,7 +58,6 @@ class Entry(msgspec.Struct, frozen=True):
         used_ns: `used_at` in nanoseconds, as JAX compares it.
         written_ns: `written_at` in nanoseconds.
         inode: With `written_ns`, tells the file that was read from a later one of its name.
-        uid: Whose file it is; None in a bucket.
         mode: The file's type and permissions; None in a bucket.
         read_at: When it was read: reading a large cache takes longer than writing an entry.
     """
@@ -75,7 +74,6 @@ class Entry(msgspec.Struct, frozen=True):
     used_ns: int | None = None
     written_ns: int = 0
     inode: int | None = None
-    uid: int | None = None
     mode: int | None = None
     read_at: float = 0.0
 
@@ -97,7 +95,6 @@ class Survey(msgspec.Struct, frozen=True):
         capped: Whether a process used it with a size cap: it has JAX's lock or times of use.
         entries: All entries, in the order of their names.
         vanished: How many were listed and gone before they were read, as in a cache in use.
-        stray_times: How many times of use there are whose entry is gone.
         sub_caches: XLA's own caches in the directory.
         quarantines: Folders of entries that were moved aside.
     """
@@ -107,7 +104,6 @@ class Survey(msgspec.Struct, frozen=True):
     capped: bool
     entries: tuple[Entry, ...]
     vanished: int = 0
-    stray_times: int = 0
     sub_caches: tuple[SubCache, ...] = ()
     quarantines: tuple[str, ...] = ()
 
@@ -123,14 +119,12 @@ def survey(directory: Directory, now: float | None = None) -> Survey:
                 entries.append(_read_entry(directory, name.removesuffix(CACHE_SUFFIX), present))
             except FileNotFoundError:
                 vanished += 1
-    times = [name.removesuffix(ATIME_SUFFIX) for name in names if name.endswith(ATIME_SUFFIX)]
     return Survey(
         directory=directory.where,
         taken_at=time.time() if now is None else now,
-        capped=LOCK_FILE in present or bool(times),
+        capped=LOCK_FILE in present or any(name.endswith(ATIME_SUFFIX) for name in names),
         entries=tuple(entries),
         vanished=vanished,
-        stray_times=sum(name + CACHE_SUFFIX not in present for name in times),
         sub_caches=tuple(_sub_caches(directory, names)),
         quarantines=tuple(name for name in names if name.startswith(QUARANTINE_PREFIX)),
     )
@@ -170,7 +164,6 @@ def _read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
         used_ns=used_ns,
         written_ns=file.mtime_ns,
         inode=file.inode,
-        uid=file.uid,
         mode=file.mode,
         read_at=read_at,
     )

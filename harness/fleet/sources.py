@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import site
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from harness.declare.location import Source, load
 from harness.declare.source import comparison_version_of, version_of
 from harness.declare.workload import Workload, WorkloadError
+from harness.engine import channel
+from harness.engine.child import ChildError, ChildTimeout, ask
 
 IMPORT_S = 100.0
 """How long a worker's Python may take to import the workloads."""
@@ -58,29 +58,20 @@ def find(wanted: Sequence[Source]) -> Found:
     """
     if not wanted:
         return {}, {}
-    command = [sys.executable, "-m", "harness.fleet.sources"]
-    asked = msgspec.json.encode(list(wanted))
     try:
-        done = subprocess.run(
-            command, input=asked, capture_output=True, timeout=IMPORT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
+        versions, broken = ask(__name__, msgspec.to_builtins(wanted), None, IMPORT_S)
+    except ChildTimeout:
         return {}, dict.fromkeys(map(name, wanted), f"importing it took over {IMPORT_S:g} s")
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        why = lines[-1] if lines else f"importing it ended Python with {done.returncode}"
-        return {}, dict.fromkeys(map(name, wanted), why)
-    found: Found = msgspec.json.decode(done.stdout, type=Found)
-    return found
+    except ChildError as error:
+        return {}, dict.fromkeys(map(name, wanted), str(error))
+    return versions, broken
 
 
-def main() -> None:
-    """Read sources from standard input, and write what is :data:`Found` of them."""
-    out = os.dup(1)
-    os.dup2(2, 1)  # what a workload prints while it is imported must not be mistaken for ours
+def _look(wanted: list[Any]) -> Found:
+    """In the process of its own: import the workloads."""
     versions: dict[str, str] = {}
     broken: dict[str, str] = {}
-    for source in msgspec.json.decode(sys.stdin.buffer.read(), type=list[Source]):
+    for source in msgspec.convert(wanted, list[Source]):
         found = here(source)
         if found is None:
             broken[name(source)] = (
@@ -93,9 +84,8 @@ def main() -> None:
         except (Exception, SystemExit) as error:  # a user's module may raise anything when imported
             kind = "" if isinstance(error, WorkloadError) else f"{type(error).__name__}: "
             broken[name(source)] = f"{kind}{error}"
-    with os.fdopen(out, "wb") as stream:
-        stream.write(msgspec.json.encode((versions, broken)))
+    return versions, broken
 
 
 if __name__ == "__main__":
-    main()
+    channel.serve(_look)

@@ -155,15 +155,8 @@ def _workflow(template: str, project: Project) -> str:
 
 def _ignoring(project: Project) -> File:
     path = project.folder / ".gitignore"
-    there = _read(path)
-    lines = (there or "").splitlines()
-    if any(line.strip().strip("/") == IGNORED.strip("/") for line in lines) or _git_ignores(
-        project
-    ):
-        return File(path, there or "", "unchanged")
-    text = there or ""
-    text += "\n" if text and not text.endswith("\n") else ""
-    return File(path, f"{text}{IGNORED}\n", "new" if there is None else "added to")
+    there = (line.strip().strip("/") for line in (_read(path) or "").splitlines())
+    return _with_lines(path, [IGNORED], IGNORED.strip("/") in there or _git_ignores(project))
 
 
 def _merging(project: Project) -> File:
@@ -171,15 +164,20 @@ def _merging(project: Project) -> File:
     # A pattern of git's leads down from its file, never up.
     folder = project.folder if results.is_relative_to(project.folder) else project.root
     path = folder / ".gitattributes"
-    there = _read(path)
-    text = there or ""
     records, own = (_pattern(results / "**" / name, folder) for name in ("*.jsonl", "*.json"))
     lines = [line.format(records=records, own=own) for line in MERGED]
-    if lines[1] in text.splitlines():
+    return _with_lines(path, lines, lines[1] in (_read(path) or "").splitlines())
+
+
+def _with_lines(path: Path, lines: Sequence[str], there: bool) -> File:
+    """Return a file of git's with lines behind what it has, unless they are there."""
+    known = _read(path)
+    text = known or ""
+    if there:
         return File(path, text, "unchanged")
     text += "\n" if text and not text.endswith("\n") else ""
     added = "".join(f"{line}\n" for line in lines)
-    return File(path, text + added, "new" if there is None else "added to")
+    return File(path, text + added, "new" if known is None else "added to")
 
 
 def _pattern(files: Path, folder: Path) -> str:

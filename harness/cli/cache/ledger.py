@@ -66,7 +66,8 @@ def ledger(
         code = programs.run_with_ledger(words, output)
     runs = [ledgers.read(path) for path in paths]
     events = [event for run in runs for event in run.events][skipped:]
-    lent = [*ledgers.read_all(earlier or ()), *runs[0].events[:skipped]]
+    lent = [event for path in earlier or () for event in ledgers.read(path).events]
+    lent += runs[0].events[:skipped]
     if broken := sum(run.broken_lines for run in runs):
         notes.print(f"{broken} broken line(s) were left out: a writer was stopped in the middle.")
     if output is not None and (name := programs.signal_of(code)):
