@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.against import axis_columns
+from harness.frame.against_columns import axis_columns
 from harness.frame.frame import ORIGIN, rows_of
 from harness.frame.roofline import RESIDENT
 from harness.frame.tables import case_texts
