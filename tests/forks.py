@@ -4,9 +4,9 @@ Two seconds of a process of the harness go to imports, and the tests start hundr
 `forking()` lasts, `subprocess.Popen` has `python -m harness...` forked from a server that has
 imported JAX, pandas and SciPy and has woken no back end: a process of its own, with its own
 variables, files and JAX, and so are those that it starts in turn. `run` and `Python` have any
-program in Python forked. What depends on how Python itself starts (other variables than JAX's and
-ours, another interpreter, another `harness` in the folder) is started afresh, as is everything
-outside `forking()`.
+program in Python forked, `harness` and `Command` the command line. What depends on how Python
+itself starts (variables that count then, another interpreter, another `harness`) is started afresh,
+as is everything outside `forking()`.
 """
 
 from __future__ import annotations
@@ -35,20 +35,27 @@ ROOT = Path(__file__).parents[1]
 ADDRESS = "HARNESS_TESTS_FORK_SERVER"
 FREE = ("JAX_", "XLA_FLAGS", "TPU_", "TF_CPP_", "HARNESS_", "PYTEST_", "NO_COLOR", "TERM")
 """Variables that may differ from the server's: nobody reads them at import."""
+USERS = ("ASV_", "GIT_", "HOME", "PATH", "PYTHONPATH", "TMPDIR")
+"""Those that may differ besides where it is the command line that runs."""
 
 _STATUS = struct.Struct("i")
 _Popen = subprocess.Popen
 
 
-def _fixed(variables):
+def _fixed(variables, free=FREE):
     """The variables that count when Python starts or a library is imported."""
-    return {name: text for name, text in variables.items() if not name.startswith(FREE)}
+    return {name: text for name, text in variables.items() if not name.startswith(free)}
+
+
+def _path(variables):
+    """The folders of PYTHONPATH."""
+    return [each for each in variables.get("PYTHONPATH", "").split(os.pathsep) if each]
 
 
 class Popen(_Popen):
     """A process that is forked if it is one of the harness and that can be done."""
 
-    modules = ("harness",)
+    modules, free = ("harness",), FREE
     _connection = None
 
     def _execute_child(self, *values):
@@ -70,7 +77,7 @@ class Popen(_Popen):
             "leads": asked["start_new_session"],
         }
         self._connection = socket.socket(socket.AF_UNIX)
-        self._connection.connect(environment[ADDRESS])
+        self._connection.connect(self._address(environment))
         with tempfile.TemporaryFile() as file:
             file.write(json.dumps(order).encode())
             file.seek(0)
@@ -80,16 +87,22 @@ class Popen(_Popen):
         pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         self._close_pipe_fds(*(asked[name] for name in pipes))
 
+    def _address(self, environment):
+        return environment.get(ADDRESS)
+
     def _can_be_forked(self, arguments, environment, folder):
-        if not environment.get(ADDRESS) or arguments[:1] != [sys.executable]:
+        address = self._address(environment)
+        if not address or arguments[:1] != [sys.executable]:
             return False
         module = arguments[2] if arguments[1] == "-m" else ""
-        home, variables = json.loads(Path(environment[ADDRESS] + ".json").read_text())
+        home, variables = json.loads(Path(address + ".json").read_text())
+        folders = [Path(each) for each in (folder, *_path(environment)) if each != home]
         return (
             (not self.modules or module.partition(".")[0] in self.modules)
             and arguments[4:5] != ["compared"]  # NumPy is to be told its threads before its import
-            and _fixed(environment) == variables
-            and (folder == home or not (Path(folder) / "harness").exists())
+            and _fixed(environment, self.free) == _fixed(variables, self.free)
+            and not any((each / "harness").exists() for each in folders)
+            and not any((each / "sitecustomize.py").exists() for each in folders)
         )
 
     def _try_wait(self, wait_flags):
@@ -117,19 +130,44 @@ class Python(Popen):
     modules = ()
 
 
-def run(command, *, check=False, timeout=None, **options):
-    """Run a program in Python to its end; what it prints is text in `stdout` and `stderr`."""
-    pipe = subprocess.PIPE
-    with Python(command, stdout=pipe, stderr=pipe, text=True, **options) as process:
+class Command(Python):
+    """`harness WORDS`, as the user whose variables these are."""
+
+    free = (*FREE, *USERS)
+
+    def __init__(self, *words, cwd=None, environment=None):
+        command = [sys.executable, "-m", "harness", *map(str, words)]
+        super().__init__(command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, **SAID)
+
+    def _address(self, environment):
+        return os.environ.get(ADDRESS)
+
+
+SAID = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
+def finished(process, timeout=None):
+    """Wait for the end of a process; what it printed is text in `stdout` and `stderr`."""
+    with process:
         try:
             out, err = process.communicate(timeout=timeout)
         except BaseException:
             process.kill()
             raise
-    done = subprocess.CompletedProcess(command, process.returncode, out, err)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def run(command, *, check=False, timeout=None, **options):
+    """Run a program in Python to its end; return what :func:`finished` does."""
+    done = finished(Python(command, **SAID, **options), timeout)
     if check and done.returncode:
-        raise AssertionError(f"{command} ended with {done.returncode}:\n{err}")
+        raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stderr}")
     return done
+
+
+def harness(*words, cwd=None, environment=None):
+    """Run `harness WORDS` to its end; return what :func:`finished` does."""
+    return finished(Command(*words, cwd=cwd, environment=environment))
 
 
 @contextlib.contextmanager
@@ -228,9 +266,12 @@ def _become(order):
     """Be the process that was ordered: its variables, its folder, and then its program."""
     import jax
 
+    known = _path(os.environ)
     os.environ.clear()
     os.environ.update(order["environment"])
     os.chdir(order["folder"])
+    tempfile.tempdir = None
+    sys.path[:0] = [each for each in _path(os.environ) if each not in known]
     for name, text in order["environment"].items():
         setting = name.lower()
         if setting in jax.config.values:

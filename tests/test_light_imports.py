@@ -10,7 +10,7 @@ import pytest
 
 from harness.cli import COMMANDS
 
-HEAVY = {"jax", "jaxlib", "pandas", "pyarrow", "scipy"}
+HEAVY = {"jax", "jaxlib", "numpy", "pandas", "pyarrow", "scipy"}
 
 LIGHT = [
     "harness",
@@ -24,6 +24,9 @@ LIGHT = [
     "harness.targets",
     "harness.engine.job",
     "harness.declare.workload",
+    "harness.declare.check",
+    "harness.engine.plan",
+    "harness.engine.worker",
 ]
 
 AFTER_EACH = """

@@ -14,7 +14,7 @@ import pytest
 from harness import cli
 from harness.errors import ExitCode
 from harness.frame.load import load
-from tests.command_line import harness
+from tests.forks import harness
 from tests.sweeps import SUITES
 
 TROUBLED = ("--benchmarks", str(SUITES / "troubled"))
@@ -52,24 +52,22 @@ def test_a_second_run_resumes_and_fresh_does_not(measured):
     assert "2 measured, 0 measured before" in fresh.stdout
 
 
-def test_show_prints_the_stage_table_and_where_to_look_next(measured):
-    results, _ = measured
-    shown = harness("show", results, "--select", "Scale", "--calls")
-    assert re.search(r"stage +least +10 % +median +90 % +calls/s +calls", shown.stdout)
-    assert len(re.findall(r" (?:dispatch|execute) .*\d *$", shown.stdout, re.MULTILINE)) == 4
-    assert shown.returncode == 0
-    assert "small.Scale" in shown.stdout
-    assert "bad.Skipping" not in shown.stdout
-    assert "asv publish" in shown.stdout
-    assert 'harness.load("results")' in shown.stdout
+def test_show_prints_the_stage_table_and_where_to_look_next(measured, command):
+    code, shown, _ = command("show", measured[0], "--select", "Scale", "--calls")
+    assert code == 0
+    assert re.search(r"stage +least +10 % +median +90 % +calls/s +calls", shown)
+    assert len(re.findall(r" (?:dispatch|execute) .*\d *$", shown, re.MULTILINE)) == 4
+    for text in ("small.Scale", "asv publish", 'harness.load("results")'):
+        assert text in shown
+    assert "bad.Skipping" not in shown
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_export_writes_every_row(measured, tmp_path, suffix):
+def test_export_writes_every_row(measured, tmp_path, suffix, command):
     results, _ = measured
     output = tmp_path / "deep" / f"rows.{suffix}"
-    done = harness("export", results, "-o", output)
-    assert done.returncode == 0, done.stderr
+    code, _, said = command("export", results, "-o", output)
+    assert code == 0, said
     frame = load(results)
     read = pd.read_csv(output) if suffix == "csv" else pd.read_parquet(output)
     axes = ["axes"] if suffix == "parquet" else []
@@ -80,37 +78,32 @@ def test_export_writes_every_row(measured, tmp_path, suffix):
     assert os.listdir(output.parent) == [output.name], "no scratch file stays"
 
 
-def test_export_makes_a_folder_of_the_rows_that_are_wanted(measured, tmp_path):
-    results, _ = measured
-    folder = tmp_path / "nights"
-    done = harness("export", results, "-o", folder, "--where", "effort=2x1")
-    frame = load(folder)
-    assert done.returncode == 0, done.stderr
-    assert f"{len(frame)} rows written to {folder} (1 file)" in done.stdout
-    part = harness("export", results, "-o", folder, "--where", "stage=trace")
-    assert part.returncode == 2
-    assert "they would replace the whole night" in part.stderr
-    few = ("--where", "size=8", "--where", "stage=trace", "--where", "stage=lower")
-    done = harness("export", folder, "-o", tmp_path / "few.csv", *few)
-    assert done.returncode == 0, done.stderr
-    read = pd.read_csv(tmp_path / "few.csv")
-    assert set(read["stage"]) == {"trace", "lower"}
-    assert set(read["size"]) == {8}
-    none = harness("export", folder, "-o", tmp_path / "none.csv", "--where", "workload=x")
-    assert none.returncode == 4
-    assert "No row in" in none.stderr
-    wrong = harness("export", folder, "-o", tmp_path / "none.csv", "--where", "stage")
-    assert wrong.returncode == 2
-    assert "expected COLUMN=VALUE, such as stage=compile" in wrong.stderr
+def test_export_makes_a_folder_of_the_rows_that_are_wanted(measured, tmp_path, command):
+    folder, few = tmp_path / "nights", tmp_path / "few.csv"
+    code, said, _ = command("export", measured[0], "-o", folder, "--where", "effort=2x1")
+    assert code == 0
+    assert f"{len(load(folder))} rows written to {folder} (1 file)" in said
+    wanted = ("--where", "size=8", "--where", "stage=trace", "--where", "stage=lower")
+    assert command("export", folder, "-o", few, *wanted)[0] == 0
+    read = pd.read_csv(few)
+    assert (set(read["stage"]), set(read["size"])) == ({"trace", "lower"}, {8})
+    for where, to, expected, text in (
+        ("stage=trace", folder, 2, "they would replace the whole night"),
+        ("workload=x", few, 4, "No row in"),
+        ("stage", few, 2, "expected COLUMN=VALUE, such as stage=compile"),
+    ):
+        code, _, said = command("export", measured[0], "-o", to, "--where", where)
+        assert (code, text in said) == (expected, True), said
 
 
-def test_list_shows_workloads_axes_and_what_each_is_there_to_show():
-    done = harness("list", *TROUBLED)
-    assert done.returncode == 0
-    assert "small.Größe" in done.stdout
-    assert "size: 8, 16" in done.stdout
-    assert "transform: forward, sharded, pmap" in done.stdout
-    assert "Two cases that take next to no time." in done.stdout
+def test_list_shows_workloads_axes_and_what_each_is_there_to_show(command):
+    code, said, _ = command("list", *TROUBLED)
+    assert code == 0
+    for text in (
+        *("small.Größe", "size: 8, 16", "transform: forward, sharded, pmap"),
+        "Two cases that take next to no time.",
+    ):
+        assert text in said
 
 
 def test_some_failed_is_exit_code_3_and_the_rest_is_measured(tmp_path):
@@ -135,27 +128,22 @@ def test_a_refused_stage_is_exit_code_3_and_what_filters_leave_out_is_said(tmp_p
     assert "bad.Beside is left out: its targets are cpu, and not tpu." in done.stdout
 
 
-def test_what_is_wrong_in_a_suite_is_said_and_the_rest_goes_on(tmp_path):
+def test_what_is_wrong_in_a_suite_is_said_and_the_rest_goes_on(tmp_path, command):
     broken = ("--benchmarks", SUITES / "broken")
     done = harness("run", "--effort", "quick", "--results", tmp_path, *broken)
     assert done.returncode == 3
     assert "wrong.py: importing it raised RuntimeError: no luck today." in done.stderr
     assert "static names 'steps', which function does not take" in done.stderr
     assert "1 measured" in done.stdout
-    done = harness("list", *broken)
-    assert (done.returncode, done.stdout.count("misdeclared.Right")) == (2, 1)
+    code, said, _ = command("list", *broken)
+    assert (code, said.count("misdeclared.Right")) == (2, 1)
 
 
-def test_nothing_measured_is_exit_code_4(tmp_path):
-    done = harness("run", "Scale", "--target", "tpu", "--results", tmp_path, *TROUBLED)
-    assert done.returncode == 4
-    assert "n/a" in done.stdout
-
-
-def test_nothing_to_show_is_exit_code_4(tmp_path):
-    done = harness("show", tmp_path)
-    assert done.returncode == 4
-    assert "harness run" in done.stderr
+def test_nothing_measured_and_nothing_to_show_are_exit_code_4(tmp_path, command):
+    code, _, said = command("show", tmp_path)
+    assert (code, "harness run" in said) == (4, True)
+    code, said, _ = command("run", "Scale", "--target", "tpu", "--results", tmp_path, *TROUBLED)
+    assert (code, "n/a" in said) == (4, True)
 
 
 @pytest.mark.parametrize(
@@ -176,25 +164,22 @@ def test_nothing_to_show_is_exit_code_4(tmp_path):
         (["run", "--timeout", "-1"], "Invalid value for '--timeout'"),
     ],
 )
-def test_wrong_usage_is_exit_code_2_with_what_was_expected(arguments, text):
-    done = harness(*arguments)
-    assert done.returncode == 2
-    assert text in done.stderr
-    assert "Traceback" not in done.stderr
+def test_wrong_usage_is_exit_code_2_with_what_was_expected(arguments, text, command):
+    code, _, said = command(*arguments)
+    assert code == 2
+    assert text in said
+    assert "Traceback" not in said
 
 
-def test_an_export_of_an_unknown_kind_is_wrong_usage(measured, tmp_path):
-    done = harness("export", measured[0], "-o", tmp_path / "rows.xlsx")
-    assert done.returncode == 2
-    assert "expected .csv or .parquet" in done.stderr
-
-
-def test_a_results_folder_that_cannot_be_written_is_exit_code_4(tmp_path):
+def test_what_cannot_be_written_is_said(measured, tmp_path, command):
+    code, _, said = command("export", measured[0], "-o", tmp_path / "rows.xlsx")
+    assert (code, "expected .csv or .parquet" in said) == (2, True)
     (tmp_path / "file").touch()
-    done = harness("run", "Scale", "--results", tmp_path / "file", "--effort", "quick", *TROUBLED)
-    assert done.returncode == 4
-    assert "cannot be written: Not a directory" in done.stderr
-    assert "Traceback" not in done.stderr
+    results = ("--results", tmp_path / "file", "--effort", "quick")
+    code, _, said = command("run", "Scale", *results, *TROUBLED)
+    assert code == 4
+    assert "cannot be written: Not a directory" in said
+    assert "Traceback" not in said
 
 
 def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path):
@@ -217,15 +202,15 @@ def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path):
     assert not load(tmp_path).empty
 
 
-def test_help_teaches_commands_and_exit_codes():
-    done = harness("--help")
-    assert done.returncode == 0
+def test_help_teaches_commands_and_exit_codes(command):
+    code, said, _ = command("--help")
+    assert code == 0
     for text in (
         "harness run Gelu --case size=1024",
         "Exit codes: 0 fine; 1 something is slower; 2 wrong usage",
         "export",
     ):
-        assert text in done.stdout
+        assert text in said
 
 
 def test_a_machine_without_git_measures_all_the_same(tmp_path):

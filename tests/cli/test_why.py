@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.command_line import harness
+from tests.forks import harness
 from tests.frame.trees import record, write
 
 WORKLOAD = """\

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests import forks
 from tests.corpus.__main__ import HERE, ROOT
 from tests.corpus.table import shift, verdict
 
@@ -54,9 +55,8 @@ def checkouts(tmp_path_factory):
     return folder
 
 
-def corpus(*arguments, **options):
-    command = [sys.executable, "-m", "tests.corpus", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, **options)
+def corpus(*arguments):
+    return forks.run([sys.executable, "-m", "tests.corpus", *map(str, arguments)], cwd=ROOT)
 
 
 def test_the_command_measures_with_both_writes_the_page_and_resumes(checkouts, tmp_path):

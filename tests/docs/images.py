@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from tests import command_line
+from tests import forks
 from tests.docs import asv_scripts, session
 from tests.docs.pages import ROOT, blocks
 from tests.docs.transcript import PAGE
@@ -38,7 +38,7 @@ def harness(*arguments: object, cwd: Path = ROOT) -> None:
     # `python` in a command of a page is this one.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     variables = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-    done = command_line.harness(*arguments, cwd=cwd, environment=variables)
+    done = forks.harness(*arguments, cwd=cwd, environment=variables)
     if done.returncode:
         raise RuntimeError(f"harness {arguments[0]} ended with {done.returncode}: {done.stderr}")
 

@@ -35,7 +35,7 @@ def of(outcome, name):
 def test_the_first_of_each_number_starts_by_itself_and_the_others_have_a_parent_of_their_own(both):
     forked, _ = both
     first = of(forked, "bad.Printing")
-    assert {record.parent for record in first} == {""}
+    assert {(record.status, record.parent) for record in first} == {("ok", "")}
     assert {record.not_forked for record in first} == {
         "it is the first, and tells what a process pays once"
     }
@@ -44,6 +44,12 @@ def test_the_first_of_each_number_starts_by_itself_and_the_others_have_a_parent_
     assert {record.not_forked for record in others} == {""}
     assert len(of(forked, "process")) == 2
     assert len(of(forked, "reference")) == 4
+
+
+def test_the_order_of_visits_comes_again_with_its_seed(both):
+    cases = [[r for r in outcome.records if r.workload == "small.Scale"] for outcome in both]
+    forked, fresh = [[(r.replicate, r.axes) for r in records] for records in cases]
+    assert forked == fresh
 
 
 def test_a_forked_process_measures_the_same_program_with_the_same_evidence(both):

@@ -16,7 +16,7 @@ from harness.engine import snapshot as module
 from harness.engine.snapshot import snapshot
 from harness.errors import UsageError
 from harness.records.schema import Problems, read_file
-from tests.command_line import harness
+from tests.forks import harness
 
 FILES = {
     "suite/__init__.py": "",

@@ -11,7 +11,7 @@ from harness.nightly.state import Night, Nights
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
 from tests.asv.project import MACHINE, Project
-from tests.command_line import Command
+from tests.forks import Command, finished
 
 TINY = """
 from harness import Workload, spec
@@ -52,7 +52,7 @@ def begin(project: Project, *arguments: str, **options: Any) -> Command:
 
 def nightly(project: Project, *arguments: str, code: int = 0, **options: Any) -> tuple[str, str]:
     """Do a night; return what it printed and said. Its exit code must be `code`."""
-    done = begin(project, *arguments, **options).wait()
+    done = finished(begin(project, *arguments, **options))
     assert done.returncode == code, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout, done.stderr
 

@@ -12,6 +12,7 @@ import pytest
 
 from harness.nightly.state import Nights
 from tests.asv.project import ENV, JAX, MACHINE, Project, wait_for
+from tests.forks import finished
 from tests.nightly.nights import TINY, begin, nightly, outcome, state
 
 FIRST, SECOND, KILLED = "2026-11-20", "2026-11-21", "2026-11-22"
@@ -109,7 +110,8 @@ def test_a_night_killed_while_measuring_ends_as_one_that_ran_through(project, co
     shutil.rmtree(nights)
     running = begin(copy, night=FIRST)
     wait_for(lambda: records.is_dir() and any(records.iterdir()))
-    running.kill()
+    with running:
+        running.kill()
     assert json.loads((nights / f"{FIRST}.json").read_text())["exit_code"] is None
     _, said = nightly(copy, night=FIRST)
     assert "goes on as it was begun: effort 1x1, environments installed." in said
@@ -153,13 +155,14 @@ def test_an_interrupted_night_resumes_and_a_killed_one_ends_what_it_started(copy
     running = begin(copy, night=KILLED, effort="500x1")
     wait_for(lambda: (copy.results / MACHINE / "nights" / KILLED / "asv-installed.log").exists())
     os.kill(running.pid, signal.SIGINT)
-    done = running.wait(60)
+    done = finished(running, 60)
     assert done.returncode == 130, done.stderr
     assert "the same command resumes" in done.stderr
     running = begin(copy, night=KILLED, effort="500x1")
     folder = copy.results / MACHINE / "records"
     wait_for(lambda: any(KILLED in file.name for file in folder.iterdir()))
-    running.kill()
+    with running:
+        running.kill()
     (records,) = [file for file in folder.iterdir() if KILLED in file.name]
     time.sleep(2.5)  # a unit of 500 processes would go on for minutes
     size = records.stat().st_size

@@ -20,7 +20,6 @@ import json
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -32,7 +31,7 @@ from harness.declare import discovery
 from harness.engine.context import Options, local_context
 from harness.engine.sweep import sweep
 from harness.stages.sampling import effort, median_interval_ranks
-from tests.performance.command import ROOT, options
+from tests.performance.command import ROOT, fresh, options
 
 SUITE = ROOT / "tests" / "suites" / "calls"
 
@@ -81,14 +80,6 @@ def swept() -> Found:
     }
 
 
-def fresh(ms: float) -> Found:
-    """Return what :func:`bare` finds in a fresh process."""
-    command = [sys.executable, "-m", "tests.performance.bias", "--child", "--ms", str(ms)]
-    surroundings = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(command, env=surroundings, check=True, stdout=-1, cwd=ROOT)
-    return {name: tuple(pair) for name, pair in json.loads(done.stdout).items()}
-
-
 def ratio_text(ratios: Iterable[float]) -> str:
     """Return the median of ratios and its interval."""
     ordered = sorted(ratios)
@@ -107,7 +98,8 @@ def main() -> None:
     os.environ["JAX_PLATFORMS"] = "cpu"
     rounds: list[dict[str, Found]] = []
     for number in range(given.rounds):
-        ways = [("bare", lambda: fresh(given.ms)), ("harness", swept)]
+        child = (__spec__.name, "--child", "--ms", given.ms)
+        ways = [("bare", lambda child=child: fresh(*child)), ("harness", swept)]
         random.shuffle(ways)
         rounds.append({name: way() for name, way in ways})
         print(f"round {number + 1} of {given.rounds}", file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -44,14 +45,17 @@ def options(about: str | None, *, select: bool = False, **defaults: Any) -> argp
     Args:
         about: the command's own docstring, whose first line is its help.
         select: whether it takes expressions for the names of workloads.
-        defaults: the value of each option; False makes a switch.
+        defaults: the value of each option; False makes a switch, a tuple has the choices.
     """
     parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
     if select:
         parser.add_argument("select", nargs="*", metavar="SELECT")
     for name, value in defaults.items():
         taken: dict[str, Any] = {"type": type(value), "default": value}
-        taken = {"action": "store_true"} if value is False else taken
+        if value is False:
+            taken = {"action": "store_true"}
+        elif isinstance(value, tuple):
+            taken = {"choices": value, "default": value[0]}
         parser.add_argument(f"--{name.replace('_', '-')}", **taken)
     return parser.parse_args()
 
@@ -66,6 +70,14 @@ def swept(chosen: list[Any], effort: str, machine: str | None = None, **options:
     with tempfile.TemporaryDirectory() as results:
         context = local_context(Path(results), BENCHMARKS, machine)
         return sweep(chosen, context, Options(sampling.effort(effort), **options))
+
+
+def fresh(module: str, *arguments: object, **variables: str) -> Any:
+    """Return what a module prints as JSON in its last line, run in a fresh process."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    surroundings = {**os.environ, **variables}
+    done = subprocess.run(command, env=surroundings, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def loaded(folder: Path, workload: str = "") -> dict[str, Any]:

@@ -11,15 +11,12 @@ processes: the median over cases, the upper quartile, and the mean of the three 
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 import time
 
 import numpy as np
 
-from tests.performance.command import options, workloads
+from tests.performance.command import fresh, options, workloads
 
 NAMES = ("Gather", "Gelu", "Heat", "Scan", "Reduce", "Fft", "Softmax", "MlpLoss", "Predict")
 BLOCK_NS = 2_500_000
@@ -78,13 +75,8 @@ def main() -> None:
     if given.child:  # what each process does
         print(json.dumps(measure(round(given.pass_ms * 1e6))))
         return
-    command = [sys.executable, "-m", "tests.performance.execute_statistic", "--child"]
-    command += ["--pass-ms", str(given.pass_ms)]
-    surroundings = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    processes = [
-        json.loads(subprocess.run(command, env=surroundings, check=True, stdout=-1).stdout)
-        for _ in range(given.processes)
-    ]
+    child = (__spec__.name, "--child", "--pass-ms", given.pass_ms)
+    processes = [fresh(*child, JAX_PLATFORMS="cpu") for _ in range(given.processes)]
     names = sorted(processes[0], key=lambda name: processes[0][name]["least call, whole"])
     print(f"{len(names)} cases, {len(processes)} processes, 3 passes of {given.pass_ms:g} ms")
     print(f"{'kept':20s} {'median':>8s} {'quartile':>9s} {'smallest 3':>11s}")

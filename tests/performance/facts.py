@@ -9,15 +9,11 @@ reading. Targets: none differs; a typical case below 5 ms. `--one` is what each 
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import time
 
-from tests.performance.command import workloads
+from tests.performance.command import fresh, options, workloads
 from tests.program import built
 
 COMPARED = 12
@@ -77,28 +73,18 @@ def one(target: str, select: list[str]) -> dict[str, dict]:
 
 def main() -> None:
     """Start the processes, compare what they say, and print it."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("select", nargs="*", metavar="SELECT")
-    parser.add_argument("--target", default="cpu", choices=["cpu", *built.PACKAGES])
-    parser.add_argument("--processes", type=int, default=5)
-    parser.add_argument("--one", action="store_true", help="build in this process and print JSON")
-    options = parser.parse_args()
-    if options.one:
-        print(json.dumps(one(options.target, options.select)))
+    targets = ("cpu", *built.PACKAGES)
+    given = options(__doc__, select=True, target=targets, processes=5, one=False)
+    if given.one:  # what each process does
+        print(json.dumps(one(given.target, given.select)))
         return
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
-    environment |= built.TPU if options.target == "tpu:v5e" else {}
-    wanted = ["--one", "--target", options.target, *options.select]
-    runs = []
-    for number in range(options.processes):
-        done = subprocess.run(
-            [sys.executable, "-m", __spec__.name, *wanted],
-            env=environment | {"PYTHONHASHSEED": str(number)},
-            stdout=subprocess.PIPE,
-            check=True,
-        )
-        runs.append(json.loads(done.stdout))
-    report(runs, options.target)
+    variables = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
+    variables |= built.TPU if given.target == "tpu:v5e" else {}
+    wanted = (__spec__.name, "--one", "--target", given.target, *given.select)
+    runs = [
+        fresh(*wanted, **variables, PYTHONHASHSEED=str(number)) for number in range(given.processes)
+    ]
+    report(runs, given.target)
 
 
 def report(runs: list[dict[str, dict]], target: str) -> None:

@@ -11,7 +11,6 @@ finds nothing to measure: that is what it costs once, however many units there a
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import subprocess
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
+from tests.performance.command import options
 from tests.performance.fleet_processes import Fleet, commit, fleet
 from tests.performance.paired import paired
 
@@ -117,14 +117,8 @@ def measure(pairs: int, units: int, cases: int, passes: int, seed: int) -> None:
 
 def main() -> None:
     """Measure from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--pairs", type=int, default=6)
-    parser.add_argument("--units", type=int, default=12, help="processes of the one workload")
-    parser.add_argument("--cases", type=int, default=40)
-    parser.add_argument("--passes", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    measure(options.pairs, options.units, options.cases, options.passes, options.seed)
+    # units: processes of the one workload
+    measure(**vars(options(__doc__, pairs=6, units=12, cases=40, passes=1, seed=0)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ unit.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from harness.errors import FleetError
 from harness.fleet import remote, sweep
 from harness.fleet.pools import DaskPool, connect
 from harness.stages import sampling
+from tests.performance import command
 from tests.performance.fleet_processes import commit, fleet
 
 TARGET_PER_S = 200
@@ -182,12 +182,8 @@ def measure(units: int, workers: int, workloads: int) -> None:
 
 def main() -> None:
     """Measure from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--units", type=int, default=100_000)
-    parser.add_argument("--workers", type=int, default=8)
-    parser.add_argument("--workloads", type=int, default=1000)
-    options = parser.parse_args()
-    measure(options.units, options.workers, options.workloads)
+    given = command.options(__doc__, units=100_000, workers=8, workloads=1000)
+    measure(given.units, given.workers, given.workloads)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ are asked for a stretch in turns; there the sampler runs too. Which of the two g
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import subprocess
@@ -26,6 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.performance.command import options
 from tests.performance.paired import Paired, paired
 
 LOOP_TARGET = 1.02
@@ -244,11 +244,7 @@ def afterwards(pairs: int, scratch: str) -> tuple[Paired, str]:
 
 def main() -> None:
     """Print the figures; exit with 1 where one is above its target, or something is left."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--how", choices=("context", "command"), default="context")
-    parser.add_argument("--pairs", type=int, default=24)
-    parser.add_argument("--processes", type=int, default=6, help="pairs of processes")
-    options = parser.parse_args()
+    given = options(__doc__, how=("context", "command"), pairs=24, processes=6)
     missed = False
 
     def say(what: str, found: Paired, target: float, more: str = "") -> None:
@@ -259,21 +255,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="harness-overhead-") as scratch:
         arguments = (("loop", STEPS), ("compiles", FUNCTIONS))
         names = (
-            f"loop of {options.pairs * STEPS:,} steps",
-            f"{options.pairs * FUNCTIONS} compiles",
+            f"loop of {given.pairs * STEPS:,} steps",
+            f"{given.pairs * FUNCTIONS} compiles",
         )
         for (name, number), what, target in zip(
             arguments, names, (LOOP_TARGET, COMPILE_TARGET), strict=True
         ):
-            if options.how == "context":
-                found, around_s = in_context(name, number, options.pairs, scratch)
+            if given.how == "context":
+                found, around_s = in_context(name, number, given.pairs, scratch)
                 more = f"; opening and closing, once: {around_s * 1e3:.1f} ms"
             else:
-                found = by_command(name, number, options.pairs, scratch, options.processes)
+                found = by_command(name, number, given.pairs, scratch, given.processes)
                 more = ""
-            say(f"{options.how}: {what}", found, target, more)
-        if options.how == "context":
-            found, what = afterwards(options.processes, scratch)
+            say(f"{given.how}: {what}", found, target, more)
+        if given.how == "context":
+            found, what = afterwards(given.processes, scratch)
             say("after the profile: the loop", found, LOOP_TARGET, f"; still installed: {what}")
             missed = missed or what != "nothing"
     sys.exit(missed)

@@ -9,7 +9,6 @@ their own, whose memory is printed with the times.
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import subprocess
@@ -22,6 +21,7 @@ from typing import Literal
 
 from harness.watch import events
 from harness.watch.writer import Writer
+from tests.performance.command import options
 
 FUNCTIONS, STACKS = 1_000, 2_000
 MS = 1_000_000
@@ -123,21 +123,18 @@ def follow(folder: Path) -> None:
 
 def main() -> None:
     """Write a log and print its size; then read it in another process."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--builds", type=int, default=100_000)
-    parser.add_argument("--show", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.show:
-        show(options.show)
+    given = options(__doc__, builds=100_000, show="")
+    if given.show:  # what the other process does
+        show(Path(given.show))
         return
     with tempfile.TemporaryDirectory(prefix="harness-scale-") as name:
         begin = time.perf_counter()
-        fill(Path(name), options.builds)
+        fill(Path(name), given.builds)
         took = time.perf_counter() - begin
         size = sum(file.stat().st_size for file in Path(name).iterdir())
         print(
-            f"{options.builds} builds: {size / 2**20:.0f} MiB ({size / options.builds:.0f} bytes "
-            f"each), written in {took:.1f} s ({took / options.builds * 1e6:.0f} µs each)"
+            f"{given.builds} builds: {size / 2**20:.0f} MiB ({size / given.builds:.0f} bytes "
+            f"each), written in {took:.1f} s ({took / given.builds * 1e6:.0f} µs each)"
         )
         follow(Path(name))
         command = [sys.executable, "-m", "tests.performance.profile_scale", "--show", name]

@@ -11,13 +11,14 @@ exact.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+
+from tests.performance.command import options
 
 TARGET = 0.05
 STAGES = ("trace", "lower", "compile")
@@ -71,9 +72,7 @@ def functions(salt: int) -> list[tuple[Callable[..., Any], Any]]:
 
 def main() -> None:
     """Print a line per stage; exit with 1 where a target is missed."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--passes", type=int, default=6)
-    options = parser.parse_args()
+    given = options(__doc__, passes=6)
     import jax
 
     import harness
@@ -83,7 +82,7 @@ def main() -> None:
     own: Counter[str] = Counter()
     calls = 0
     with tempfile.TemporaryDirectory() as folder, harness.profile(folder) as found:
-        for salt in range(1, options.passes + 1):
+        for salt in range(1, given.passes + 1):
             for function, x in functions(2 * salt):
                 jitted = jax.jit(function)
                 clock = [time.perf_counter()]

@@ -60,21 +60,14 @@ def test_a_commit_may_be_named_and_is_then_never_dirty(repository):
     assert commit_of(repository, "no-such-branch") == Commit()
 
 
-def test_without_git_there_is_no_commit(repository, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    assert commit_of(repository) == Commit("", None, "")
-
-
-def test_outside_a_repository_there_is_no_commit(repository, tmp_path, monkeypatch):
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    assert commit_of(tmp_path) == Commit()
-    assert commit_of(tmp_path / "nowhere") == Commit()
-
-
-def test_a_repository_without_a_commit_has_none(repository, tmp_path):
+def test_without_git_a_repository_or_a_commit_there_is_none(repository, tmp_path, monkeypatch):
     (tmp_path / "new").mkdir()
     git(tmp_path / "new", "init", "--quiet")
-    assert commit_of(tmp_path / "new") == Commit()
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    for place in ("new", "", "nowhere"):
+        assert commit_of(tmp_path / place) == Commit()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    assert commit_of(repository) == Commit("", None, "")
 
 
 def test_a_detached_head_is_a_commit_like_any_other(repository):

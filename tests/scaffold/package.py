@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from tests import command_line
+from tests import forks
 
 MODELS = '''\
 import jax
@@ -121,7 +121,7 @@ class Package:
         self, words: str, *, code: int = 0, cwd: Path | None = None, **variables: str
     ) -> str:
         """Run `harness WORDS` and return what it said; its exit code must be `code`."""
-        done = command_line.harness(
+        done = forks.harness(
             *shlex.split(words),
             cwd=cwd or self.folder,
             environment=self.environment(**variables),

@@ -96,10 +96,9 @@ print(explain(ValueError("of something else")))
 """
 
 
-@needs_cupy
 @no_driver
-def test_what_cupy_raises_is_explained(tmp_path):
-    insufficient, library, memory, other = run(FAILING, tmp_path)
+def test_what_cupy_raises_is_explained(said):
+    insufficient, library, memory, other = said["FAILING"]
     assert "no CUDA driver, or one that is too old" in insufficient
     assert "a library of CUDA is missing" in library or library.startswith("(")
     assert "memory is exhausted" in memory
@@ -128,16 +127,17 @@ backend = compiler._kernel_cache_backend
 backend.load("a.cubin"); print(sorted(counts.items()))
 backend.save("a.cubin", b"12345", "source"); print(sorted(counts.items()))
 backend.load("a.cubin"); print(sorted(counts.items()))
+import os
+print(os.listdir(os.environ["CUPY_CACHE_DIR"]))
 """
 
 
-@needs_cupy
-def test_hits_and_misses_of_the_kernel_cache_are_counted_and_it_still_works(tmp_path):
-    miss, saved, hit = run(COUNTING, tmp_path)
+def test_hits_and_misses_of_the_kernel_cache_are_counted_and_it_still_works(said):
+    miss, saved, hit, files = said["COUNTING"]
     assert miss == "[('bytes', 0), ('hits', 0), ('misses', 1)]"
     assert saved == "[('bytes', 5), ('hits', 0), ('misses', 1)]"
     assert hit == "[('bytes', 10), ('hits', 1), ('misses', 1)]"
-    assert [file.name for file in tmp_path.iterdir()] == ["a.cubin"]
+    assert files == "['a.cubin']"
 
 
 FUSING = """
@@ -155,9 +155,22 @@ print(fell_back(flat))
 """
 
 
-@needs_cupy
-def test_a_fused_function_takes_nested_arguments_and_tells_when_it_fell_back(tmp_path):
-    flat, nested, no, yes = run(FUSING, tmp_path)
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """The lines that each script prints, run one after the other in one process."""
+    if importlib.util.find_spec("cupy") is None:
+        pytest.skip("CuPy is not installed")
+    scripts = {"COUNTING": COUNTING, "FUSING": FUSING}
+    if not cupy_library.DRIVER_FILE.exists():
+        scripts["FAILING"] = FAILING
+    text = "".join(f"print({name!r})\n{script}" for name, script in scripts.items())
+    lines = run(text, tmp_path_factory.mktemp("kernels"))
+    starts = [lines.index(name) for name in scripts] + [len(lines)]
+    return {name: lines[starts[n] + 1 : starts[n + 1]] for n, name in enumerate(scripts)}
+
+
+def test_a_fused_function_takes_nested_arguments_and_tells_when_it_fell_back(said):
+    flat, nested, no, yes = said["FUSING"]
     assert flat == "[1.0, 2.0, 5.0, 10.0]"
     assert nested == "[[2.0, 2.0, 2.0, 2.0], [0.0, 1.0, 2.0, 3.0]]"
     assert no == "False False"

@@ -53,14 +53,6 @@ def test_the_worker_verifies_before_it_loads_anything_that_reads_variables():
     assert printed(script) == "[]"
 
 
-@pytest.mark.parametrize(
-    "module", ["engine.plan", "engine.process", "declare.check", "engine.worker", "engine.job"]
-)
-def test_planning_a_comparison_loads_neither_jax_nor_numpy(module):
-    script = f"import sys, harness.{module}\nprint({{'jax', 'numpy', 'scipy'}} & set(sys.modules))"
-    assert printed(script) == "set()"
-
-
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
 def test_one_thread_means_one_core():
     script = (

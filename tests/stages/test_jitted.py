@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from jax import lax
 
 from harness.declare import jitted
 from harness.declare.check import check
@@ -167,6 +169,10 @@ def clipped(x):
 clipped.defvjp(lambda x: (clipped(x), None), lambda _, g: (3 * g,))
 
 
+def inside(x):
+    return jnp.tanh(x) + 1
+
+
 class Point(NamedTuple):
     x: Any
     y: Any
@@ -179,6 +185,7 @@ class Layer:
     depth: int = dataclasses.field(metadata={"static": True})
 
 
+X16 = spec((16,))
 KEY, RAW = jax.random.key(0), jax.random.PRNGKey(0)
 
 
@@ -197,6 +204,17 @@ KEY, RAW = jax.random.key(0), jax.random.PRNGKey(0)
         (jax.jit(jnp.sin, inline=True), spec((4,)), "sin"),
         (functools.partial(jnp.multiply, 2.0), spec((4,), "bfloat16"), "bf16[4]"),
         (jnp.sum, jax.ShapeDtypeStruct((3, 2), "int32"), "reduce_sum"),
+        # What JAX builds and calls inside is no reason to refuse a sample.
+        (lambda x: jax.jit(inside)(x), X16, "name=inside"),
+        (lambda x: lax.scan(lambda c, y: (c + y, c * y), 0.0, x), X16, "scan["),
+        (lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), X16, "cond["),
+        (lambda x: lax.while_loop(lambda y: y[0] < 9, lambda y: y * 2 + 1, x**2), X16, "while["),
+        (jax.checkpoint(inside), X16, "remat"),
+        (jax.grad(lambda x: jnp.sum(jnp.tanh(x) ** 2)), X16, "tanh"),
+        (lambda x: jnp.take(jnp.sort(x), jnp.argmax(x)), X16, "sort["),
+        (lambda x: jnp.linalg.cholesky(jnp.outer(x, x) + 10 * jnp.eye(16)), X16, "cholesky"),
+        (lambda x: jnp.abs(jnp.fft.rfft(x)), X16, "fft["),
+        (lambda x: x @ np.ones((16, 16), np.float32) + np.arange(16.0), X16, "dot_general"),
     ],
 )
 def test_other_peoples_objects_and_trees_are_measured_as_they_are(function, inputs, shows, proof):

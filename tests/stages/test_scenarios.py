@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness import sweep as measure
+from harness.engine import execution
 from harness.errors import UsageError
-from harness.frame.startup import cache_effectiveness
 from harness.stages.scenarios import registry as scenarios
 from tests.sweeps import sweep, workload
 
@@ -16,9 +16,14 @@ Scale = workload("small", "Scale")
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    """Two cases in every scenario, in two processes of two passes."""
+    """Two cases in every scenario, in two passes, where the caller has a cache of their own."""
     every, results = tuple(scenarios.SCENARIOS), tmp_path_factory.mktemp("results")
-    return sweep([Scale], results, "2x2", scenarios=every, first_calls=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(results / "mine"))
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        outcome = sweep([Scale], results, "1x2", scenarios=every, first_calls=0)
+    assert not (results / "mine").exists()
+    return outcome
 
 
 def found(outcome, scenario):
@@ -26,9 +31,9 @@ def found(outcome, scenario):
 
 
 @pytest.mark.parametrize("scenario", ["cold", "warm", "default"])
-def test_every_scenario_has_its_stages_in_every_process(outcome, scenario):
+def test_every_scenario_has_its_stages(outcome, scenario):
     records = found(outcome, scenario)
-    assert len(records) == 4
+    assert len(records) == 2
     for record in records:
         assert record.status == "ok"
         assert list(record.stages) == list(scenarios.stages_of(scenario))
@@ -53,70 +58,49 @@ def test_the_reference_is_measured_without_the_cache_in_every_scenario(outcome):
     assert all(r.stages["compile"].samples_ns and r.status == "ok" for r in references)
 
 
-def test_the_caller_s_own_cache_settings_do_not_reach_a_measurement(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "mine"))
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-    outcome = sweep([Scale], tmp_path / "results", scenarios=("cold", "default"), first_calls=0)
+def test_the_caller_s_own_cache_settings_do_not_reach_a_measurement(outcome):
     assert {r.status for r in outcome.records} == {"ok"}
-    assert not (tmp_path / "mine").exists()
     flags = json.loads(bytes(found(outcome, "default")[0].environment))["flags"]
     assert "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in flags
+    for record in outcome.records:  # nor is there the path of a scratch directory
+        assert b"JAX_COMPILATION_CACHE_DIR" not in bytes(record.environment)
 
 
-@pytest.mark.parametrize("damage", ["removed", "torn", "planted"])
-def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, monkeypatch, damage):
+class Six(workload("first", "Factor")):
+    """Six programs whose entries can stand for each other."""
+
+    sweep = {"factor": [2, 3, 4, 5, 6, 7]}
+
+
+def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, monkeypatch):
     # The directory is damaged between the process that fills it and the one that is measured.
-    from harness.engine import execution
-
     run = execution.run
 
     def tamper(job, *arguments):
-        folder = Path(job.cache_folder)
         if job.scenario == "warm":
-            for file in folder.glob("jit_function-*-cache"):
-                if damage == "removed":
-                    file.unlink()
-                elif damage == "torn":
-                    file.write_bytes(file.read_bytes()[:100])
-                else:
-                    file.write_bytes(b"not an executable")
-        return run(job, *arguments)
-
-    monkeypatch.setattr(execution, "run", tamper)
-    outcome = sweep([Scale], tmp_path, scenarios=("warm",), first_calls=0)
-    for record in found(outcome, "warm"):
-        assert record.stages["load"].samples_ns == []
-        (reason,) = record.stages["load"].refused
-        assert "the label needs 1 compile, 1 hit, 1 request" in reason
-
-
-def test_an_entry_that_holds_another_program_is_noticed(tmp_path, monkeypatch):
-    # JAX counts a hit, and would run it.
-    from harness.engine import execution
-
-    run = execution.run
-
-    def swap(job, *arguments):
-        if job.scenario == "warm":
-            one, other = sorted(Path(job.cache_folder).glob("jit_function-*-cache"))
+            files = sorted(Path(job.cache_folder).glob("jit_function-*-cache"))
+            removed, torn, planted, one, other, _ = files
+            removed.unlink()
+            torn.write_bytes(torn.read_bytes()[:100])
+            planted.write_bytes(b"not an executable")
+            # JAX counts a hit of an entry that holds another program, and would run it.
             first, second = one.read_bytes(), other.read_bytes()
             one.write_bytes(second)
             other.write_bytes(first)
         return run(job, *arguments)
 
-    monkeypatch.setattr(execution, "run", swap)
-    outcome = sweep([Scale], tmp_path, scenarios=("warm",), first_calls=0)
-    for record in found(outcome, "warm"):
-        assert record.status in ("ok", "failed")
-        load = record.stages.get("load")
-        assert not load or load.refused == {
-            "the cache answered with another program than was put into it": 1
-        }
+    monkeypatch.setattr(execution, "run", tamper)
+    outcome = sweep([Six], tmp_path, scenarios=("warm",), first_calls=0)
+    loads = [r.stages["load"] for r in outcome.records if "factor" in r.axes]
+    assert sum(bool(load.samples_ns) for load in loads) == 1
+    reasons = sorted(reason for load in loads for reason in load.refused)
+    assert [reason.partition(";")[2] for reason in reasons[:3]] == [
+        " the label needs 1 compile, 1 hit, 1 request"
+    ] * 3
+    assert reasons[3:] == ["the cache answered with another program than was put into it"] * 2
 
 
 def test_a_cold_sample_in_a_filled_directory_is_refused(tmp_path, monkeypatch):
-    from harness.engine import execution
-
     run = execution.run
     filled = tmp_path / "filled"
     filled.mkdir()
@@ -133,20 +117,6 @@ def test_a_cold_sample_in_a_filled_directory_is_refused(tmp_path, monkeypatch):
     for record in found(second, "cold"):
         assert record.stages["compile"].samples_ns == []
         assert "1 hit" in next(iter(record.stages["compile"].refused))
-
-
-def test_cold_and_warm_stand_side_by_side_in_one_frame():
-    frame = measure(Scale, effort="1x1", scenarios=("cold", "warm"))
-    table = cache_effectiveness(frame)
-    assert list(table["size"]) == [8, 16]
-    assert (table["relative_warm"] > 0).all()
-    assert (table["entry_bytes"] > 100).all()
-    assert table["saved_s"].equals(table["compile_s"] - table["load_s"])
-
-
-def test_no_record_holds_the_path_of_a_scratch_directory(outcome):
-    for record in outcome.records:
-        assert b"JAX_COMPILATION_CACHE_DIR" not in bytes(record.environment)
 
 
 def test_an_unknown_scenario_is_refused():
