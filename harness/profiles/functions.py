@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 from harness.profiles.model import Built
 from harness.profiles.names import place_of
+from harness.profiles.pieces import STAGES
 from harness.watch.events import Function, Started
+
+COUNTS = ("builds", "traces", "lowers", "compiles", "loads")
+"""What is exact: any difference between two profiles is a change."""
+
+SIZES = ("code_bytes", "temp_bytes")
 
 
 class Key(NamedTuple):
@@ -42,44 +48,36 @@ class Counted:
         return self.function.origin == "jax"
 
     @property
-    def traces(self) -> int:
-        """How often the function itself was traced, alone or inside another."""
-        return sum(built.times("trace") > 0 for built in self.builds) + self.inner_traces
-
-    @property
-    def lowers(self) -> int:
-        """How often it was lowered."""
-        return sum(built.times("lower") for built in self.builds)
-
-    @property
     def requests(self) -> int:
         """How often an executable was asked for: compiled, or loaded from the persistent cache."""
         return sum(built.times("compile") for built in self.builds)
 
     @property
-    def loads(self) -> int:
-        """How many of the requests the persistent cache answered."""
-        return sum(built.hits for built in self.builds)
+    def counts(self) -> dict[str, int]:
+        """How often it was built, and each stage was really done, by :data:`COUNTS`.
+
+        It is traced alone or inside another; it is loaded where the persistent cache had it.
+        """
+        builds, loads = self.builds, sum(built.hits for built in self.builds)
+        traces = sum(built.times("trace") > 0 for built in builds) + self.inner_traces
+        lowers = sum(built.times("lower") for built in builds)
+        numbers = len(builds), traces, lowers, self.requests - loads, loads
+        return dict(zip(COUNTS, numbers, strict=True))
 
     @property
-    def compiles(self) -> int:
-        """How often XLA compiled it."""
-        return self.requests - self.loads
+    def seconds(self) -> dict[str, float]:
+        """What each of :data:`.pieces.STAGES` took in all its builds."""
+        return {stage: sum(one.stage_ns(stage) for one in self.builds) / 1e9 for stage in STAGES}
 
     @property
-    def code_bytes(self) -> int:
-        """The machine code of its executables together; 0 where the backend does not say."""
-        return sum(built.line.program.code_bytes for built in self.builds if built.line.program)
+    def sizes(self) -> dict[str, int]:
+        """The code of all its executables, and temporary memory of the one that needs most.
 
-    @property
-    def temp_bytes(self) -> int:
-        """The most memory that one of its executables needs for intermediate results."""
-        programs = (built.line.program for built in self.builds)
-        return max((program.temp_bytes for program in programs if program is not None), default=0)
-
-    def seconds(self, stage: str) -> float:
-        """Return what one of :data:`.pieces.STAGES` took in all its builds."""
-        return sum(built.stage_ns(stage) for built in self.builds) / 1e9
+        In bytes; 0 where the backend does not say.
+        """
+        programs = [built.line.program for built in self.builds if built.line.program]
+        code, temporary = ([getattr(one, name) for one in programs] for name in SIZES)
+        return dict(zip(SIZES, (sum(code), max(temporary, default=0)), strict=True))
 
     @property
     def label(self) -> str:

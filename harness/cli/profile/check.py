@@ -11,7 +11,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import Output, Part, TextTable, say
-from harness.cli.profile.answer import judged, verdict
+from harness.cli.profile.answer import Folder
 from harness.errors import ExitCode, UsageError
 from harness.profiles.budgets.file import CheckedBudget, checked
 from harness.profiles.budgets.file import write as write_budget
@@ -50,7 +50,7 @@ Exit codes: 0 within the budget; 1 over it; 2 wrong usage, or a file that is not
 
 @options.command(HELP, no_args_is_help=True)
 def check(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A profile.")],
+    folder: Folder,
     budget: Annotated[
         Path | None, typer.Option("--budget", metavar="FILE", help="The budget file.")
     ] = None,
@@ -76,10 +76,10 @@ def check(
         return
     assert budget is not None
     result = checked(profile, budget)
-    Output().page([*judged(result), *_table(result)])
+    Output().page([*result.lines(), *_table(result)])
     for text in result.stale:
         say(f"{budget}: {text}")
-    Output().page([verdict(result)])
+    Output().page([result.verdict()])
     if result.over:
         raise typer.Exit(ExitCode.WORSE)
 

@@ -9,14 +9,11 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import say
+from harness.cli.profile.answer import Folder
 from harness.errors import UsageError
 from harness.profiles.recorded import read
 from harness.profiles.trace import write as write_trace
 from harness.report import files
-
-Folder = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")
-]
 
 REPORT = """Write one HTML file of a profile: timeline, causes, tree of call sites, tables.
 

@@ -13,7 +13,7 @@ from harness.cli import options
 from harness.cli.cache.options import check_writable
 from harness.cli.lazy import SETTINGS
 from harness.cli.output import notes, printable
-from harness.cli.profile.answer import answer, judged, verdict
+from harness.cli.profile.answer import answer
 from harness.cli.profile.live import Live
 from harness.errors import ExitCode, HarnessError
 from harness.profiles.answer.inside import inside_lines
@@ -143,7 +143,8 @@ def _missed(budget: Path | None, report: Path | None) -> int:
 def _judge(profile: Recorded, budget: Path) -> int:
     """Say how a profile keeps to a budget; return the exit code."""
     result = file.checked(profile, budget)
-    _say(*judged(result), *(f"{budget}: {text}" for text in result.stale), verdict(result))
+    stale = (f"{budget}: {text}" for text in result.stale)
+    _say(*result.lines(), *stale, result.verdict())
     return ExitCode.WORSE if result.over else 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
@@ -12,7 +11,7 @@ import typer
 
 from harness.cli import options
 from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console, records
-from harness.cli.profile.answer import answer
+from harness.cli.profile.answer import Folder, answer
 from harness.errors import UsageError
 from harness.profiles.answer.inside import inside_lines
 from harness.profiles.recorded import read
@@ -51,9 +50,7 @@ Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
 @options.command(HELP.format(tables=_ABOUT), no_args_is_help=True)
 def show(
     *,
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="A profile: the folder that was written.")
-    ],
+    folder: Folder,
     table: Annotated[Table | None, typer.Option("--table", "-t", help="Which table.")] = None,
     output: Output,
 ) -> None:

@@ -5,6 +5,7 @@ Light, as it stands in programs and tests: what watches JAX is imported when a b
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
@@ -18,7 +19,9 @@ from harness.errors import UsageError
 from harness.profiles.budgets.limits import NAMES, Pattern, limits_of, matcher
 
 if TYPE_CHECKING:
-    from harness.profiles.budgets.window import Recording, Window
+    from harness.profiles.budgets.use import Use
+    from harness.profiles.budgets.window import Window
+    from harness.profiles.recorded import Recorded
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,6 +35,12 @@ class Over(NamedTuple):
     used: float
     functions: tuple[str, ...]
     """What was built, as a budget file calls it: `train.py:loss`."""
+
+    @classmethod
+    def of(cls, use: Use) -> Over:
+        """Return what was exceeded by a use."""
+        built = (user.function for user in use.users if user.function.builds)
+        return cls(use.name, use.allowed, use.used, tuple(one.label for one in built))
 
 
 class BudgetExceeded(AssertionError):
@@ -51,11 +60,11 @@ class _Block:
         self._budget = budget
 
     def __enter__(self) -> None:
-        self.window = self._budget._begin()
+        self.window, self._stack = self._budget._begin()
 
     def __exit__(self, *error: Any) -> None:
         __tracebackhide__ = True
-        self._budget._end(self.window, failed=error[0] is not None)
+        self._budget._end(self.window, self._stack, failed=error[0] is not None)
 
 
 class Budget:
@@ -93,7 +102,7 @@ class Budget:
         self._entered = 0
         self._lock = threading.Lock()
         self._open = threading.local()
-        self._recording: Recording | None = None
+        self._recording: tuple[Recorded, contextlib.ExitStack] | None = None
         """With a warm-up: goes on between calls, as what was built then explains what is later."""
 
     def start(self) -> None:
@@ -164,45 +173,33 @@ class Budget:
         with self._lock:
             recording, self._recording = self._recording, None
         if recording is not None:
-            recording.close()
+            recording[1].close()
 
-    def _begin(self) -> Window:
+    def _begin(self) -> tuple[Window, contextlib.ExitStack]:
         # Loaded where one is opened: pytest loads this file in every run.
-        from harness.profiles.budgets.window import Recording, Window, refuse_inside_a_trace
+        from harness.profiles.budgets.window import Window, refuse_inside_a_trace
+        from harness.profiles.recorded import Recorded, recording
 
         refuse_inside_a_trace(self.where)
         with self._lock:
             self._entered += 1
             free = self._entered <= self.warm_up
-            if not self.warm_up:
-                return Window(Recording(), free)
-            if self._recording is None:
-                self._recording = Recording()
-                weakref.finalize(self, self._recording.close)
-            return Window(self._recording, free)
+            profile, stack = self._recording or (None, contextlib.ExitStack())
+            if profile is None:
+                profile = stack.enter_context(recording(None, 0, Recorded))
+            if self.warm_up and self._recording is None:
+                self._recording = profile, stack
+                weakref.finalize(self, stack.close)
+            return Window(profile, free), contextlib.ExitStack() if self.warm_up else stack
 
-    def _end(self, window: Window, failed: bool) -> None:
+    def _end(self, window: Window, stack: contextlib.ExitStack, failed: bool) -> None:
         __tracebackhide__ = True
-        try:
-            over, text = ([], "") if failed or window.free else self._judged(window)
-        finally:
-            if not self.warm_up:
-                window.recording.close()
-        if over:
-            raise self._exceeded(text, over)
-
-    def _judged(self, window: Window) -> tuple[list[Over], str]:
-        over, text = window.judge(self.limits, self._matches, self.where, self.each)
-        told = [
-            Over(
-                use.name,
-                use.allowed,
-                use.used,
-                tuple(user.function.label for user in use.users if user.function.builds),
-            )
-            for use in over
-        ]
-        return told, text
+        with stack:
+            if failed or window.free:
+                return
+            uses, text = window.judge(self.limits, self._matches, self.where, self.each)
+        if uses:
+            raise self._exceeded(text, [Over.of(use) for use in uses])
 
 
 def budget(

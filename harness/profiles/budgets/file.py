@@ -14,16 +14,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import StoreError, UsageError
+from harness.errors import UsageError
 from harness.profiles.budgets.limits import NAMES, WHOLE_ONLY, limits_of, regex, unknown
 from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import Counted, by_function
 from harness.profiles.recorded import Recorded
+from harness.records.files import replaced
+from harness.records.units import counted
 
 HEAD = """\
 # How much may be built; `harness profile check FOLDER --budget {name}` fails where it is more.
 # Counts only: they are the same on every machine. max_compiles counts what was compiled and what
 # was loaded from the persistent cache.
+[total]
+max_compiles = {compiles}
+max_eager = {eager}
+
+[default] # functions that are not named below
+max_compiles = 1
 """
 
 PROJECT = "pyproject.toml"
@@ -153,8 +161,20 @@ class CheckedBudget:
 
     def messages(self) -> list[str]:
         """Return a text for each limit that was exceeded: functions, call sites, causes."""
-        text = each(self.over, self.profile.cause_of)
-        return [f"{self.file.path}: {one}" for one in text]
+        return [f"{self.file.path}: {one}" for one in each(self.over, self.profile.cause_of)]
+
+    def lines(self) -> list[str]:
+        """Return what was exceeded, and why, line by line, with an empty one behind each limit."""
+        return [line for text in self.messages() for line in (*text.split("\n"), "")]
+
+    def verdict(self) -> str:
+        """Return in a line whether the profile keeps to it."""
+        if not self.uses:
+            return f"{self.file.path} limits nothing that was built."
+        limits = counted(len(self.uses), "limit")
+        if self.over:
+            return f"Over the budget: {len(self.over)} of {limits}."
+        return f"Within the budget: {limits}."
 
 
 def checked(profile: Recorded, path: Path | str) -> CheckedBudget:
@@ -167,14 +187,14 @@ def checked(profile: Recorded, path: Path | str) -> CheckedBudget:
     functions = by_function(profile.builds)
     uses = judge(file.total, functions, "[total]", profile.cause_of)
     used: set[str] = set()
-    for counted in functions:
-        table = file.table_of(counted.names())
+    for one in functions:
+        table = file.table_of(one.names())
         if table is not None:
             used.add(table.text)
-        if counted.eager and table is None:
+        if one.eager and table is None:
             continue
         where, limits = (table.shown, table.limits) if table else ("[default]", file.default)
-        uses += judge(limits, [counted], where, profile.cause_of, one=True)
+        uses += judge(limits, [one], where, profile.cause_of, one=True)
     return CheckedBudget(
         file,
         profile,
@@ -189,10 +209,10 @@ def _tightness(use: Use) -> tuple[bool, float]:
 
 
 def _stale(table: FunctionLimits, functions: Sequence[Counted]) -> str:
-    labels = [counted.label for counted in functions if not counted.eager]
+    labels = [one.label for one in functions if not one.eager]
     near = difflib.get_close_matches(table.text, labels, 1)
     if not near:
-        near = [one for one in labels if one.split(":")[-1] == table.text.split(":")[-1]][:1]
+        near = [text for text in labels if text.split(":")[-1] == table.text.split(":")[-1]][:1]
     mean = f" Did you mean {near[0]!r}?" if near else ""
     return f"{table.shown} means no function that was built.{mean}"
 
@@ -216,41 +236,21 @@ def write(profile: Recorded, path: Path, force: bool = False) -> int:
         )
     if path.exists() and not force:
         raise UsageError(f"{path} is there already. Give another name, or --force to replace it.")
-    text, count = _text_of(profile, path.name)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
-    return count
-
-
-def _text_of(profile: Recorded, name: str) -> tuple[str, int]:
-    """Return the text of a budget file, and how many functions it names."""
     functions = by_function(profile.builds)
-    eager = [counted for counted in functions if counted.eager]
-    own = [counted for counted in functions if not counted.eager]
+    requests = {True: 0, False: 0}
     most: dict[str, tuple[int, int]] = {}
-    for counted in own:  # of several with one name, such as lambdas, the one that was built most
-        compiles, traces = most.get(counted.label, (0, 0))
-        most[counted.label] = max(compiles, counted.requests), max(traces, counted.traces)
-    lines = [
-        HEAD.format(name=name),
-        "[total]",
-        f"max_compiles = {sum(counted.requests for counted in own)}",
-        f"max_eager = {sum(counted.requests for counted in eager)}",
-        "",
-        "[default] # functions that are not named below",
-        "max_compiles = 1",
-    ]
+    for one in functions:
+        requests[one.eager] += one.requests
+        if not one.eager:  # of several with one name, such as lambdas, the one that was built most
+            compiles, traces = most.get(one.label, (0, 0))
+            most[one.label] = max(compiles, one.requests), max(traces, one.counts["traces"])
+    text = HEAD.format(name=path.name, compiles=requests[False], eager=requests[True])
     for label, (compiles, traces) in sorted(most.items()):
-        lines += [
-            "",
-            f"[functions.{_quoted(label)}]",
-            f"max_compiles = {compiles}",
-            f"max_traces = {traces}",
-        ]
-    return "\n".join(lines) + "\n", len(most)
+        text += f"\n[functions.{_quoted(label)}]\n"
+        text += f"max_compiles = {compiles}\nmax_traces = {traces}\n"
+    with replaced(path, remedy="Give another name.") as handle:
+        handle.write(text)
+    return len(most)
 
 
 def _quoted(label: str) -> str:

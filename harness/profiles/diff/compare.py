@@ -11,15 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.profiles.causes.cause import Cause
 from harness.profiles.damage import damage
 from harness.profiles.diff.difference import (
-    COUNTS,
     NOT_KNOWN,
-    SIZES,
     FunctionChange,
     FunctionTotals,
     ProfileDifference,
     Status,
 )
-from harness.profiles.functions import Counted, by_function
+from harness.profiles.functions import COUNTS, Counted, by_function
 from harness.profiles.names import program_of, shortened
 from harness.profiles.pieces import STAGES
 from harness.profiles.recorded import Recorded
@@ -39,43 +37,36 @@ def compare(a: Recorded, b: Recorded) -> ProfileDifference:
     given are compared exactly. Seconds are of one run each, have no error bar, and change nothing.
     """
     functions = by_function(a.builds), by_function(b.builds)
-    changes = [
-        _change(other or one, _side(one, a), _side(other, b), one is None, other is None)
-        for one, other in _pairs(*functions)
-    ]
+    changes = [_change(*pair, a, b) for pair in _pairs(*functions)]
     changes.sort(key=lambda change: change.weight)
     in_a, in_b = _totals(a, functions[0]), _totals(b, functions[1])
     totals = {name: (in_a[name], in_b[name]) for name in in_a}
     return ProfileDifference(tuple(changes), totals, _facts(a, b), tuple(_warnings(a, b)))
 
 
-def _side(one: Counted | None, profile: Recorded) -> FunctionTotals:
-    """Return what was built of a function; nothing where it is not in the profile."""
-    builds = one.builds if one else []
+def _change(one: Counted | None, other: Counted | None, a: Recorded, b: Recorded) -> FunctionChange:
+    shown = other or one
+    assert shown is not None
+    nothing = Counted(shown.key, shown.function)
+    before, after = _side(one or nothing, a), _side(other or nothing, b)
+    exact = [(side.counts, side.causes, side.sizes, side.settings) for side in (before, after)]
+    status: Status = "same" if exact[0] == exact[1] else "changed"
+    if one is None or other is None:
+        status = "new" if one is None else "gone"
+    return FunctionChange(shown, before, after, status)
+
+
+def _side(one: Counted, profile: Recorded) -> FunctionTotals:
     causes: Counter[tuple[str, str]] = Counter()
     examples: dict[tuple[str, str], Cause] = {}
     settings: dict[str, str] = {}
-    for built in builds:
+    for built in one.builds:
         cause = profile.cause_of(built)
         causes[cause.kind, cause.argument] += 1
         examples.setdefault((cause.kind, cause.argument), cause)
         if built.settings is not None:
             settings.update(built.settings.jit)
-    counts = {"builds": len(builds)} | {name: getattr(one, name, 0) for name in COUNTS[1:]}
-    seconds = {stage: one.seconds(stage) if one else 0.0 for stage in STAGES}
-    sizes = {name: getattr(one, name, 0) for name in SIZES}
-    return FunctionTotals(counts, seconds, sizes, dict(causes), examples, settings)
-
-
-def _change(
-    shown: Counted | None, a: FunctionTotals, b: FunctionTotals, new: bool, gone: bool
-) -> FunctionChange:
-    assert shown is not None
-    exact = [(side.counts, side.causes, side.sizes, side.settings) for side in (a, b)]
-    status: Status = "new" if new else "gone" if gone else "same"
-    if status == "same" and exact[0] != exact[1]:
-        status = "changed"
-    return FunctionChange(shown, a, b, status)
+    return FunctionTotals(one.counts, one.seconds, one.sizes, causes, examples, settings)
 
 
 def _pairs(a: Iterable[Counted], b: Iterable[Counted]) -> Iterator[Pair]:
@@ -117,15 +108,15 @@ def _paired(a: list[Counted], b: list[Counted]) -> Iterator[Pair]:
 
 def _totals(profile: Recorded, functions: Sequence[Counted]) -> dict[str, float]:
     """Return counts, bytes and seconds of everything together."""
-    own = [one for one in functions if not one.eager]
+    own = [one.counts for one in functions if not one.eager]
+    seconds = [one.seconds for one in functions]
     return {
         "processes": len(profile.processes),
         "functions": len(own),
-        "builds": sum(len(one.builds) for one in own),
-        **{name: sum(getattr(one, name) for one in own) for name in COUNTS[1:]},
+        **{name: sum(one[name] for one in own) for name in COUNTS},
         "eager programs": sum(one.requests for one in functions if one.eager),
-        "code_bytes": sum(one.code_bytes for one in functions),
-        **{f"{stage}_s": sum(one.seconds(stage) for one in functions) for stage in STAGES},
+        "code_bytes": sum(one.sizes["code_bytes"] for one in functions),
+        **{f"{stage}_s": sum(one[stage] for one in seconds) for stage in STAGES},
         "wall_s": _wall_s(profile),
     }
 

@@ -12,24 +12,17 @@ from harness.records.units import counted, often_text, seconds_text
 
 NOT_KNOWN = "not recorded"
 
-COUNTS = ("builds", "traces", "lowers", "compiles", "loads")
-"""What is exact: any difference is a change."""
-
-SIZES = ("code_bytes", "temp_bytes")
-
 Status = Literal["changed", "new", "gone", "same"]
 
 
 @dataclass(frozen=True)
 class FunctionTotals:
-    """What was built of a function in one profile."""
+    """What was built of a function in one profile; see :class:`.functions.Counted`."""
 
     counts: dict[str, int]
-    """By :data:`COUNTS`."""
     seconds: dict[str, float]
-    """By stage, of one run: without an error bar."""
+    """Of one run: without an error bar."""
     sizes: dict[str, int]
-    """`code_bytes` of all its executables, `temp_bytes` of the one that needs most."""
     causes: dict[tuple[str, str], int]
     """Builds by (kind, argument) of their cause."""
     examples: dict[tuple[str, str], Cause]

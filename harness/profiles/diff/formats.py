@@ -8,13 +8,12 @@ from typing import Any
 import pandas as pd
 
 from harness.profiles.diff.difference import (
-    COUNTS,
     NOT_KNOWN,
-    SIZES,
     FunctionChange,
     FunctionTotals,
     ProfileDifference,
 )
+from harness.profiles.functions import COUNTS, SIZES
 from harness.profiles.pieces import STAGES
 from harness.records.units import seconds_text
 
@@ -110,7 +109,7 @@ def _side(side: FunctionTotals) -> dict[str, Any]:
 
 
 def _numbers(side: FunctionTotals) -> dict[str, float]:
-    seconds = {f"{stage}_s": side.seconds[stage] for stage in STAGES}
+    seconds = {f"{stage}_s": took for stage, took in side.seconds.items()}
     return {**side.counts, **seconds, **side.sizes}
 
 

@@ -28,6 +28,8 @@ LABELS = {
     "n_values": "values",
     "saved_known": "hits with known savings",
     "wall_s": "wall time",
+    "recorded_s": "recorded for",
+    "own_s": "cost of the profile",
 }
 """Headings that are not the columns' names."""
 

@@ -26,7 +26,9 @@ def test_a_function_counts_the_traces_inside_others_that_were_really_done():
     build = made.lines[-1]
     kept, again = build.inner
     made.lines[-1] = replace(build, inner=(kept, again._replace(times=0)))
-    found = {counted.key.name: counted.traces for counted in by_function(made.profile().builds)}
+    found = {
+        counted.key.name: counted.counts["traces"] for counted in by_function(made.profile().builds)
+    }
     assert found == {"outer": 1, "f": 1}
 
 

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from harness.profiles.model import Process
 from harness.profiles.tracks import Clock
 from harness.records.units import counted, seconds_text
-from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table
+from harness.report.content import Answer, Content, Section
+from harness.report.profile import tables
 from harness.report.profile.shown import Shown
 from harness.watch import events
 
-_COLUMNS = (
-    Column("process", "process"),
-    Column("parent", "parent", ColumnKind.COUNT),
-    Column("how", "recorded by"),
-    Column("command", "command"),
-    Column("host", "host"),
-    Column("versions", "versions"),
-    Column("devices", "devices"),
-    Column("recorded", "recorded for", ColumnKind.SECONDS),
-    Column("own", "cost of the profile", ColumnKind.SECONDS),
-    Column("end", "end"),
-)
-
 
 def _content(shown: Shown) -> Content:
-    processes = shown.profile.processes
-    rows = [_about(process, shown.names[process.file]) for process in processes]
-    data = pd.DataFrame(rows, columns=[column.name for column in _COLUMNS])
-    table = Table("environment", "Processes", _COLUMNS, data)
+    rows = [_about(process, shown.names[process.file]) for process in shown.profile.processes]
+    data = pd.DataFrame(rows)
+    table = tables.table("environment", "Processes", data, list(data.columns))
     return Content(tables=(table,), shown=("environment",))
 
 
@@ -42,14 +31,14 @@ def _about(process: Process, name: str) -> dict[str, object]:
     ended = process.ended
     return {
         "process": name,
-        "parent": float(line.parent_pid),
-        "how": line.how,
+        "parent": line.parent_pid,
+        "recorded by": line.how,
         "command": " ".join(line.argv),
         "host": f"{line.host}, {line.cpu_count} cores",
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "devices": ", ".join(devices[:4]) + (f" and {len(devices) - 4} more" * (len(devices) > 4)),
-        "recorded": (process.end_ns - line.clock_ns) / 1e9,
-        "own": ended.own_ns / 1e9 if ended else None,
+        "recorded_s": (process.end_ns - line.clock_ns) / 1e9,
+        "own_s": ended.own_ns / 1e9 if ended else math.nan,
         "end": ended.why if ended else "cut off",
     }
 
