@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import statistics
 from typing import Any
 
@@ -73,13 +74,14 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
             f"The frame has no column {missing[0]!r}: a history needs all columns of harness.load."
         )
     found = comparable_rows(frame).reset_index(drop=True)
-    if "cpu_samples" not in found.columns:
-        found["cpu_samples"] = None
+    for name in ("cpu_samples", "cpu_processes", "processes", "protocol"):
+        if name not in found.columns:
+            found[name] = None
     found = found.assign(origin=_number(found, ORIGIN))
     found["rank"], found["lane"] = _order(found)
     found["hardware"] = _hardware(found)
     found["series"] = _number(found, [*CASE, *axis_columns(frame), "lane"])
-    found["protocol"] = _number(found, ["version", "effort", "hardware"])
+    found["protocol"] = _number(found, ["version", "effort", "hardware", "protocol"])
     # One point per origin: of two versions of a workload that one origin holds, both.
     found = found.sort_values(["series", "rank", "started_at"], kind="stable", na_position="first")
     found = found.drop_duplicates(["series", "origin", "protocol"], keep="last", ignore_index=True)
@@ -135,8 +137,11 @@ def _on_clocks(found: pd.DataFrame) -> pd.DataFrame:
     cpu = [list(one) if isinstance(one, list) else [] for one in found["cpu_samples"]]
     on_cpu = found["stage"].isin([name for name, one in STAGES.items() if one.clock == "cpu"])
     lacking = good & ~(on_cpu & pd.Series([min(one, default=0.0) > 0 for one in cpu], found.index))
+    # Processes that hold the cases of many workloads build another program than those that visit.
+    apart = pd.Series([*map(operator.ne, found["cpu_processes"], found["processes"])], found.index)
     keys = [found["series"], found["piece"]]
-    whole = good & ~lacking.groupby(keys).transform("any")
+    mixed = apart.where(good).groupby(keys).transform("nunique") > 1
+    whole = good & ~mixed & ~lacking.groupby(keys).transform("any")
     ranks_of = functools.cache(median_interval_ranks)
     for row in found.index[whole]:
         ordered = sorted(cpu[row])

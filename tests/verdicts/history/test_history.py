@@ -252,6 +252,10 @@ def test_stages_of_one_process_are_judged_on_its_cpu_time_where_all_nights_know_
     assert series(frame_of(records))[["value", "basis"]].drop_duplicates().values.tolist() == [
         [2.0, "cpu"]
     ]
+    mixed = frame_of(records)
+    named = mixed["cpu_processes"].to_list()
+    mixed["cpu_processes"] = [["apart"] * len(own) if at else own for at, own in enumerate(named)]
+    assert set(series(mixed)["basis"]) == {"wall"}, "two kinds of processes"
     for one in records[:PROCESSES]:
         one.stages["compile"].cpu_ns = []
     assert [row["basis"] for row in changes(records)] == ["wall"]
