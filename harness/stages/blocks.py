@@ -15,7 +15,7 @@ BLOCKS = 4
 """Blocks of calls that one pass takes of `execute`; each block gives its least call."""
 
 DISPATCHES = 8
-"""Calls of which one pass keeps each time of `dispatch`, for the value of a process."""
+"""Calls that one pass times of `dispatch`, at the least."""
 
 MOST_RETURNS = 1_000
 """Calls that one pass times for the distribution of `dispatch`, at the most."""
@@ -94,7 +94,10 @@ def group(calls: Calls, effort_s: float = EXECUTE_S) -> Grouping:
 
 
 def time_returns(calls: Calls, plan: Grouping) -> Timed:
-    """Time calls one by one until they return, each waited for outside the clock."""
+    """Time calls one by one until they return, each waited for outside the clock.
+
+    The least call of each block, as in :func:`time_blocks`.
+    """
     call, ready = calls.call, calls.ready
     clock = time.perf_counter_ns
     taken: list[int] = []
@@ -105,7 +108,9 @@ def time_returns(calls: Calls, plan: Grouping) -> Timed:
         end = clock()
         ready(result)
         taken.append(end - begin)
-    return Timed(taken[:DISPATCHES], sum(taken), taken)
+    size = -(-len(taken) // BLOCKS)
+    samples = [min(taken[at : at + size]) for at in range(0, len(taken), size)]
+    return Timed(samples, sum(taken), taken)
 
 
 def time_blocks(calls: Calls, plan: Grouping) -> Timed:
