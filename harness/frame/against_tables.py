@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -12,7 +12,7 @@ from harness.frame.against_columns import axis_columns
 from harness.frame.frame import ORIGIN, rows_of
 from harness.frame.roofline import RESIDENT
 from harness.frame.tables import case_texts
-from harness.records.units import seconds_text
+from harness.records.units import ratio_text, seconds_text
 
 HEADINGS = (
     *("case", "threads", "baseline", "XLA", "baseline's", "ratio", "launches", "bytes"),
@@ -80,36 +80,31 @@ def places(frame: pd.DataFrame) -> list[str]:
 
 
 def _texts(row: dict[str, Any]) -> list[str]:
-    ratio = "–" if math.isnan(row["ratio"]) else f"{row['ratio']:.3g}×"
+    ratio = ratio_text(row["ratio"])
     if not math.isnan(row["ratio_low"]):
         ratio += f" [{row['ratio_low']:.3g}, {row['ratio_high']:.3g}]"
     return [
         row["threads"],
         row["baseline"],
-        _time(row["xla_s"]),
-        _time(row["baseline_s"]),
+        _known(seconds_text, row["xla_s"]),
+        _known(seconds_text, row["baseline_s"]),
         ratio,
-        _pair(row, "launches", lambda value: f"{value:.0f}"),
-        _pair(row, "traffic", lambda value: f"{value:.3g}×"),
-        _pair(row, "fraction", lambda value: f"{value:.0%}" if value >= 0.0095 else f"{value:.1%}"),
-        " | ".join(_calls(row[f"break_even_{cache}"]) for cache in ("cold", "warm")),
+        _known("{:.0f}".format, row["xla_launches"], row["baseline_launches"]),
+        _known(ratio_text, row["xla_traffic"], row["baseline_traffic"]),
+        _known(
+            lambda value: f"{value:.0%}" if value >= 0.0095 else f"{value:.1%}",
+            *(row["xla_fraction"], row["baseline_fraction"]),
+        ),
+        _known(
+            lambda calls: "never" if math.isinf(calls) else f"{calls:.0f}",
+            *(row["break_even_cold"], row["break_even_warm"]),
+        ),
         row["verdict"].partition(":")[0],
     ]
 
 
-def _time(value_s: float) -> str:
-    return "–" if math.isnan(value_s) else seconds_text(value_s)
-
-
-def _pair(row: dict[str, Any], what: str, text: Any) -> str:
-    values = (row[f"xla_{what}"], row[f"baseline_{what}"])
+def _known(text: Callable[[float], str], *values: float) -> str:
     return " | ".join("–" if math.isnan(value) else text(value) for value in values)
-
-
-def _calls(count: float) -> str:
-    if math.isnan(count):
-        return "–"
-    return "never" if math.isinf(count) else f"{count:.0f}"
 
 
 def notes(frame: pd.DataFrame) -> list[str]:

@@ -27,7 +27,9 @@ ARROW = " → "
 """Between what was and what is."""
 
 _FIRST = ("python", "jax", "jaxlib")
-_SECTIONS = ("plugins", "flags", "host")
+_SECTIONS = ("", "plugins", "flags", "host")
+"""Parts of an environment in the order in which they are told; the first has no name."""
+
 _NAMES = {"ram_bytes": "memory", "arch": "architecture", "affinity": "usable cores"}
 
 MEMORY = 0.05
@@ -57,26 +59,27 @@ def environment_difference(before: str, after: str) -> str:
     """
     if before and before == after:
         return ""
-    old, new = _parsed(before), _parsed(after)
+    old, new = _flat(before), _flat(after)
     if not old or not new:
         return UNKNOWN
+    names = dict.fromkeys((*(("", name) for name in _FIRST), *old, *new))
     parts = [
-        part
-        for name in dict.fromkeys((*_FIRST, *old, *new))
-        if name not in _SECTIONS
-        for part in _changed(name, old.get(name), new.get(name))
+        text
+        for section, name in sorted(names, key=lambda place: _SECTIONS.index(place[0]))
+        if (text := _changed(name, old.get((section, name)), new.get((section, name))))
     ]
-    for section in _SECTIONS:
-        one, other = _section(old, section), _section(new, section)
-        found = [
-            part
-            for name in dict.fromkeys((*one, *other))
-            for part in _changed(name, one.get(name), other.get(name))
-        ]
-        parts += found
-    if parts and _section(old, "flags") == _section(new, "flags"):
-        parts.append("XLA_FLAGS equal" if "XLA_FLAGS" in _section(new, "flags") else "flags equal")
+    flags = [place for place in {**old, **new} if place[0] == "flags"]
+    if parts and all(place in old and old[place] == new.get(place) for place in flags):
+        parts.append("XLA_FLAGS equal" if ("flags", "XLA_FLAGS") in flags else "flags equal")
     return ", ".join(parts)
+
+
+def _flat(text: str) -> dict[tuple[str, str], Any]:
+    """Return what an environment says, by section and name."""
+    said = _parsed(text)
+    plain = {name: value for name, value in said.items() if name not in _SECTIONS}
+    sections = {"": plain, **{name: _section(said, name) for name in _SECTIONS[1:]}}
+    return {(name, key): value for name, one in sections.items() for key, value in one.items()}
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -92,13 +95,13 @@ def _section(environment: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _changed(name: str, old: Any, new: Any) -> list[str]:
+def _changed(name: str, old: Any, new: Any) -> str:
     if old == new:
-        return []
+        return ""
     if name == "XLA_FLAGS":
-        return [f"XLA_FLAGS {_flags_text(str(old or ''), str(new or ''))}"]
+        return f"XLA_FLAGS {_flags_text(str(old or ''), str(new or ''))}"
     before, after = _text(name, old), _text(name, new)
-    return [f"{_NAMES.get(name, name)} {before}{ARROW}{after}"] if before != after else []
+    return f"{_NAMES.get(name, name)} {before}{ARROW}{after}" if before != after else ""
 
 
 def _flags_text(old: str, new: str) -> str:

@@ -67,8 +67,7 @@ def load(
     conditions = Where(where)
     if isinstance(columns, str):
         raise UsageError(f"columns={columns!r}: expected a list of names, such as [{columns!r}].")
-    if not path.exists():
-        raise UsageError(f"There are no results at {path}: it does not exist. {ADVICE}")
+    _check_there(path)
     with _no_collection():
         if _is_parquet(path):
             frame = parquet.read(path, conditions, columns)
@@ -91,14 +90,18 @@ def load(
     return frame
 
 
+def _check_there(path: Path) -> None:
+    if not path.exists():
+        raise UsageError(f"There are no results at {path}: it does not exist. {ADVICE}")
+
+
 def latest_records(path: Path) -> dict[str, dict[str, Record]]:
     """Return the latest record of each process by case; warn of what could not be used.
 
     Raises:
         UsageError: there is no such path.
     """
-    if not path.exists():
-        raise UsageError(f"There are no results at {path}: it does not exist. {ADVICE}")
+    _check_there(path)
     problems = Problems()
     latest: dict[str, dict[str, Record]] = {}
     for file in record_files_of(path):

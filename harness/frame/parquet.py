@@ -7,7 +7,6 @@ leaves the others alone and one that is written again replaces its own.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import operator
 import re
@@ -126,10 +125,7 @@ def _to_table(frame: pd.DataFrame) -> pa.Table:
     arrays = []
     for field in _SCHEMA:
         if pa.types.is_list(field.type):
-            lists = list(columns[field.name])
-            ends = np.cumsum([0, *map(len, lists)], dtype=np.int32)
-            flat = pa.array(itertools.chain.from_iterable(lists), field.type.value_type)
-            arrays.append(pa.ListArray.from_arrays(ends, flat))
+            arrays.append(pa.array(list(columns[field.name]), field.type))
         elif field.type == _DICTIONARY:
             text = pa.array(columns[field.name], pa.string(), from_pandas=True)
             arrays.append(text.dictionary_encode())

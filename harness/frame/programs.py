@@ -52,9 +52,8 @@ def recompile_map(frame: pd.DataFrame, by: Literal["case", "axis"] = "case") -> 
         by: `"case"`, or `"axis"` for a summary.
 
     Returns:
-        By case, in the order of the frame: `machine`, `commit`, `dirty`, `env`, `effort`, `night`,
-        `jax`, `workload`, `version`, `target`, `transform`, `precision`, `scenario`, a column per
-        axis, `case` (as text), `new_program`, `same_program_as` (an earlier case of the workload,
+        By case, in the order of the frame: :data:`harness.frame.cases.CASE`, a column per axis,
+        `case` (as text), `new_program`, `same_program_as` (an earlier case of the workload,
         else empty), `reason` (what is new against the earlier case most alike: `dtype: float32 →
         bfloat16`; `first call`; empty where nothing is new), `trace_s`, `lower_s`, `compile_s`,
         their sum `build_s` (medians over processes), `fingerprint`.
@@ -156,8 +155,7 @@ def static_costs(
             records name, from the workload's `static`.
 
     Returns:
-        `machine`, `commit`, `dirty`, `env`, `effort`, `night`, `jax`, `workload`, `version`,
-        `target`, `transform`, `precision`, `scenario`, a column per axis, then
+        :data:`harness.frame.cases.CASE`, a column per axis, then
 
         - `static_axis`, `static_value`: the axis, and its value in this case.
         - `trace_s`, `lower_s`, `compile_s`, and their sum `build_s`: medians over processes.

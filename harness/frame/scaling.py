@@ -36,9 +36,8 @@ def scaling(frame: pd.DataFrame, axis: str, stage: str | None = None) -> pd.Data
         stage: one stage; None means all.
 
     Returns:
-        A row per workload and stage for each combination of the other axes: `machine`, `commit`,
-        `dirty`, `env`, `effort`, `night`, `jax`, `workload`, `version`, `target`, `transform`,
-        `precision`, `scenario`, a column per other axis, `stage`, and
+        A row per workload and stage for each combination of the other axes:
+        :data:`harness.frame.cases.CASE`, a column per other axis, `stage`, and
 
         - `fit`: `power law`; `curved`, where the medians are off the line by more than 10 % and by
           more than processes scatter (F test of the lack of fit, p < 0.01); `two values`, through

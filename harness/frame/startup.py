@@ -43,8 +43,7 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
         frame: from :func:`harness.load` or :func:`harness.sweep`.
 
     Returns:
-        `machine`, `commit`, `dirty`, `env`, `effort`, `night`, `jax`, `workload`, `version`,
-        `target`, `transform`, `precision`, `scenario`, a column per axis; then float64:
+        :data:`harness.frame.cases.CASE`, a column per axis; then float64:
 
         - `python_s`, `import_s`, `backend_s`, `first_lower_s`, `first_compile_s`: seconds that a
           process of that origin, target and scenario pays once, equal in all its cases. `python` is
@@ -139,8 +138,8 @@ def cache_effectiveness(frame: pd.DataFrame) -> pd.DataFrame:
         frame: from :func:`harness.load` or :func:`harness.sweep`.
 
     Returns:
-        `machine`, `commit`, `dirty`, `env`, `effort`, `night`, `jax`, `workload`, `version`,
-        `target`, `transform`, `precision`, a column per axis; then float64, NaN where not measured:
+        :data:`harness.frame.cases.CASE` less `scenario`, a column per axis; then float64, NaN where
+        not measured:
         `compile_s` (cold, the write included) and `load_s` (warm); `first_call_cold_s`,
         `first_call_warm_s`, `start_cold_s`, `start_warm_s`, medians over processes in seconds;
         `entry_bytes`; `saved_s`, compile_s - load_s; and `relative_warm`, the first call's time

@@ -67,26 +67,18 @@ def issue(night: Night, nights: Nights) -> str:
 
 
 def _environments(night: Night) -> str:
-    def lines() -> Iterator[Sequence[str]]:
-        for found in night.environments:
-            versions = ", ".join(f"{k} {v}" for k, v in found.versions.items()) or "not made"
-            yield found.name, versions, found.env, *_counts(found)
-
     head = ("environment", "versions", "name", "ok rows", "failed", "skipped", "cases")
-    return _table(head, lines())
+    return _table(head, map(_environment_line, night.environments))
 
 
-def _counts(found: Environment) -> tuple[str, str, str, str]:
+def _environment_line(found: Environment) -> Sequence[str]:
+    versions = ", ".join(f"{k} {v}" for k, v in found.versions.items()) or "not made"
     rows = found.rows
     if rows is None:
-        return ("", "", "", "")
-    cases = rows.declared_cases - len(rows.missing)
-    return (
-        str(rows.ok),
-        str(rows.failed + rows.refused),
-        str(rows.skipped),
-        f"{cases} of {rows.declared_cases}",
-    )
+        return found.name, versions, found.env, "", "", "", ""
+    cases = f"{rows.declared_cases - len(rows.missing)} of {rows.declared_cases}"
+    numbers = rows.ok, rows.failed + rows.refused, rows.skipped
+    return found.name, versions, found.env, *map(str, numbers), cases
 
 
 def _heading(verdicts: Verdicts) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from harness.declare.inputs import is_array
 from harness.engine import channel
 from harness.ship import cases
 from harness.ship.programs import (
@@ -32,6 +33,9 @@ def build(job: dict[str, Any]) -> dict[str, Any]:
     prepared = prepare(workload, case)
     data = prepared.data(None)
     leaves, structure = jax.tree_util.tree_flatten(data)
+    for leaf in leaves:
+        if not is_array(leaf) and not isinstance(leaf, int | float | complex):
+            return {"reason": f"one of them is a {type(leaf).__name__}"}
     positions = jax.tree_util.tree_unflatten(structure, range(len(leaves)))
     folder = Path(job["folder"])
     (folder / "data").write_bytes(pickle.dumps((positions, [plain(leaf) for leaf in leaves])))

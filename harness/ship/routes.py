@@ -169,6 +169,11 @@ class _Comparison:
         """Make what is shipped and the result to compare with, and warm both caches."""
         self.announce("building what is shipped")
         built = self._ask(BUILD, None)
+        if "reason" in built:
+            raise UsageError(
+                f"{name_of(self.workload)}: what is shipped takes arrays and numbers as inputs, "
+                f"and {built['reason']}. Ship a function of the arrays alone."
+            )
         self.job["call"], made = built["call"], built["made"]
         for route in ROUTES:
             if "reason" in made[route.program]:

@@ -110,6 +110,13 @@ def test_a_path_with_another_result_is_said_to_differ():
     assert "other values" in difference([np.array([1])], [np.array([2])])
 
 
+def test_inputs_that_are_neither_arrays_nor_numbers_are_refused_with_what_they_are():
+    pytest.importorskip("equinox")
+    workload = discovery.one_workload("Mlp", SMALL.with_name("libraries"))
+    with pytest.raises(UsageError, match=r"arrays and numbers as inputs, and one of them is a \w+"):
+        routes.compare(workload, cases.cases_of(workload)[0], processes=1)
+
+
 def test_no_processes_are_refused():
     with pytest.raises(UsageError, match=r"processes is 0; expected"):
         routes.compare(*scale(), processes=0)
