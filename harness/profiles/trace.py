@@ -86,11 +86,7 @@ def trace(profile: Recorded) -> dict[str, Any]:
     for order, process in enumerate(profile.processes):
         pid = next(others) if process.started.pid in pids[:order] else process.started.pid
         track = _Track(profile, process, clock, pid, others)
-        found += track.metadata(names[process.file], order)
-        found += track.slices()
-        found += track.answers()
-        found += track.cleared()
-        found += track.bytes()
+        found += [*track.metadata(names[process.file], order), *track.slices(), *track.moments()]
     run = profile.run
     about = {"command": " ".join(run.command), "exit_code": run.exit_code} if run else {}
     return {
@@ -104,12 +100,7 @@ class _Track:
     """Makes events of one process."""
 
     def __init__(
-        self,
-        profile: Recorded,
-        process: Process,
-        clock: Clock,
-        pid: int,
-        others: Iterator[int],
+        self, profile: Recorded, process: Process, clock: Clock, pid: int, others: Iterator[int]
     ) -> None:
         self._profile, self._process, self._clock, self._pid = profile, process, clock, pid
         self._builds = [*process.builds, *process.unfinished]
@@ -175,9 +166,7 @@ class _Track:
         statics = arguments.statics if arguments else ()
         about = {
             "function": function.qualname,
-            "defined": f"{built.function.file}:{built.function.line}"
-            if built.function.file
-            else "",
+            "defined": f"{function.file}:{function.line}" if function.file else "",
             "call site": built.site,
             "entered by": line.kind,
             "cause": cause.sentence or cause.kind if cause else "",
@@ -191,28 +180,24 @@ class _Track:
         }
         return {name: text for name, text in about.items() if text}
 
-    def answers(self) -> Iterator[dict[str, Any]]:
-        """Yield what the persistent cache answered."""
-        for built in self._builds:
+    def moments(self) -> Iterator[dict[str, Any]]:
+        """Yield what happened at a moment: answers of the persistent cache, emptied caches, bytes.
+
+        The bytes are those of all executables that were built so far; those set free still count.
+        """
+        total = 0
+        for built in sorted(self._builds, key=lambda built: built.line.end_ns):
             at = self._us(tracks.answered_ns(built))
             for request, text in tracks.answers(built):
                 args = {"module": request.module, "key": request.key, "reason": request.reason}
                 args = {name: value for name, value in args.items() if value}
                 what = {"cat": "cache", "ts": at, "s": "t", "args": args}
                 yield self._event("i", f"cache {text}", built.line.thread, **what)
-
-    def cleared(self) -> Iterator[dict[str, Any]]:
-        """Yield the caches that were emptied."""
-        for line, told in tracks.cleared(self._process):
-            args = {"function": told} if line.function else {}
-            what = {"cat": "cleared", "ts": self._us(line.at_ns), "s": "p", "args": args}
-            yield self._event("i", line.what, None, **what)
-
-    def bytes(self) -> Iterator[dict[str, Any]]:
-        """Yield how many bytes of executables were built so far; those set free still count."""
-        total = 0
-        for built in sorted(self._builds, key=lambda built: built.line.end_ns):
             if built.line.program is not None and built.line.program.code_bytes:
                 total += built.line.program.code_bytes
                 what = {"ts": self._us(built.line.end_ns), "args": {"bytes of code": total}}
                 yield self._event("C", "executables built", None, **what)
+        for line, told in tracks.cleared(self._process):
+            args = {"function": told} if line.function else {}
+            what = {"cat": "cleared", "ts": self._us(line.at_ns), "s": "p", "args": args}
+            yield self._event("i", line.what, None, **what)

@@ -50,14 +50,13 @@ class Finding:
 
 def verb_of(builds: Sequence[Built]) -> str:
     """Return what was done in all of these builds, the latest stage that any of them reached."""
-    for verb, reached in (
-        ("compiled", any(built.compiles for built in builds)),
-        ("loaded", any(built.hits for built in builds)),
-        ("lowered", any(built.times("lower") for built in builds)),
-    ):
-        if reached:
-            return verb
-    return "traced"
+    reached = {
+        "compiled": any(built.compiles for built in builds),
+        "loaded": any(built.hits for built in builds),
+        "lowered": any(built.times("lower") for built in builds),
+        "traced": True,
+    }
+    return next(verb for verb, done in reached.items() if done)
 
 
 def places(builds: Sequence[Built]) -> str:
@@ -209,18 +208,13 @@ def _eager_findings(builds: Sequence[Built]) -> Iterator[Finding]:
     Small programs are one finding for each caller: the program itself, or a library. A loop or
     branch (`scan`, `while`, `cond`) with functions in it is a finding of its own.
     """
-    small: dict[str, list[Built]] = {}
-    loops: dict[tuple[str, str, str], list[Built]] = {}
+    found: dict[tuple[str, str, str], list[Built]] = {}
     for built in builds:
-        caller, through = _caller_of(built), built.function.through
-        if through:
-            loops.setdefault((built.function.name, through, caller), []).append(built)
-        else:
-            small.setdefault(caller, []).append(built)
-    for (_, _, caller), several in loops.items():
-        yield _loop(several, caller)
-    for caller, several in small.items():
-        yield _small(several, caller)
+        through = built.function.through
+        key = _caller_of(built), through, built.function.name if through else ""
+        found.setdefault(key, []).append(built)
+    for (caller, through, _), several in found.items():
+        yield _loop(several, caller) if through else _small(several, caller)
 
 
 def _caller_of(built: Built) -> str:

@@ -120,23 +120,20 @@ def _head(profile: Recorded, total: Total) -> Iterator[str]:
         built = seconds_text(total.build_s)
         yield f"{built} of {wall} ({share}) went into building programs{stages and f': {stages}'}"
         yield from _shares(profile, total)
-    rest = [
-        f"{name} {seconds_text(total.seconds[part])}"
-        for part, name in (
-            ("python", "before recording"),
-            ("import", "import jax"),
-            ("backend", "backend"),
-            ("other", "rest of first calls"),
-        )
-        if total.seconds[part] >= 0.0005
-    ]
-    if total.outside_s >= 0.0005:
-        rest.append(_program(total))
-    rest += [
-        f"{name} {seconds_text(total.seconds[part])}"
-        for part, name in (("profile", "the profile itself"), ("end", "exit"))
-        if total.seconds[part] >= 0.0005
-    ]
+    rest = []
+    for part, name in (
+        ("python", "before recording"),
+        ("import", "import jax"),
+        ("backend", "backend"),
+        ("other", "rest of first calls"),
+        ("program", ""),
+        ("profile", "the profile itself"),
+        ("end", "exit"),
+    ):
+        if part == "program":
+            rest += [_program(total)] if total.outside_s >= 0.0005 else []
+        elif total.seconds[part] >= 0.0005:
+            rest.append(f"{name} {seconds_text(total.seconds[part])}")
     if total.seconds["unattributed"] >= 0.0005:
         why = "" if total.samples else " (outside builds, not sampled)"
         rest.append(f"unattributed {seconds_text(total.seconds['unattributed'])}{why}")
