@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
 from harness.profiles import tracks
-from harness.profiles.model import Process
 from harness.profiles.pieces import STAGES
 from harness.records.units import seconds_text
-from harness.report.profile.shown import Shown
+
+if TYPE_CHECKING:
+    from harness.profiles.model import Process
+    from harness.report.profile.shown import Shown
 
 MOST_BARS = 2400
 """Bars that a browser moves smoothly."""

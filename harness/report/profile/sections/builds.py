@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 
-from harness.profiles.model import Built
 from harness.profiles.pieces import STAGES
-from harness.profiles.recorded import Recorded
 from harness.report.content import Content, Section, Table
 from harness.report.profile import tables
-from harness.report.profile.shown import Shown
+
+if TYPE_CHECKING:
+    from harness.profiles.model import Built
+    from harness.profiles.recorded import Recorded
+    from harness.report.profile.shown import Shown
 
 MOST = 3000
 """Rows of the table: the builds that took longest."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.profiles.names import frame_text
-from harness.profiles.recorded import Recorded
 from harness.records.units import counted, seconds_text
 from harness.report.content import Content, Node, Section
-from harness.report.profile.shown import Shown
+
+if TYPE_CHECKING:
+    from harness.profiles.recorded import Recorded
+    from harness.report.profile.shown import Shown
 
 MOST_NODES = 800
 """Lines of the tree: those with the most seconds, and what holds them."""
