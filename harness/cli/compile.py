@@ -136,6 +136,7 @@ def compile(
         "program": made.fingerprint,
         **msgspec.to_builtins(inside),
         "python": [_told(stage) for stage in made.python],
+        "remedies": msgspec.to_builtins(made.remedies),
     }
     label = f"{wanted.label} {one.target}"
     if trace is not None:
@@ -147,7 +148,7 @@ def compile(
         drawn = drawing.chart(inside, label, 0 if figure.suffix == ".html" else drawing.WIDTH)
         files.save_figure(drawn, figure)
         say(f"{figure} drawn")
-    parts = page(label, inside, made.python, depth, least / 100)
+    parts = page(label, made, depth, least / 100)
     trees: list[PassBranch | CallBranch] = [*made.python, inside.tree]
     rows = [row for tree in trees for row in _rows(tree)]
     output.show(parts, pd.DataFrame(rows, columns=COLUMNS).convert_dtypes(), document)

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 import pandas as pd
 
 from harness.cli.output import Heading, Part, TextTable
+from harness.ir.build import BuiltTexts
 from harness.ir.growth import Growth
 from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.groups import REST
 from harness.program.compiler.inside import Inside, PassBranch
+from harness.program.compiler.remedies import Remedy
 from harness.records.units import seconds_text
 
 MOST_ROWS = 15
@@ -23,14 +25,16 @@ MOST_FAST = 3
 """Of what grows faster than the axis, so many are told in words."""
 
 
-def page(
-    label: str, inside: Inside, python: Sequence[CallBranch], depth: int, least: float
-) -> Iterator[Part]:
+def page(label: str, made: BuiltTexts, depth: int, least: float) -> Iterator[Part]:
     """Yield what is told of one compile, and of the trace and the lowering before it.
 
     `depth` is of the trees, and `least` the share of the whole that a row of them must have.
     """
+    inside, python = made.inside, made.python
+    assert inside is not None
     yield f"{label}: {_answer(inside)}"
+    for remedy in made.remedies:
+        yield _remedy(remedy, inside)
     if python:
         yield Heading("Stages")
         yield _stages(inside, python)
@@ -62,6 +66,21 @@ def _group_text(name: str, part: str) -> str:
 
 def _percent(share: float) -> str:
     return f"{share * 100:.0f} %" if share >= 0.0095 else f"{share * 100:.1f} %"
+
+
+def _remedy(remedy: Remedy, inside: Inside) -> str:
+    place, _, number = remedy.line.rpartition(":")
+    name, _, file = place.partition(" ")
+    said = f"{line_text(file, int(number))} {name}: {remedy.cause}" if file else remedy.cause
+    said = said[0].upper() + said[1:] if not file else said
+    if remedy.cost_s is not None:
+        share = _percent(remedy.cost_s / inside.wall_s)
+        said += f", {seconds_text(remedy.cost_s)} of the compile ({share})"
+    said += f". Remedy: {remedy.advice}"
+    if remedy.saved_s is not None:
+        saved = max(0.0, remedy.saved_s)
+        said += f"; tried, it saved {seconds_text(saved)}"
+    return f"{said}."
 
 
 def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:

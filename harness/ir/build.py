@@ -23,6 +23,7 @@ from harness.errors import ExitCode, HarnessError
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.inside import Inside
+from harness.program.compiler.remedies import Remedy
 from harness.program.facts import Facts
 
 CHILD = "harness.ir.child"
@@ -77,6 +78,8 @@ class BuiltTexts(msgspec.Struct, tag="built"):
     """What it is made of."""
     python: list[CallBranch] = []
     """Who makes Python's calls in trace and in lower, where the inside was asked for."""
+    remedies: list[Remedy] = []
+    """What is known to make the compile slow, and what helps."""
 
 
 class Step(msgspec.Struct, tag="step"):

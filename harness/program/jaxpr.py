@@ -16,19 +16,22 @@ def equations(jaxpr: Any) -> int:
     the update of a scatter. One that several equations share counts once, because it was traced
     and is lowered once; so does the body of a loop.
     """
+    return sum(1 for _ in every(jaxpr))
+
+
+def every(jaxpr: Any) -> Iterator[Any]:
+    """Yield the equations that :func:`equations` counts."""
     seen: set[int] = set()
     waiting = [_open(jaxpr)]
-    count = 0
     while waiting:
         found = waiting.pop()
         if id(found) in seen:
             continue
         seen.add(id(found))
-        count += len(found.eqns)
         for equation in found.eqns:
+            yield equation
             for value in equation.params.values():
                 waiting.extend(nested(value))
-    return count
 
 
 def _open(jaxpr: Any) -> Any:

@@ -34,20 +34,31 @@ class Chain(Workload):
         return x
 """
 
+CONSTANT = """
+import numpy as np
+
+
+class Constant(Workload):
+    def inputs(self):
+        return spec((2500,))
+
+    @staticmethod
+    def function(x):
+        return jnp.sin(x) @ np.arange(2500 * 2500, dtype="float32").reshape(2500, 2500)
+"""
+
 REST = ("--case", "word=a", "--case", "few=1")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return waves.write(tmp_path_factory.mktemp("growth"), "growing", SUITE)
+    return waves.write(tmp_path_factory.mktemp("growth"), "growing", SUITE + CONSTANT)
 
 
 @pytest.fixture
 def harness(monkeypatch, capsys, folder):
     def run(*arguments):
-        return waves.command(
-            monkeypatch, capsys, "compile", "Chain", *arguments, "--benchmarks", folder
-        )
+        return waves.command(monkeypatch, capsys, "compile", *arguments, "--benchmarks", folder)
 
     return run
 
@@ -55,7 +66,7 @@ def harness(monkeypatch, capsys, folder):
 def test_what_grows_is_told_with_its_power_and_the_lines_that_make_it(harness, tmp_path):
     file = tmp_path / "grown.json"
     code, _, err = harness(
-        *REST, "--against", "steps", "--rounds", "1", "--format", "json", "-o", file
+        "Chain", *REST, "--against", "steps", "--rounds", "1", "--format", "json", "-o", file
     )
     assert (code, err) == (0, "")
     grown = {(one["kind"], one["name"]): one for one in json.loads(file.read_text())}
@@ -91,9 +102,19 @@ def test_what_grows_is_told_with_its_power_and_the_lines_that_make_it(harness, t
     ],
 )
 def test_an_axis_that_says_nothing_is_one_clear_error(harness, arguments, says):
-    code, out, err = harness(*arguments)
+    code, out, err = harness("Chain", *arguments)
     assert (code, out) == (2, "")
     assert says in err
+
+
+def test_a_large_constant_is_tried_as_an_argument(harness):
+    code, out, _ = harness("Constant", "--format", "json")
+    assert code == 0
+    [remedy] = json.loads(out)["remedies"]
+    assert remedy["cause"] == "constants of 25 MB are part of the program"
+    assert remedy["line"].rpartition(":")[0].endswith("waves.py")
+    assert remedy["cost_s"] > 0
+    assert remedy["saved_s"] is not None
 
 
 @pytest.mark.parametrize(

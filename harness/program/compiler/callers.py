@@ -175,6 +175,11 @@ class _Level:
             self.node.count += 1
 
 
+def made_at(traceback: Any) -> tuple[_Place, ...]:
+    """Return function, file and line of each line of the user's that made an equation."""
+    return _Codes().made_at(traceback)
+
+
 def _kind(code: CodeType) -> int:
     if is_ours(code.co_filename):
         return _OURS

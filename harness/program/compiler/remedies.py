@@ -1,0 +1,129 @@
+"""What is known to make compiles slow, found in one program, and what helps against it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from harness.program.compiler.callers import made_at
+from harness.program.compiler.groups import FOLDING
+from harness.program.compiler.inside import Inside
+from harness.program.jaxpr import every
+
+LEAST_SHARE = 0.1
+"""Of the compile's time, or of the program's equations, that something must have to be told."""
+
+LEAST_BYTES = 2**20
+LEAST_TURNS = 8
+
+CONSTANTS = "constants of"
+"""How the cause begins that can be tried: with arguments in place of constants."""
+
+_KERNELS = {
+    "sort": "sort fewer keys at once, or sort one array and take the others by its indices",
+    "scatter": "write with a mask or `jax.lax.dynamic_update_slice` where the places are known",
+}
+"""What helps against operations whose kernels cost much, by the beginning of JAX's name."""
+
+
+class Remedy(msgspec.Struct):
+    """What makes a compile slow, and what helps."""
+
+    cause: str
+    line: str
+    """`function file:line`; "" where it is not known."""
+    advice: str
+    cost_s: float | None = None
+    """Of the compile's wall time that is known to be its; so much a remedy can save."""
+    saved_s: float | None = None
+    """That the compile took less with the remedy, where it was tried."""
+
+
+def remedies(jaxpr: Any, inside: Inside) -> list[Remedy]:
+    """Return what makes a compile slow, as far as it is known, the dearest first.
+
+    `jaxpr` is the `ClosedJaxpr` that was compiled.
+    """
+    found = [*_constants(jaxpr, inside), *_unrolled(jaxpr), *_dear(inside)]
+    return sorted(found, key=lambda one: -(one.cost_s or 0.0))
+
+
+def _constants(jaxpr: Any, inside: Inside) -> Iterator[Remedy]:
+    # XLA's client is handed the module with all of them in it, before it begins with a pass.
+    cost = inside.tree.own_wall_s + _group(inside, FOLDING)
+    pairs = zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True)
+    sizes = {id(var): int(getattr(value, "nbytes", 0)) for var, value in pairs}
+    if sum(sizes.values()) < LEAST_BYTES or cost < LEAST_SHARE * inside.wall_s:
+        return
+    largest = max(sizes, key=lambda key: sizes[key])
+    line = next((_line(one) for one in every(jaxpr) if largest in map(id, one.invars)), "")
+    cause = f"{CONSTANTS} {sum(sizes.values()) / 1e6:,.0f} MB are part of the program"
+    yield Remedy(cause, line, "pass them as arguments", cost)
+
+
+def _dear(inside: Inside) -> Iterator[Remedy]:
+    folding = _group(inside, FOLDING)
+    if folding >= LEAST_SHARE * inside.wall_s:
+        yield Remedy(
+            "constant folding: XLA computes what depends on no argument",
+            "",
+            "compute it before with NumPy, or from an argument",
+            folding,
+        )
+    for name, advice in _KERNELS.items():
+        costs: dict[str, float] = defaultdict(float)
+        for kernel in inside.kernels:
+            if kernel.op_name.rpartition("/")[2].startswith(name):
+                costs[f"{kernel.function} {kernel.file}:{kernel.line}"] += kernel.wall_s
+        for line, cost in costs.items():
+            if cost >= LEAST_SHARE * inside.wall_s:
+                yield Remedy(f"kernels of {name}", line, advice, cost)
+
+
+def _unrolled(jaxpr: Any) -> Iterator[Remedy]:
+    """Yield what is written out many times over: in a loop of Python's, a scan, or a sort."""
+    made = list(every(jaxpr))
+    for one in made:
+        turns = one.params.get("unroll", 1)
+        if one.primitive.name == "scan" and turns is not True and turns >= LEAST_TURNS:
+            cause = f"a scan is unrolled by {turns}"
+            yield Remedy(cause, _line(one), "give it a smaller `unroll`")
+        if one.primitive.name == "sort" and len(one.invars) >= LEAST_TURNS:
+            cause = f"a sort of {len(one.invars)} arrays by {one.params['num_keys']} of them"
+            yield Remedy(cause, _line(one), _KERNELS["sort"])
+    paths = [made_at(one.source_info.traceback) for one in made]
+    keys = [
+        (path, one.primitive.name, *(str(var.aval) for var in one.outvars))
+        for path, one in zip(paths, made, strict=True)
+    ]
+    turns = Counter(keys)
+    repeated = [path for path, key in zip(paths, keys, strict=True) if turns[key] >= LEAST_TURNS]
+    if len(repeated) < LEAST_SHARE * len(made):
+        return
+    if not any(repeated):
+        return
+    lines = Counter(place for path in repeated for place in set(path))
+    held = [place for place, count in lines.items() if count >= 0.9 * len(repeated)]
+    depth = {place: path.index(place) for path in repeated for place in path}
+    where = max(held, key=lambda place: depth[place]) if held else lines.most_common(1)[0][0]
+    if lines[where] < LEAST_SHARE * len(made):
+        return
+    often = Counter(turns[key] for key in keys if turns[key] >= LEAST_TURNS and where in key[0])
+    yield Remedy(
+        f"{lines[where]:,} of {len(made):,} equations stand there {often.most_common(1)[0][0]} "
+        "times over",
+        f"{where[0]} {where[1]}:{where[2]}",
+        "if that is a loop, `jax.lax.scan` or `fori_loop` builds its body once",
+    )
+
+
+def _line(equation: Any) -> str:
+    path = made_at(equation.source_info.traceback)
+    return f"{path[-1][0]} {path[-1][1]}:{path[-1][2]}" if path else ""
+
+
+def _group(inside: Inside, name: str) -> float:
+    return sum(one.wall_s for one in inside.groups if one.name == name)
