@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from pathlib import Path
 from typing import Any
 
@@ -42,29 +41,19 @@ def build(job: dict[str, Any]) -> dict[str, Any]:
     call = call_of(prepared)
     function = jitted(workload, case, call)
     made = {
-        name: _make(program, function, prepared.abstract, data, folder / name)
+        name: _made(folder / name, program, function, prepared.abstract, data)
         for name, program in PROGRAMS.items()
     }
     return {"call": call, "made": made}
 
 
-def _make(
-    program: ProgramForm,
-    function: Any,
-    abstract: tuple[Any, ...],
-    data: tuple[Any, ...],
-    path: Path,
-) -> dict[str, Any]:
-    if program.make is None:
-        return {"bytes": 0}
-    begin = time.monotonic()
+def _made(path: Path, program: ProgramForm, *given: Any) -> dict[str, Any]:
     try:
-        size_bytes = path.write_bytes(program.make(function, abstract, data))
+        return {"bytes": path.write_bytes(program.make(*given))}
     except ImportError as error:
         return {"reason": NO_FLATBUFFERS if "flatbuffers" in str(error) else str(error)}
     except Exception as error:  # JAX names what it cannot serialise by exceptions of many kinds
         return {"reason": first_line(error)}
-    return {"bytes": size_bytes, "build_s": time.monotonic() - begin}
 
 
 if __name__ == "__main__":

@@ -34,13 +34,13 @@ class ProgramForm:
 
     Attributes:
         make: Returns what is shipped, from the jitted function, the arguments that it is traced
-            with and its inputs; None for the source.
+            with and its inputs; nothing of the source, which is there.
         load: Returns what is called, from the job and what was shipped. JAX's own modules that
             this takes are imported then: a user pays for them too.
         ahead: Whether it is compiled already, so that nothing is traced, lowered or compiled.
     """
 
-    make: Callable[[Any, tuple[Any, ...], tuple[Any, ...]], bytes] | None
+    make: Callable[[Any, tuple[Any, ...], tuple[Any, ...]], bytes]
     load: Callable[[dict[str, Any], Path], Any]
     ahead: bool = False
 
@@ -79,7 +79,7 @@ def _load_executable(job: dict[str, Any], path: Path) -> Any:
 
 
 PROGRAMS = {
-    "jit": ProgramForm(None, _from_source),
+    "jit": ProgramForm(lambda function, abstract, data: b"", _from_source),
     "export": ProgramForm(_make_export, _load_export),
     "executable": ProgramForm(_make_executable, _load_executable, ahead=True),
 }
