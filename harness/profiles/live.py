@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,15 +37,15 @@ class Now:
     pid: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class Tally:
     """Builds of one function."""
 
     function: str
-    place: str
+    place: str = ""
     """Where the last one was asked for."""
-    builds: int
-    seconds: float
+    builds: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ class Following:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._files: dict[Path, _File] = {}
-        self._sums: dict[_Key, _Sum] = defaultdict(_Sum)
+        self._tallies: dict[_Key, Tally] = {}
+        self._times: Counter[tuple[_Key, str]] = Counter()
+        """How often each stage of a function was done."""
         self._stretches: Nanoseconds = np.zeros((2, 0), np.int64)
         """When some thread was building: begins and ends."""
         self._new: list[tuple[int, int]] = []
@@ -94,14 +96,14 @@ class Following:
         self._stretches = joined(np.concatenate([self._stretches, new], axis=1))
         since = min((now.begin_ns for now in running), default=at_ns)
         begins, ends = joined(np.column_stack([self._stretches, [since, max(since, at_ns)]]))
-        most = max(self._sums.items(), key=lambda item: item[1].nanoseconds, default=None)
+        most = max(self._tallies.values(), key=lambda one: one.seconds, default=None)
         return State(
             sum(not file.ended for file in self._files.values()),
             self._builds,
             float((ends - begins).sum()) / 1e9,
             tuple(running),
             self._last[1] if self._last else None,
-            most and Tally(most[0][0], most[1].place, most[1].builds, most[1].nanoseconds / 1e9),
+            most and replace(most),
         )
 
     def _take(self, file: _File, line: events.AnyLine) -> None:
@@ -131,16 +133,17 @@ class Following:
             del file.running[line.thread]
         self._builds += 1
         function = file.functions.get(line.function, UNKNOWN)
-        total = self._sums[_key(function)]
+        key = _key(function)
+        total = self._tallies.setdefault(key, Tally(function.name))
         total.builds += 1
         total.place = file.places.get(line.stack, "") or total.place
         took = end = 0
         for span in sorted(line.spans, key=lambda span: (span.begin_ns, -span.end_ns)):
-            total.times[span.stage] += span.times
+            self._times[key, span.stage] += span.times
             self._new.append((span.begin_ns, span.end_ns))
             took += max(0, span.end_ns - max(span.begin_ns, end))
             end = max(end, span.end_ns)
-        total.nanoseconds += took
+        total.seconds += took / 1e9
         if self._last is None or line.end_ns >= self._last[0]:
             self._last = line.end_ns, Tally(function.name, total.place, 1, took / 1e9)
 
@@ -150,8 +153,7 @@ class Following:
                 file.running.clear()
             for line in file.running.values():
                 function = file.functions.get(line.function, UNKNOWN)
-                known = self._sums.get(_key(function))
-                before = known.times[line.stage] if known else 0
+                before = self._times[_key(function), line.stage]
                 place = file.places.get(line.stack, "")
                 pid = file.started.pid if file.started else 0
                 yield Now(function.name, place, line.stage, line.begin_ns, before, pid)
@@ -169,14 +171,6 @@ _Key = tuple[str, str, str, int]
 
 def _key(function: events.Function) -> _Key:
     return function.name, function.qualname, function.file, function.line
-
-
-@dataclass
-class _Sum:
-    builds: int = 0
-    nanoseconds: int = 0
-    place: str = ""
-    times: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass

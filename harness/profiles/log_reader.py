@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -73,8 +71,10 @@ def read_file(path: Path) -> Process | int:
     """
     lines: list[AnyLine] = []
     broken = 0
+    collects = gc.isenabled()
+    gc.disable()  # the lines all stay: looking for garbage among them is four fifths of the time
     try:
-        with path.open("rb") as file, _no_collection():
+        with path.open("rb") as file:
             for text in file:
                 if text := text.strip():
                     line = decoded(text, path)
@@ -84,22 +84,13 @@ def read_file(path: Path) -> Process | int:
                         lines.append(line)
     except OSError as error:
         raise ProfileError(f"{path} cannot be read: {error.strerror}.") from None
+    finally:
+        if collects:
+            gc.enable()
     started = next((line for line in lines if isinstance(line, Started)), None)
     if started is None:
         return max(1, len(lines) + broken)
     return Process(path.name, started, tuple(lines), broken)
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep Python from looking for garbage among lines that all stay: four fifths of the time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def decoded(text: bytes, path: Path) -> AnyLine | None:

@@ -203,7 +203,5 @@ def printable(text: str) -> str:
 
 def ordinal(number: int) -> str:
     """Return a number's ordinal: 1st, 2nd, 3rd, 4th, 11th."""
-    if number % 100 in (11, 12, 13):
-        return f"{number}th"
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    return f"{number}{endings.get(number % 10, 'th')}"
+    teen = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
