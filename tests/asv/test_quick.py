@@ -17,7 +17,9 @@ from harness.asv.metrics import FACT_METRICS
 from tests.asv.project import ENV, JAX, MACHINE, PYTHON, Project, is_na, row
 
 SHOWN = ("trace", "compile", "execute")
-"""The stages of `Shapes` that asv reads: all of them of its many cases would take its time."""
+"""What asv reads of most workloads: each reader is a process of its own."""
+WHOLE = ("family.Concrete.", "precise.")
+"""The beginnings of the names of those of which it reads all."""
 
 STAGES = {
     f"track_{stage}" for stage in ("trace", "lower", "compile", "dispatch", "execute", "compute")
@@ -166,9 +168,9 @@ def project(tmp_path_factory):
 @pytest.fixture(scope="module")
 def everything(project):
     """What asv says of all workloads."""
-    shapes = rf"^shapes\..*track_({'|'.join(SHOWN)})"
-    others = ("-b", r"^family\.", "-b", r"^precise\.", "-b", r"^trouble\.")
-    return project.run("--quick", "--show-stderr", "-b", shapes, *others, code=2)
+    chosen = [rf"track_({'|'.join(SHOWN)}|declaration)", *(f"^{name}" for name in WHOLE)]
+    benches = [word for one in chosen for word in ("-b", one)]
+    return project.run("--quick", "--show-stderr", *benches, code=2)
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +223,8 @@ def test_every_stage_of_every_concrete_workload_is_a_benchmark(project, everythi
     assert project.names() == {
         name
         for name in project.benchmarks()
-        if not name.startswith("shapes.") or name.partition(".track_")[2].startswith(SHOWN)
+        if name.startswith(WHOLE)
+        or name.partition(".track_")[2].startswith((*SHOWN, "declaration"))
     }
 
 

@@ -102,7 +102,7 @@ def test_what_was_measured_is_reused_and_what_differs_is_measured(twice, monkeyp
 
 
 def test_a_case_that_misbehaves_costs_only_itself(tmp_path):
-    outcome = sweep([Troubled], tmp_path, timeout_s=5, memory_limit_bytes=2**30)
+    outcome = sweep([Troubled], tmp_path, timeout_s=8, memory_limit_bytes=2**30)
     found = by_axis(outcome, "trouble")
     reasons = {trouble: (r.status, r.reason) for trouble, r in found.items()}
     assert reasons.pop("none") == ("ok", "")
@@ -116,7 +116,7 @@ def test_a_case_that_misbehaves_costs_only_itself(tmp_path):
     assert any("about to abort" in line for line in found["abort"].stderr)
     assert texts["kill"].startswith("killed by SIGKILL (not by the harness")
     assert texts["exit"] == "the process ended with exit code 7 before it was done"
-    assert texts["hang"] == "timeout: not done after 5 s, in stage 'trace'"
+    assert texts["hang"] == "timeout: not done after 8 s, in stage 'trace'"
     assert texts["memory"].startswith("out of memory: the process held 1.")
     assert "expected a pytree of harness.spec" in texts["not_inputs"]
     assert len(outcome.failed) == 7
