@@ -177,8 +177,7 @@ class Budget:
 
     def _begin(self) -> tuple[Window, contextlib.ExitStack]:
         # Loaded where one is opened: pytest loads this file in every run.
-        from harness.profiles.budgets.window import Window, refuse_inside_a_trace
-        from harness.profiles.recorded import Recorded, recording
+        from harness.profiles.budgets.window import Window, begin, refuse_inside_a_trace
 
         refuse_inside_a_trace(self.where)
         with self._lock:
@@ -186,7 +185,7 @@ class Budget:
             free = self._entered <= self.warm_up
             profile, stack = self._recording or (None, contextlib.ExitStack())
             if profile is None:
-                profile = stack.enter_context(recording(None, 0, Recorded))
+                profile = stack.enter_context(begin())
             if self.warm_up and self._recording is None:
                 self._recording = profile, stack
                 weakref.finalize(self, stack.close)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from harness.errors import UsageError
 from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import by_function
-from harness.profiles.recorded import Recorded
+from harness.profiles.recorded import Recorded, recording
 from harness.watch import jax_names
 from harness.watch.events import Build
+
+
+def begin() -> AbstractContextManager[Recorded]:
+    """Return a profile in memory that goes on until it is closed."""
+    return recording(None, 0, Recorded)
 
 
 class Window:
