@@ -98,6 +98,24 @@ EVERY_KIND = [
 ]
 
 
+class StartsAProcess(Workload):
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((4,))
+
+    @staticmethod
+    def function(x):
+        work = "while time.process_time() < 0.3: pass"
+        subprocess.run([sys.executable, "-c", f"import time\n{work}"], check=True)
+        return x + 1
+
+
+def test_cpu_time_is_also_that_of_processes_which_a_step_starts_and_waits_for(proof):
+    taken = take(StartsAProcess, proof)
+    assert taken.cpu_ns["trace"][0] > 0.3e9 > taken.cpu_ns["lower"][0]
+
+
 def take(workload, proof, case=None, **options):
     """Make one short pass over one case."""
     prepared = prepare(workload, case or next(enumerate_cases(workload)))
