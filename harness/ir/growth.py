@@ -74,7 +74,8 @@ class Growth(msgspec.Struct):
         if len(held) == 1:
             said = f"{self.name} {_POWERS[held[0]]} {axis}"
         else:
-            said = f"{self.name} grows with {axis} to the power {self.exponent:.1f}"
+            between = f"{self.low:.1f} to {self.high:.1f}"
+            said = f"{self.name} grows with {axis} to the power {self.exponent:.1f} ({between})"
         return said if self.is_power else f"{said}, roughly: it is no power of it"
 
 
@@ -110,9 +111,10 @@ def cases(
         raise skipped[0]
     if len(found) < LEAST_VALUES:
         raise UsageError(
-            f"--against {axis}: {name_of(workload)} has {', '.join(map(repr, values))}, of which "
-            f"{len(found)} can be compiled and are positive numbers. How something grows takes at "
-            f"least {LEAST_VALUES}: add values to its sweep."
+            f"--against {axis}: {name_of(workload)} has the values {', '.join(map(repr, values))}; "
+            f"{len(found)} of them can be compiled and {'is a' if len(found) == 1 else 'are'} "
+            f"positive number{'' if len(found) == 1 else 's'}. How something grows takes at least "
+            f"{LEAST_VALUES}: add values to its sweep."
         )
     return sorted(found.items())
 
