@@ -50,30 +50,34 @@ def _from_source(job: dict[str, Any], path: Path) -> Any:
     return jitted(workload, case, job["call"])
 
 
-def _make_export(function: Any, abstract: tuple[Any, ...], data: tuple[Any, ...]) -> bytes:
+def _jax_export() -> Any:
     from jax import export  # not part of `import jax`
 
-    return bytes(export.export(function)(*abstract).serialize())
+    return export
+
+
+def _serialize_executable() -> Any:
+    from jax.experimental import serialize_executable  # not part of `import jax`
+
+    return serialize_executable
+
+
+def _make_export(function: Any, abstract: tuple[Any, ...], data: tuple[Any, ...]) -> bytes:
+    return bytes(_jax_export().export(function)(*abstract).serialize())
 
 
 def _load_export(job: dict[str, Any], path: Path) -> Any:
-    from jax import export
-
-    call = export.deserialize(bytearray(path.read_bytes())).call
+    call = _jax_export().deserialize(bytearray(path.read_bytes())).call
     return jax.jit(call, donate_argnums=job["call"]["donated"])
 
 
 def _make_executable(function: Any, abstract: tuple[Any, ...], data: tuple[Any, ...]) -> bytes:
-    from jax.experimental import serialize_executable  # not part of `import jax`
-
-    return pickle.dumps(serialize_executable.serialize(function.lower(*data).compile()))
+    return pickle.dumps(_serialize_executable().serialize(function.lower(*data).compile()))
 
 
 def _load_executable(job: dict[str, Any], path: Path) -> Any:
-    from jax.experimental import serialize_executable
-
     payload, in_tree, out_tree = pickle.loads(path.read_bytes())
-    return serialize_executable.deserialize_and_load(
+    return _serialize_executable().deserialize_and_load(
         payload, in_tree, out_tree, execution_devices=jax.devices()[:1]
     )
 
