@@ -190,11 +190,16 @@ def custom_partitioning(bench):
     """Run a function with `custom_partitioning`, over two devices, in two processes.
 
     The address of the partitioning callback stands in the program that is hashed, and differs from
-    process to process: it never hits, and each run leaves one more entry behind (jax#21159).
+    process to process: it never hits, and each run leaves one more entry behind (jax#21159). Two
+    processes may have one address by chance, so a hit is asked for again, twice.
     """
     cache = bench.folder()
     bench.fill(cache, "partitioned", env=TWO_DEVICES)
-    return hits(bench.run("again", cache, "partitioned", env=TWO_DEVICES))
+    for _ in range(3):
+        passed, happened = hits(bench.run("again", cache, "partitioned", env=TWO_DEVICES))
+        if not passed:
+            break
+    return passed, happened
 
 
 @row("custom-partitioning-flag", "custom_partitioning, pointer left out of the key")

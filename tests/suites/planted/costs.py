@@ -1,0 +1,279 @@
+"""Programs with one known cost each, at the line that ends with `# here`.
+
+`costs` names what is dear: a stage of JAX's, or a group of the compile.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from harness import Workload, spec
+
+LLVM = "code generation: LLVM"
+FOLDING = "constant folding"
+NUMBERS = np.random.default_rng(0).random(25_000_000, np.float32)
+
+
+class Planted(Workload):
+    targets = ("cpu",)
+    costs = LLVM
+
+    def inputs(self):
+        return spec((64,))
+
+
+class Constant(Planted):
+    """A constant of 100 MB."""
+
+    costs = "constants"
+
+    @staticmethod
+    def function(x):
+        return NUMBERS * x[0]  # here
+
+
+class Steps(Planted):
+    """400 steps of a Python loop."""
+
+    @staticmethod
+    def function(x):
+        for _ in range(400):
+            x = jnp.sin(x) + lax.rev(x, (0,))  # here
+        return x
+
+
+class SortOfManyKeys(Planted):
+    """A sort of 64 arrays by all of them."""
+
+    def inputs(self):
+        return spec((64, 256))
+
+    @staticmethod
+    def function(x):
+        return lax.sort([row for row in x], num_keys=64)  # here
+
+
+class UnrolledFori(Planted):
+    """A loop of 128 turns that is unrolled."""
+
+    @staticmethod
+    def function(x):
+        def body(i, x):
+            return jnp.roll(jnp.cos(x), i)
+
+        return lax.fori_loop(0, 128, body, x, unroll=128)  # here
+
+
+class UnrolledScan(Planted):
+    """A scan of 256 turns, unrolled by 64."""
+
+    @staticmethod
+    def function(x):
+        def body(x, _):
+            return jnp.tanh(x[::-1]) * 1.5, None
+
+        return lax.scan(body, x, None, length=256, unroll=64)[0]  # here
+
+
+class HugeSwitch(Planted):
+    """A switch of 150 branches."""
+
+    def inputs(self):
+        return spec((), "int32"), spec((64,))
+
+    @staticmethod
+    def function(which, x):
+        branches = [lambda x, n=n: jnp.sin(x * n)[::-1].cumsum() for n in range(150)]
+        return lax.switch(which, branches, x)  # here
+
+
+class ManyParameters(Planted):
+    """1,000 parameters."""
+
+    def inputs(self):
+        return [spec((8,)) for _ in range(1000)], spec((8,))
+
+    @staticmethod
+    def function(weights, x):
+        for weight in weights:
+            x = x * weight  # here
+        return x
+
+
+class NestedVmap(Planted):
+    """Nine vmaps, one in the other, of a function of many operations."""
+
+    costs = "trace"
+
+    def inputs(self):
+        return spec((2,) * 9)
+
+    @staticmethod
+    def function(x):
+        def one(x):
+            for _ in range(60):
+                x = jnp.where(x > 0, x * 2, jnp.sin(x))  # here
+            return x
+
+        for _ in range(9):
+            one = jax.vmap(one)
+        return one(x)
+
+
+class Folding(Planted):
+    """A sum over numbers that depend on no argument."""
+
+    costs = FOLDING
+
+    @staticmethod
+    def function(x):
+        return x + jnp.cumsum(jnp.sin(jnp.arange(3_000_000.0)))[-64:]  # here
+
+
+class Scatters(Planted):
+    """200 updates at places that are not known."""
+
+    def inputs(self):
+        return spec((64,)), spec((200, 4), "int32")
+
+    @staticmethod
+    def function(x, places):
+        for n in range(200):
+            x = x.at[places[n]].add(1.0)  # here
+        return x
+
+
+class Gathers(Planted):
+    """150 gathers by index arrays."""
+
+    costs = "trace"
+
+    def inputs(self):
+        return spec((64, 64)), spec((64,), "int32")
+
+    @staticmethod
+    def function(x, places):
+        return sum(x[places + n, places[::-1]] for n in range(150))  # here
+
+
+class RandomKeys(Planted):
+    """80 draws, each from a key of its own."""
+
+    def inputs(self):
+        return spec((), "key")
+
+    @staticmethod
+    def function(key):
+        return sum(jax.random.normal(jax.random.fold_in(key, n), (64,)) for n in range(80))  # here
+
+
+class DeepGradient(Planted):
+    """The gradient of 250 layers that are written out."""
+
+    @staticmethod
+    def function(x):
+        def loss(x):
+            for _ in range(250):
+                x = jnp.tanh(x) @ jnp.outer(x, x)  # here
+            return x.sum()
+
+        return jax.grad(loss)(x)
+
+
+class Whiles(Planted):
+    """80 loops with a condition."""
+
+    @staticmethod
+    def function(x):
+        for _ in range(80):
+            x = lax.while_loop(lambda x: x.sum() < 10, lambda x: jnp.exp(x)[::-1], x)  # here
+        return x
+
+
+class AssociativeScan(Planted):
+    """An associative scan of matrices over 4,096 elements."""
+
+    def inputs(self):
+        return spec((4096, 3, 3))
+
+    @staticmethod
+    def function(x):
+        return lax.associative_scan(jnp.matmul, x)  # here
+
+
+class Convolutions(Planted):
+    """60 convolutions of unlike sizes."""
+
+    def inputs(self):
+        return spec((1, 4, 16, 16))
+
+    @staticmethod
+    def function(x):
+        for n in range(60):
+            kernel = jnp.full((4, 4, 1 + n % 5, 1 + n % 3), 0.1 * n)
+            x = lax.conv_general_dilated(x, kernel, (1, 1), "SAME")  # here
+        return x
+
+
+class CustomGradients(Planted):
+    """120 functions with a gradient of their own."""
+
+    @staticmethod
+    def function(x):
+        @jax.custom_vjp
+        def clipped(x):
+            return jnp.clip(x, -1, 1)
+
+        clipped.defvjp(lambda x: (clipped(x), x), lambda x, g: (g * (jnp.abs(x) < 1),))
+
+        def loss(x):
+            for _ in range(120):
+                x = clipped(jnp.sin(x))  # here
+            return x.sum()
+
+        return jax.grad(loss)(x)
+
+
+class Remat(Planted):
+    """60 checkpointed blocks, differentiated."""
+
+    @staticmethod
+    def function(x):
+        @functools.partial(jax.checkpoint)
+        def block(x):
+            return jnp.sin(jnp.cos(x)[::-1].cumsum())
+
+        def loss(x):
+            for _ in range(60):
+                x = block(x)  # here
+            return x.sum()
+
+        return jax.grad(loss)(x)
+
+
+class Transforms(Planted):
+    """100 Fourier transforms and what lies between them."""
+
+    @staticmethod
+    def function(x):
+        for _ in range(100):
+            x = jnp.abs(jnp.fft.fft(x))  # here
+        return x
+
+
+class Einsums(Planted):
+    """100 contractions of three arrays."""
+
+    costs = "trace"
+
+    def inputs(self):
+        return spec((8, 8)), spec((8, 8)), spec((8, 8))
+
+    @staticmethod
+    def function(a, b, c):
+        for _ in range(100):
+            a = jnp.einsum("ij,jk,lk->il", a, b, c)  # here
+        return a
