@@ -24,6 +24,9 @@ MOST_ROWS = 15
 MOST_FAST = 3
 """Of what grows faster than the axis, so many are told in words."""
 
+LEAST_SAVED = 0.05
+"""Of the compile, that a remedy must have saved where it was tried."""
+
 
 def page(label: str, made: BuiltTexts, depth: int, least: float) -> Iterator[Part]:
     """Yield what is told of one compile, and of the trace and the lowering before it.
@@ -78,8 +81,9 @@ def _remedy(remedy: Remedy, inside: Inside) -> str:
         said += f", {seconds_text(remedy.cost_s)} of the compile ({share})"
     said += f". Remedy: {remedy.advice}"
     if remedy.saved_s is not None:
-        saved = max(0.0, remedy.saved_s)
-        said += f"; tried, it saved {seconds_text(saved)}"
+        part = remedy.saved_s / inside.wall_s
+        saved = f"saves {seconds_text(remedy.saved_s)} ({_percent(part)})"
+        said += f"; tried: it {saved if part > LEAST_SAVED else 'saves nothing here'}"
     return f"{said}."
 
 

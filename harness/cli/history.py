@@ -16,8 +16,10 @@ from harness.frame import choose
 from harness.frame.load import load
 from harness.records import environment
 from harness.report import files
+from harness.verdicts import inside
 from harness.verdicts.history import history as change_points
 from harness.verdicts.history import series, texts
+from harness.verdicts.row_records import records_under
 
 WIDE = 140
 """Columns of a terminal from which on a change point is one row of a table."""
@@ -45,7 +47,8 @@ Reading a row:
 A series is one case and stage on one machine. A change of its time needs three points, two before
 it and one after; what counts prove needs two. Changes of time smaller than what counts in a stage
 (compile, execute 5 %, dispatch 25 %; see docs/method.md) are not shown. Times are as measured, of
-trace, lower and compile in CPU seconds where they are known.
+trace, lower and compile in CPU seconds where they are known. The pass that a compile changed in is
+named where both ends of the step were measured with `harness run --inside`.
 
 \b
 Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series is long enough.
@@ -82,6 +85,7 @@ def history(
         frame = choose.rows(load(results.path), filters)
     points = series(frame)
     found = texts.since(change_points(frame, cuts=cuts), since)
+    found["inside"] = inside.of_steps(found, points, records_under(results.path))
     lacking = texts.extent(points)
     if lacking and found.empty:
         say(f"{results.path}: {lacking}")

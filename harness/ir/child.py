@@ -11,7 +11,6 @@ from typing import Any
 
 import jax
 import msgspec
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from harness.declare import location, transforms
 from harness.declare.workload import Case, Workload, WorkloadError
@@ -22,7 +21,8 @@ from harness.program.compiler.callers import CallBranch, callers
 from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
-from harness.program.compiler.remedies import CONSTANTS, Remedy, remedies
+from harness.program.compiler.remedies import Remedy, remedies
+from harness.program.compiler.variants import Variant
 from harness.program.facts import facts_of
 from harness.records.failure import describe
 from harness.records.schema import plain_axes
@@ -120,33 +120,30 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
     found: list[Remedy] = []
     if inside is not None and made.traced is not None:
         begin("remedies")
-        found = remedies(made.traced.jaxpr, inside)
-        if prepared.shardings is None:
-            one = topology.one if topology else None
-            _try_arguments(found, made.traced.jaxpr, one, inside.wall_s)
+        one = topology.one if topology else None
+        spread = any(each != one for each in jax.tree_util.tree_leaves(prepared.shardings))
+        for remedy, variant in remedies(made.traced.jaxpr, inside):
+            if variant is not None and not spread:
+                begin(f"remedy: {remedy.advice}")
+                remedy.saved_s = _tried(made.traced.jaxpr, variant, one, inside.wall_s)
+            found.append(remedy)
+        found.sort(key=Remedy.worth_s, reverse=True)
     python = _python(prepared, begin) if seen else []
     return BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen, python, found)
 
 
-def _try_arguments(found: list[Remedy], jaxpr: Any, sharding: Any, wall_s: float) -> None:
-    """Compile the program with its constants as arguments, where they are what makes it slow."""
-    tried = [one for one in found if one.cause.startswith(CONSTANTS)]
-    if not tried:
-        return
-
-    def program(constants: list[Any], arguments: list[Any]) -> Any:
-        return jaxpr_as_fun(ClosedJaxpr(jaxpr.jaxpr, constants))(*arguments)
-
-    given = [
-        [jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=sharding) for one in each]
-        for each in (jaxpr.consts, jaxpr.in_avals)
-    ]
+def _tried(jaxpr: Any, variant: Variant, sharding: Any, wall_s: float) -> float | None:
+    """Return how much less the compile takes as another program; None where there is none."""
     try:
+        made = variant(jaxpr)
+        if made is None:
+            return None
+        program, shapes = made
+        given = [jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=sharding) for one in shapes]
         other = inside_of(recorded(jax.jit(program).lower(*given).compile), "")
-    except Exception:  # whatever a back end says of the other program: the remedy stays untried
-        return
-    if other is not None:
-        tried[0].saved_s = wall_s - other.wall_s
+    except ZeroDivisionError:  # whatever JAX or a back end says of it: the remedy stays untried
+        return None
+    return wall_s - other.wall_s if other is not None else None
 
 
 def _python(prepared: Prepared, begin: Callable[[str], None]) -> list[CallBranch]:

@@ -148,7 +148,8 @@ def _change_line(row: Mapping[str, Any]) -> Sequence[str]:
         *(_case(row, CHANGE_COLUMNS), str(row["stage"]), _seconds(row.get("before_s"))),
         *(_seconds(row.get("after_s")), _number(row.get("ratio"))),
         after if before == after else f"{before}..{after}",
-        *(str(row.get("environment") or ""), str(program)),
+        str(row.get("environment") or ""),
+        "; ".join(filter(None, (str(program), row.get("inside")))),
     )
 
 

@@ -23,6 +23,9 @@ its plain Python loop shows; seconds as measured; and those of processes that to
 LEAST_OTHERS = 3
 """Other workloads in a process; what fewer share may be their own."""
 
+MOSTLY = 0.5
+"""Of the rows, more must share their processes with others: else nothing is divided out."""
+
 _PROCESSES = (
     *("machine", *(name for name in CASE if name != "stage"), "version"),
     *("started_at", "effort", "n_processes"),
@@ -114,8 +117,8 @@ def of_others(rows: Sequence[Row], taken: Sequence[Seconds], logs: Floats) -> Fl
         logs: their values / the case's level over both arms, float64 (rows, processes).
 
     Returns:
-        float64 (rows, processes); None where some process has too few other workloads, or it is not
-        known which values are of one process.
+        float64 (rows, processes), NaN where a process has too few other workloads; None where most
+        have, or it is not known which values are of one process.
     """
     processes: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row, one, values in zip(rows, taken, logs, strict=True):
@@ -125,15 +128,14 @@ def of_others(rows: Sequence[Row], taken: Sequence[Seconds], logs: Floats) -> Fl
             processes[name][row["workload"]].append(value)
     found: dict[tuple[str, str], float] = {}
     for name, workloads in processes.items():
-        if len(workloads) <= LEAST_OTHERS:
-            return None
         for workload in workloads:
             others = [v for other, own in workloads.items() if other != workload for v in own]
-            found[name, workload] = float(np.median(others))
+            several = len(workloads) > LEAST_OTHERS
+            found[name, workload] = float(np.median(others)) if several else math.nan
     factors = np.full(logs.shape, np.nan)
     for at, (row, one) in enumerate(zip(rows, taken, strict=True)):
         factors[at, : len(one.values)] = [found[name, row["workload"]] for name in one.processes]
-    return factors
+    return factors if np.isfinite(factors).any(axis=1).mean() > MOSTLY else None
 
 
 class Loops:

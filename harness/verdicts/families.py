@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,9 @@ class Family:
     """Seconds are compared as measured: of unlike machines."""
     candidates: dict[str, tuple[Floats, Floats]] = field(init=False)
     """By basis, logarithms of both arms, float64 (rows, processes), the least scatter first."""
+    bases: dict[str, Any] = field(default_factory=dict)
+    """By basis, that of each row: where a row's processes do not know what is to be divided out, it
+    stays as measured."""
 
     def __post_init__(self) -> None:
         self.taken = [drift.seconds(a, b) for a, b in zip(self.a, self.b, strict=True)]
@@ -105,13 +108,22 @@ class Family:
 
         So the pair that is printed is in seconds, and its quotient is the ratio.
         """
-        one, other = next(iter(self.candidates.values()))
-        usual = (np.nanmean(a, axis=1) + np.nanmean(b, axis=1))[:, None] / 2
-        self.candidates[basis] = one - (a - usual), other - (b - usual)
+        ((before, logs),) = list(self.candidates.items())[:1]
+        known = ~np.any([_lacks(*both) for both in zip(logs, (a, b), strict=True)], axis=0)
+        usual = (np.nanmean(a[known], axis=1) + np.nanmean(b[known], axis=1))[:, None] / 2
+        one, other = (side.copy() for side in logs)
+        one[known] -= a[known] - usual
+        other[known] -= b[known] - usual
+        self.candidates[basis] = one, other
+        self.bases[basis] = np.where(known, basis, before)
 
     def logs(self, basis: str) -> tuple[Floats, Floats]:
         """Return the logarithms of both arms by a basis."""
         return self.candidates[basis]
+
+    def basis_of(self, basis: str, at: int) -> str:
+        """Return what a row is compared by when the family is by `basis`."""
+        return str(self.bases[basis][at]) if basis in self.bases else basis
 
     @property
     def basis(self) -> str:
@@ -174,6 +186,11 @@ class Family:
             for side in sides
         )
         return one, other
+
+
+def _lacks(logs: Floats, shared: Floats) -> Bools:
+    """Return which rows have processes of which it is not known what is to be divided out."""
+    return np.asarray((np.isnan(shared) & ~np.isnan(logs)).any(axis=1))
 
 
 def _padded(rows: Sequence[Sequence[float]]) -> Floats:

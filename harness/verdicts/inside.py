@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
 
 from harness.frame.differences import ARROW
 from harness.frame.frame import rows_of
 from harness.program.compiler.times import CompileTimes
 from harness.records.schema import Record
 from harness.records.units import seconds_text
+from harness.stages.compile import STAGE
 from harness.verdicts import rules
-from harness.verdicts.row_records import key_of, records_of
+from harness.verdicts.history.change_points import PROGRAM
+from harness.verdicts.history.points import SERIES
+from harness.verdicts.pairs import Pair
+from harness.verdicts.row_records import Key, key_of, records_of
 from harness.verdicts.summary import cases, ordered
 
 if TYPE_CHECKING:
@@ -56,11 +63,16 @@ class CompileChange(NamedTuple):
     """The largest change first."""
 
     @property
+    def what(self) -> str:
+        """Return what changed most: `+16 % fusion (priority-fusion)`."""
+        named = [one.text for one in self.groups if abs(one.share) >= LEAST][:MOST_GROUPS]
+        return ", ".join(named) or "no group stands out"
+
+    @property
     def text(self) -> str:
         """Return it in a line."""
-        named = [one.text for one in self.groups if abs(one.share) >= LEAST][:MOST_GROUPS]
         name = f"{self.workload} {self.case}".strip()
-        change = f"{_percent(self.b_s / self.a_s - 1)}: {', '.join(named) or 'no group stands out'}"
+        change = f"{_percent(self.b_s / self.a_s - 1)}: {self.what}"
         return f"{name}: {seconds_text(self.a_s)}{ARROW}{seconds_text(self.b_s)}, {change}"
 
 
@@ -74,24 +86,61 @@ def changes(comparison: Comparison, records: Sequence[Iterable[Record]]) -> list
     """
     frame = ordered(comparison.frame)
     moved = frame["verdict"].isin(_MOVED) | frame["stage_verdict"].isin(_MOVED)
-    frame = frame[(frame["stage"] == "compile") & moved & frame["ratio"].notna()]
+    frame = frame[(frame["stage"] == STAGE.name) & moved & frame["ratio"].notna()]
     if frame.empty:
         return []
-    axes = comparison.pairs.axes
     pairs = [comparison.pairs.pairs[number] for number in frame.index]
+    titles = zip((row["workload"] for row in rows_of(frame)), cases(frame), strict=True)
+    axes = comparison.pairs.axes
     known = [
         records_of(of_arm, {key_of(pair[side], axes) for pair in pairs})
         for side, of_arm in enumerate(records)
     ]
-    found = []
-    for row, case, pair in zip(rows_of(frame), cases(frame), pairs, strict=True):
-        a, b = (_times(of.get(key_of(one, axes), ())) for one, of in zip(pair, known, strict=True))
-        if a and b:
-            found.append(_change(row["workload"], case, a, b))
-    return found
+    return [*filter(None, _changes(pairs, titles, axes, known))]
+
+
+def of_steps(
+    found: pd.DataFrame, points: pd.DataFrame, records: Iterable[Record]
+) -> pd.Series[str]:
+    """Return what changed inside of the compile at each change point; "" where none is known.
+
+    Args:
+        found: from :func:`harness.history`.
+        points: from :func:`harness.verdicts.history.series`.
+        records: of the tree; read only where a compile changed.
+    """
+    compiled = found[(found["stage"] == STAGE.name) & found["change"].isin((*_MOVED, PROGRAM))]
+    if compiled.empty:
+        return pd.Series("", found.index, dtype="str")
+    axes = [name for name in points.columns if name not in SERIES]
+    measured = points[points["value"].notna()]
+    by_series = dict(list(measured.groupby("series")))
+    pairs: list[Pair] = []
+    for row in rows_of(compiled):
+        own = by_series[row["series"]]
+        earlier = own[own["position"] < row["position"]]
+        at = (earlier["night"] == row["night_before"]) & (earlier["commit"] == row["commit_before"])
+        after = own[own["position"] == row["position"]]
+        pairs.append((rows_of(earlier[at])[-1], rows_of(after)[0]))
+    known = records_of(records, {key_of(row, axes) for pair in pairs for row in pair})
+    changed = _changes(pairs, itertools.repeat(("", "")), axes, (known, known))
+    texts = [one.what if one else "" for one in changed]
+    return pd.Series(texts, compiled.index, dtype="str").reindex(found.index, fill_value="")
 
 
 _MOVED = (rules.SLOWER, rules.FASTER)
+
+
+def _changes(
+    pairs: Sequence[Pair],
+    titles: Iterable[tuple[str, str]],
+    axes: Sequence[str],
+    known: Sequence[Mapping[Key, Sequence[Record]]],
+) -> Iterator[CompileChange | None]:
+    """Yield what changed between both of each pair; `known` are the records of each side."""
+    for (workload, case), pair in zip(titles, pairs, strict=False):
+        a, b = (_times(of.get(key_of(one, axes), ())) for one, of in zip(pair, known, strict=True))
+        yield _change(workload, case, a, b) if a and b else None
 
 
 def lines(found: Sequence[CompileChange]) -> Iterator[str]:

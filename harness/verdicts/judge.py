@@ -247,7 +247,7 @@ def _rows(
             "b_s": math.exp(np.nanmean(b[at])),
             "p_adjusted": adjusted[at],
             "effect": family.effects[at],
-            "basis": basis,
+            "basis": family.basis_of(basis, at),
             "across": machines,
             "stage_verdict": decision.verdict,
             "stage_ratio": whole_ratio,

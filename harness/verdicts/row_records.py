@@ -26,20 +26,21 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class StoredRecords:
-    """The records behind an arm, read anew whenever they are gone through.
-
-    Nothing where there are none, as in Parquet files and in what asv wrote.
-    """
+    """The records behind an arm, read anew whenever they are gone through."""
 
     arm: Arm
     results: Path
     """The tree that holds those of an arm that is no path."""
 
     def __iter__(self) -> Iterator[Record]:
-        place = Path(self.arm.text) if not self.arm.where else self.results
-        if place.exists() and place.suffix not in (".parquet", ".json"):
-            for path in record_files_of(place):
-                yield from read_file(path, Problems())
+        yield from records_under(Path(self.arm.text) if not self.arm.where else self.results)
+
+
+def records_under(place: Path) -> Iterator[Record]:
+    """Yield the records of a results tree or file; none of Parquet files, and of what asv wrote."""
+    if place.exists() and place.suffix not in (".parquet", ".json"):
+        for path in record_files_of(place):
+            yield from read_file(path, Problems())
 
 
 def key_of(row: Row | None, axes: Sequence[str]) -> Key:

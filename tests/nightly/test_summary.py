@@ -55,7 +55,9 @@ def test_an_issue_has_the_table_and_the_environment_difference(tmp_path):
 def test_stages_as_a_whole_and_what_broke_are_told(tmp_path):
     nights, now = kept(tmp_path, {"verdict": "broken", "reason": "B failed: ValueError: no"})
     now.verdicts[0].stages = ["compile as a whole: slower. 1.3 × slower."]
+    now.verdicts[0].inside = ["tiny.Scale size=8: +16 %: +16 % fusion (priority-fusion)"]
     text = summary.render(now, nights)
+    assert "- tiny.Scale size=8: +16 %: +16 % fusion (priority-fusion)" in text
     assert "- **compile as a whole: slower. 1.3 × slower.**" in text
     assert "| broken | program: B failed: ValueError: no |" in text
 

@@ -46,6 +46,7 @@ def inside(kernels=(), folding_s=0.0):
 def test_what_is_written_out_many_times_is_found_with_its_line(function, line, says):
     specs = [jax.ShapeDtypeStruct((4,), "float32")] * 12
     found = remedies(jax.jit(function).trace(*specs).jaxpr, inside())
+    found = [one.remedy for one in found]
     assert [one.cause for one in found] == ([says] if says else [])
     place = f"{function.__code__.co_qualname} {__file__}:{function.__code__.co_firstlineno + line}"
     assert all(one.line == place and one.saved_s is None for one in found)
@@ -58,9 +59,11 @@ def test_constants_folding_and_kernels_are_told_where_they_cost():
         big = jnp.ones((4, 2**17))
     traced = jax.jit(lambda x: x @ big).trace(jax.ShapeDtypeStruct((4,), "float32"))
     found = remedies(traced.jaxpr, inside([dear, cheap], folding_s=0.2))
-    assert [(one.cause.partition(":")[0], one.cost_s) for one in found] == [
+    told = [(one.remedy.cause.partition(":")[0], one.remedy.cost_s) for one in found]
+    assert told == [
         ("constants of 2 MB are part of the program", 0.45),
         ("kernels of scatter", 0.3),
         ("constant folding", 0.2),
     ]
-    assert found[1].line == "f a.py:3"
+    assert [one.variant is not None for one in found] == [True, False, True]
+    assert found[1].remedy.line == "f a.py:3"

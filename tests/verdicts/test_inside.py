@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import math
 
+import pytest
+from typer.testing import CliRunner
+
+from harness.cli import app
 from harness.program.compiler.times import CompileTime, CompileTimes
 from harness.records.store import Store, store_path
-from tests.frame.trees import COMMIT
+from tests.frame.trees import COMMIT, write
 from tests.verdicts.arms_of import OTHER, records
+from tests.verdicts.history.trees import nights
 
 
 def times(fusion_s):
@@ -62,3 +67,16 @@ def test_of_many_cases_the_worst_are_told(compare, tmp_path):
     out = compare(COMMIT, OTHER, "-r", tree(tmp_path, 1.2, range(7)))[1]
     assert out.count("(priority-fusion)") == 5
     assert "2 more; --format json has all" in out
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_history_names_the_pass_where_both_ends_of_a_step_know_it(tmp_path, told):
+    own = nights([1.0] * 4 + [1.16] * 4)
+    for one in own[::8] if told else own[:8]:
+        one.compile_times = times(0.2 if one.night < "2026-11-05" else 0.36)
+    write(tmp_path, *own)
+    done = CliRunner().invoke(app, ["history", str(tmp_path), "--format", "json"])
+    (row,) = json.loads(done.stdout)
+    assert row["inside"] == ("+16 % fusion (priority-fusion)" if told else "")
+    page = CliRunner().invoke(app, ["history", str(tmp_path)]).stdout
+    assert ("inside of the compile: +16 % fusion" in " ".join(page.split())) == told

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from harness.program.compiler import variants
 from harness.program.compiler.callers import made_at
 from harness.program.compiler.groups import FOLDING
 from harness.program.compiler.inside import Inside
+from harness.program.compiler.rolled import rolled
+from harness.program.compiler.variants import Variant
 from harness.program.jaxpr import every
 
 LEAST_SHARE = 0.1
@@ -18,9 +21,6 @@ LEAST_SHARE = 0.1
 
 LEAST_BYTES = 2**20
 LEAST_TURNS = 8
-
-CONSTANTS = "constants of"
-"""How the cause begins that can be tried: with arguments in place of constants."""
 
 _KERNELS = {
     "sort": "sort fewer keys at once, or sort one array and take the others by its indices",
@@ -41,17 +41,28 @@ class Remedy(msgspec.Struct):
     saved_s: float | None = None
     """That the compile took less with the remedy, where it was tried."""
 
+    def worth_s(self) -> float:
+        """Return what it saves, as far as that is known."""
+        return self.saved_s if self.saved_s is not None else self.cost_s or 0.0
 
-def remedies(jaxpr: Any, inside: Inside) -> list[Remedy]:
+
+class Found(NamedTuple):
+    """A remedy, and the program that has it, where the harness can make that by itself."""
+
+    remedy: Remedy
+    variant: Variant | None = None
+
+
+def remedies(jaxpr: Any, inside: Inside) -> list[Found]:
     """Return what makes a compile slow, as far as it is known, the dearest first.
 
     `jaxpr` is the `ClosedJaxpr` that was compiled.
     """
     found = [*_constants(jaxpr, inside), *_unrolled(jaxpr), *_dear(inside)]
-    return sorted(found, key=lambda one: -(one.cost_s or 0.0))
+    return sorted(found, key=lambda one: -one.remedy.worth_s())
 
 
-def _constants(jaxpr: Any, inside: Inside) -> Iterator[Remedy]:
+def _constants(jaxpr: Any, inside: Inside) -> Iterator[Found]:
     # XLA's client is handed the module with all of them in it, before it begins with a pass.
     cost = inside.tree.own_wall_s + _group(inside, FOLDING)
     pairs = zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True)
@@ -60,19 +71,17 @@ def _constants(jaxpr: Any, inside: Inside) -> Iterator[Remedy]:
         return
     largest = max(sizes, key=lambda key: sizes[key])
     line = next((_line(one) for one in every(jaxpr) if largest in map(id, one.invars)), "")
-    cause = f"{CONSTANTS} {sum(sizes.values()) / 1e6:,.0f} MB are part of the program"
-    yield Remedy(cause, line, "pass them as arguments", cost)
+    cause = f"constants of {sum(sizes.values()) / 1e6:,.0f} MB are part of the program"
+    advice = "pass them as arguments"
+    yield Found(Remedy(cause, line, advice, cost), variants.constants_as_arguments)
 
 
-def _dear(inside: Inside) -> Iterator[Remedy]:
+def _dear(inside: Inside) -> Iterator[Found]:
     folding = _group(inside, FOLDING)
     if folding >= LEAST_SHARE * inside.wall_s:
-        yield Remedy(
-            "constant folding: XLA computes what depends on no argument",
-            "",
-            "compute it before with NumPy, or from an argument",
-            folding,
-        )
+        cause = "constant folding: XLA computes what depends on no argument"
+        advice = "compute it before with NumPy, or from an argument"
+        yield Found(Remedy(cause, "", advice, folding), variants.computed_before)
     for name, advice in _KERNELS.items():
         costs: dict[str, float] = defaultdict(float)
         for kernel in inside.kernels:
@@ -80,20 +89,20 @@ def _dear(inside: Inside) -> Iterator[Remedy]:
                 costs[f"{kernel.function} {kernel.file}:{kernel.line}"] += kernel.wall_s
         for line, cost in costs.items():
             if cost >= LEAST_SHARE * inside.wall_s:
-                yield Remedy(f"kernels of {name}", line, advice, cost)
+                yield Found(Remedy(f"kernels of {name}", line, advice, cost))
 
 
-def _unrolled(jaxpr: Any) -> Iterator[Remedy]:
+def _unrolled(jaxpr: Any) -> Iterator[Found]:
     """Yield what is written out many times over: in a loop of Python's, a scan, or a sort."""
     made = list(every(jaxpr))
     for one in made:
         turns = one.params.get("unroll", 1)
         if one.primitive.name == "scan" and turns is not True and turns >= LEAST_TURNS:
-            cause = f"a scan is unrolled by {turns}"
-            yield Remedy(cause, _line(one), "give it a smaller `unroll`")
+            cause, advice = f"a scan is unrolled by {turns}", "give it a smaller `unroll`"
+            yield Found(Remedy(cause, _line(one), advice), variants.not_unrolled)
         if one.primitive.name == "sort" and len(one.invars) >= LEAST_TURNS:
             cause = f"a sort of {len(one.invars)} arrays by {one.params['num_keys']} of them"
-            yield Remedy(cause, _line(one), _KERNELS["sort"])
+            yield Found(Remedy(cause, _line(one), _KERNELS["sort"]))
     paths = [made_at(one.source_info.traceback) for one in made]
     keys = [
         (path, one.primitive.name, *(str(var.aval) for var in one.outvars))
@@ -112,12 +121,13 @@ def _unrolled(jaxpr: Any) -> Iterator[Remedy]:
     if lines[where] < LEAST_SHARE * len(made):
         return
     often = Counter(turns[key] for key in keys if turns[key] >= LEAST_TURNS and where in key[0])
-    yield Remedy(
+    remedy = Remedy(
         f"{lines[where]:,} of {len(made):,} equations stand there {often.most_common(1)[0][0]} "
         "times over",
         f"{where[0]} {where[1]}:{where[2]}",
         "if that is a loop, `jax.lax.scan` or `fori_loop` builds its body once",
     )
+    yield Found(remedy, rolled)
 
 
 def _line(equation: Any) -> str:

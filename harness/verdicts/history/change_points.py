@@ -25,7 +25,7 @@ COLUMNS = (
     *("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage"),
     *("change", "state", "night_before", "night_after", "commit_before", "commit_after"),
     *("before_s", "after_s", "ratio", "basis", "effect", "n_before", "n_after"),
-    *("same_program", "environment", "facts", "reason", "env", "started_at"),
+    *("same_program", "environment", "facts", "inside", "reason", "env", "started_at"),
     *("series", "position"),
 )
 """Columns of :func:`history`; one per axis stands behind `version`."""
@@ -61,7 +61,8 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
         - `same_program`: whether the fingerprints of the two points are equal; None where one is
           not known.
         - `environment`, `facts`: what differs between the two points
-          (:mod:`harness.frame.differences`).
+          (:mod:`harness.frame.differences`). `inside`: "", unless
+          :func:`harness.verdicts.inside.of_steps` fills it.
         - `reason`: what proves it, if counts do; of `incomparable`, what changed. `env`,
           `started_at`: of the first point after it. `series`, `position`: that point's, in
           :func:`harness.verdicts.history.series`.
@@ -236,6 +237,7 @@ def _row(
         "same_program": same,
         "environment": environment_difference(one["environment"], other["environment"]),
         "facts": facts_difference(one, other),
+        "inside": "",
         "reason": _reason(one, other) if is_cut else step.reason,
     }
 

@@ -94,7 +94,8 @@ def titles(rows: pd.DataFrame, columns: Collection[str]) -> list[str]:
 
 def _texts(row: Mapping[str, Any], case: str) -> list[str]:
     program = _PROGRAM.get(row["same_program"], "")
-    beside = (row["reason"], program, row["environment"], row["facts"])
+    inside = row["inside"] and f"inside of the compile: {row['inside']}"
+    beside = (row["reason"], program, inside, row["environment"], row["facts"])
     return [
         " ".join(filter(None, [row["change"], NEW if row["state"] == NEW else ""])),
         case,

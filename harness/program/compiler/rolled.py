@@ -1,0 +1,292 @@
+"""A program with the same equations many times over, as loops of :func:`jax.lax.scan`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Literal
+
+from harness.program.compiler.variants import bound, opened, shape
+from harness.program.jaxpr import nested
+
+LEAST_TURNS = 8
+"""Fewer turns are no loop."""
+
+LEAST_SHARE = 0.02
+"""Of the program's equations, that a loop must cover."""
+
+MOST_PERIOD = 5_000
+"""Equations of one turn."""
+
+_VIEWS = ("slice", "squeeze")
+"""Primitives that take one turn's part out of an array that holds those of all turns."""
+
+Place = tuple[int, int]
+"""An equation of a turn, by its number in it, and which of its outputs."""
+
+
+class Loop(NamedTuple):
+    """Equations that are there several times over, and what goes from turn to turn."""
+
+    start: int
+    """The first equation of the first turn, by its number in the program."""
+    period: int
+    turns: int
+    carried: dict[Place, Any]
+    """What a turn takes from the turn before it, and the first turn from outside."""
+    varying: dict[Place, list[Any]]
+    """The inputs, by equation and position, that each turn has its own of, from outside."""
+
+    @property
+    def stop(self) -> int:
+        """Return the number of the first equation behind it."""
+        return self.start + self.period * self.turns
+
+
+class Part(NamedTuple):
+    """One turn's part of an array that holds those of all turns."""
+
+    whole: Any
+    turn: int
+
+
+def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | None:
+    """Return a function that is the program with loops, and the shapes of what it takes.
+
+    Equal runs of equations become the body of a scan where each turn takes what the turn before it
+    made. Arguments of which each turn takes its own, such as weights by layer, are taken as one
+    array each, as a program that is written with a scan has them; so are results of all turns.
+    None where there is no such loop.
+
+    Args:
+        jaxpr: a `ClosedJaxpr`.
+    """
+    jaxpr = opened(jaxpr)
+    equations = _views_first(jaxpr)
+    loops = [*_loops(equations, 0, len(equations), len(equations) * LEAST_SHARE)]
+    if not loops:
+        return None
+    given = list(jaxpr.jaxpr.invars)
+    stacks = _stacks(loops, given)
+    alone = [var for var in given if not any(var in stack for stack in stacks)]
+    shapes = [shape(var.aval) for var in alone]
+    for stack in stacks:
+        aval = stack[0].aval
+        shapes.append(jax.ShapeDtypeStruct((len(stack), *aval.shape), aval.dtype))
+
+    def program(*arguments: Any) -> list[Any]:
+        known = _Values()
+        known.update(zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True))
+        known.update(zip(alone, arguments[: len(alone)], strict=True))
+        for stack, whole in zip(stacks, arguments[len(alone) :], strict=True):
+            known.update({var: Part(whole, turn) for turn, var in enumerate(stack)})
+        at = 0
+        for loop in loops:
+            known.run(equations[at : loop.start])
+            known.turn(loop, equations)
+            at = loop.stop
+        known.run(equations[at:])
+        return known.results(jaxpr.jaxpr.outvars)
+
+    return program, shapes
+
+
+class _Values(dict[Any, Any]):
+    """Values of variables, while a program is traced."""
+
+    def read(self, var: Any) -> Any:
+        if isinstance(var, Literal):
+            return var.val
+        value = self[var]
+        if isinstance(value, Part):
+            return jax.lax.index_in_dim(value.whole, value.turn, keepdims=False)
+        return value
+
+    def run(self, equations: Sequence[Any]) -> None:
+        for one in equations:
+            self.update(zip(one.outvars, bound(one, [*map(self.read, one.invars)]), strict=True))
+
+    def turn(self, loop: Loop, equations: Sequence[Any]) -> None:
+        """Run a loop as a scan; the second turn's equations are its body."""
+        body = equations[loop.start + loop.period : loop.start + 2 * loop.period]
+        before = equations[loop.start : loop.start + loop.period]
+        names = {place: before[place[0]].outvars[place[1]] for place in loop.carried}
+
+        def step(carry: list[Any], own: list[Any]) -> tuple[list[Any], list[Any]]:
+            inner = _Values(self)
+            inner.update(zip(names.values(), carry, strict=True))
+            given = dict(zip(loop.varying, own, strict=True))
+            for number, one in enumerate(body):
+                values = [
+                    given[number, at] if (number, at) in given else inner.read(var)
+                    for at, var in enumerate(one.invars)
+                ]
+                inner.update(zip(one.outvars, bound(one, values), strict=True))
+            carried = [inner[body[n].outvars[at]] for n, at in loop.carried]
+            return carried, [inner[var] for one in body for var in one.outvars]
+
+        first = [jnp.asarray(self.read(var)) for var in loop.carried.values()]
+        avals = [names[place].aval for place in loop.carried]
+        first = [one.astype(aval.dtype) for one, aval in zip(first, avals, strict=True)]
+        stacked = [self.stack(each) for each in loop.varying.values()]
+        last, made = jax.lax.scan(step, first, stacked, length=loop.turns)
+        ends = dict(zip(loop.carried, last, strict=True))
+        places = [(n, at) for n, one in enumerate(body) for at in range(len(one.outvars))]
+        for (number, at), whole in zip(places, made, strict=True):
+            for turn in range(loop.turns):
+                one = equations[loop.start + turn * loop.period + number]
+                self[one.outvars[at]] = Part(whole, turn)
+            if (number, at) in ends:
+                self[one.outvars[at]] = ends[number, at]
+
+    def stack(self, each: Sequence[Any]) -> Any:
+        """Return what each turn has its own of as one array."""
+        if all(isinstance(var, Literal) for var in each):
+            return np.array([var.val for var in each], each[0].aval.dtype)
+        values = [None if isinstance(var, Literal) else self[var] for var in each]
+        parts = [value for value in values if isinstance(value, Part)]
+        if len(parts) == len(each) and all(part.whole is parts[0].whole for part in parts):
+            turns = [part.turn for part in parts]
+            low, high = min(turns), max(turns)
+            own = jax.lax.slice_in_dim(parts[0].whole, low, high + 1)
+            if turns == [*range(low, high + 1)]:
+                return own
+            if turns == [*range(high, low - 1, -1)]:
+                return jax.lax.rev(own, (0,))
+        return jnp.stack([jnp.asarray(self.read(var), var.aval.dtype) for var in each])
+
+    def results(self, outvars: Sequence[Any]) -> list[Any]:
+        """Return the program's results; those that are parts of one array as that array."""
+        found, seen = [], set()
+        for var in outvars:
+            value = None if isinstance(var, Literal) else self[var]
+            if not isinstance(value, Part):
+                found.append(self.read(var))
+            elif id(value.whole) not in seen:
+                seen.add(id(value.whole))
+                found.append(value.whole)
+        return found
+
+
+def _views_first(jaxpr: Any) -> list[Any]:
+    """Return the equations; those that only take parts of arguments before all others."""
+    given = {*jaxpr.jaxpr.invars, *jaxpr.jaxpr.constvars}
+    first: list[Any] = []
+    others: list[Any] = []
+    for one in jaxpr.jaxpr.eqns:
+        is_view = one.primitive.name in _VIEWS and one.invars[0] in given
+        (first if is_view else others).append(one)
+        given.update(one.outvars if is_view else ())
+    return first + others
+
+
+def _loops(equations: Sequence[Any], start: int, stop: int, least: float) -> Iterator[Loop]:
+    """Yield the loops of a stretch of a program, in order."""
+    signs = np.array(_signs(equations[start:stop]))
+    for at, period, turns in _repeated(signs, least):
+        loop = _loop(equations, start + at, period, turns)
+        if loop is not None:
+            yield from _loops(equations, start, loop.start, least)
+            yield loop
+            yield from _loops(equations, loop.stop, stop, least)
+            return
+
+
+def _signs(equations: Sequence[Any]) -> list[int]:
+    """Return a number per equation, equal for those that do the same."""
+    numbers: dict[tuple[Any, ...], int] = {}
+    texts: dict[int, str] = {}
+    found = []
+    for one in equations:
+        params = []
+        for name, value in one.params.items():
+            inner = [*nested(value)]
+            if inner and id(value) not in texts:
+                texts[id(value)] = str(value)
+            text = texts[id(value)] if inner else str(value)
+            params.append((name, re.sub(r"0x[0-9a-f]+", "", text)))
+        avals = [str(var.aval) for var in (*one.invars, *one.outvars)]
+        key = (one.primitive.name, tuple(params), tuple(avals))
+        found.append(numbers.setdefault(key, len(numbers)))
+    return found
+
+
+def _repeated(signs: np.ndarray[Any, Any], least: float) -> Iterator[tuple[int, int, int]]:
+    """Yield start, period and turns of what repeats, what covers most first."""
+    found = []
+    for period in range(1, min(len(signs) // LEAST_TURNS, MOST_PERIOD) + 1):
+        differs = np.flatnonzero(signs[period:] != signs[:-period])
+        edges = np.concatenate([[-1], differs, [len(signs) - period]])
+        runs = np.diff(edges) - 1
+        longest = int(runs.argmax())
+        turns = int(runs[longest]) // period + 1
+        if turns >= LEAST_TURNS and turns * period >= least:
+            found.append((turns * period, -period, int(edges[longest]) + 1, turns))
+    found.sort(reverse=True)
+    for covered, period, start, turns in found:
+        if covered >= 0.5 * found[0][0]:
+            yield start, -period, turns
+
+
+def _loop(equations: Sequence[Any], start: int, period: int, turns: int) -> Loop | None:
+    """Return the loop of so many turns, or of some fewer where the first and last differ."""
+    for first, last in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1), (2, 2)):
+        if turns - first - last >= LEAST_TURNS:
+            found = _consistent(equations, start + first * period, period, turns - first - last)
+            if found is not None:
+                return found
+    return None
+
+
+def _consistent(equations: Sequence[Any], start: int, period: int, turns: int) -> Loop | None:
+    own = equations[start : start + period * turns]
+    made = {
+        var: (number // period, (number % period, at))
+        for number, one in enumerate(own)
+        for at, var in enumerate(one.outvars)
+    }
+    loop = Loop(start, period, turns, {}, {})
+    for number in range(period):
+        for at in range(len(own[number].invars)):
+            each = [own[turn * period + number].invars[at] for turn in range(turns)]
+            sources = [None if isinstance(var, Literal) else made.get(var) for var in each]
+            if not any(sources):
+                if any(not _same(each[0], var) for var in each):
+                    loop.varying[number, at] = each
+                continue
+            second = sources[1]
+            if second is None or second[0] not in (0, 1):
+                return None
+            behind, place = 1 - second[0], second[1]
+            wanted = [(turn - behind, place) for turn in range(behind, turns)]
+            if sources[behind:] != wanted or (behind and sources[0]):
+                return None
+            if behind and not _same(loop.carried.setdefault(place, each[0]), each[0]):
+                return None
+    return loop
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, Literal) and isinstance(other, Literal):
+        return bool(np.array_equal(one.val, other.val))
+    return one is other
+
+
+def _stacks(loops: Sequence[Loop], given: Sequence[Any]) -> list[list[Any]]:
+    """Return the arguments of which each turn of a loop has its own, in the order of turns."""
+    found: list[list[Any]] = []
+    taken: set[Any] = set()
+    inputs = set(given)
+    for loop in loops:
+        for each in loop.varying.values():
+            if all(not isinstance(var, Literal) and var in inputs for var in each):
+                own = set(each)
+                if len(own) == len(each) and not own & taken:
+                    taken |= own
+                    found.append(each)
+    return found
