@@ -46,14 +46,14 @@ class Remedy(msgspec.Struct):
         return self.saved_s if self.saved_s is not None else self.cost_s or 0.0
 
 
-class Found(NamedTuple):
+class TriableRemedy(NamedTuple):
     """A remedy, and the program that has it, where the harness can make that by itself."""
 
     remedy: Remedy
     variant: Variant | None = None
 
 
-def remedies(jaxpr: Any, inside: Inside) -> list[Found]:
+def remedies(jaxpr: Any, inside: Inside) -> list[TriableRemedy]:
     """Return what makes a compile slow, as far as it is known, the dearest first.
 
     `jaxpr` is the `ClosedJaxpr` that was compiled.
@@ -62,7 +62,7 @@ def remedies(jaxpr: Any, inside: Inside) -> list[Found]:
     return sorted(found, key=lambda one: -one.remedy.worth_s())
 
 
-def _constants(jaxpr: Any, inside: Inside) -> Iterator[Found]:
+def _constants(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
     # XLA's client is handed the module with all of them in it, before it begins with a pass.
     cost = inside.tree.own_wall_s + _group(inside, FOLDING)
     pairs = zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True)
@@ -73,15 +73,15 @@ def _constants(jaxpr: Any, inside: Inside) -> Iterator[Found]:
     line = next((_line(one) for one in every(jaxpr) if largest in map(id, one.invars)), "")
     cause = f"constants of {sum(sizes.values()) / 1e6:,.0f} MB are part of the program"
     advice = "pass them as arguments"
-    yield Found(Remedy(cause, line, advice, cost), variants.constants_as_arguments)
+    yield TriableRemedy(Remedy(cause, line, advice, cost), variants.constants_as_arguments)
 
 
-def _dear(inside: Inside) -> Iterator[Found]:
+def _dear(inside: Inside) -> Iterator[TriableRemedy]:
     folding = _group(inside, FOLDING)
     if folding >= LEAST_SHARE * inside.wall_s:
         cause = "constant folding: XLA computes what depends on no argument"
         advice = "compute it before with NumPy, or from an argument"
-        yield Found(Remedy(cause, "", advice, folding), variants.computed_before)
+        yield TriableRemedy(Remedy(cause, "", advice, folding), variants.computed_before)
     for name, advice in _KERNELS.items():
         costs: dict[str, float] = defaultdict(float)
         for kernel in inside.kernels:
@@ -89,20 +89,20 @@ def _dear(inside: Inside) -> Iterator[Found]:
                 costs[f"{kernel.function} {kernel.file}:{kernel.line}"] += kernel.wall_s
         for line, cost in costs.items():
             if cost >= LEAST_SHARE * inside.wall_s:
-                yield Found(Remedy(f"kernels of {name}", line, advice, cost))
+                yield TriableRemedy(Remedy(f"kernels of {name}", line, advice, cost))
 
 
-def _unrolled(jaxpr: Any) -> Iterator[Found]:
+def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
     """Yield what is written out many times over: in a loop of Python's, a scan, or a sort."""
     made = list(every(jaxpr))
     for one in made:
         turns = one.params.get("unroll", 1)
         if one.primitive.name == "scan" and turns is not True and turns >= LEAST_TURNS:
             cause, advice = f"a scan is unrolled by {turns}", "give it a smaller `unroll`"
-            yield Found(Remedy(cause, _line(one), advice), variants.not_unrolled)
+            yield TriableRemedy(Remedy(cause, _line(one), advice), variants.not_unrolled)
         if one.primitive.name == "sort" and len(one.invars) >= LEAST_TURNS:
             cause = f"a sort of {len(one.invars)} arrays by {one.params['num_keys']} of them"
-            yield Found(Remedy(cause, _line(one), _KERNELS["sort"]))
+            yield TriableRemedy(Remedy(cause, _line(one), _KERNELS["sort"]))
     paths = [made_at(one.source_info.traceback) for one in made]
     keys = [
         (path, one.primitive.name, *(str(var.aval) for var in one.outvars))
@@ -127,7 +127,7 @@ def _unrolled(jaxpr: Any) -> Iterator[Found]:
         f"{where[0]} {where[1]}:{where[2]}",
         "if that is a loop, `jax.lax.scan` or `fori_loop` builds its body once",
     )
-    yield Found(remedy, rolled)
+    yield TriableRemedy(remedy, rolled)
 
 
 def _line(equation: Any) -> str:
