@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,14 +17,18 @@ from harness.cli.output import Output, say
 from harness.cli.progress import building
 from harness.declare import discovery
 from harness.declare.workload import name_of
-from harness.errors import ExitCode, HarnessError, UsageError
+from harness.errors import ExitCode, HarnessError, UsageError, match_names
 from harness.ir import build, growth
 from harness.ir.case import one_case
+from harness.profiles.answer.inside import dearest
+from harness.profiles.recorded import read
 from harness.profiles.trace import save
-from harness.program.compiler import callers
+from harness.program.compiler import callers, recording
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import PassBranch
+from harness.program.compiler.inside import inside as inside_of
 from harness.report import compile_trace, files
+from harness.watch import programs
 
 HELP = """Say where one case's trace, lower and compile spend their time: by pass, kernel and line.
 
@@ -36,6 +41,8 @@ HELP = """Say where one case's trace, lower and compile spend their time: by pas
   harness compile Mlp --figure mlp.html      a flame graph to look into; .svg and .png, too
   harness compile Mlp --trace mlp.json       XLA's events one by one, for ui.perfetto.dev
   harness compile Mlp --format json          all of it
+  harness compile train_step -- python train.py --steps 2
+                                             one function of any program, as it runs
 
 One compile more is made for it, in a process of its own, under XLA's own events. Wall: of the time
 that the compile took; a moment in which several threads work is shared among them, so that all rows
@@ -46,9 +53,12 @@ XLA:GPU few, so those times are told of all kernels together.
 Of trace and lower it counts Python's calls, in a pass of their own: by line of yours, and by the
 equation that JAX works on. Own: without what is inside. Time: a share of what the stage takes.
 
+A program after -- runs unchanged, once, and its output is its own: -o keeps the page apart. Of the
+functions whose name matches, the one whose compile is the dearest is told, without trace and lower.
+
 \b
-Exit codes: 0 fine; 2 wrong usage; 3 it cannot be compiled; 4 the target is not here, or its XLA
-tells nothing.
+Exit codes: 0 fine; 2 wrong usage; 3 it cannot be compiled; 4 the target is not here, its XLA tells
+nothing. Else the code of the program.
 """
 
 
@@ -70,6 +80,10 @@ def compile(
     workload: Annotated[
         str, typer.Argument(help="The workload, or an expression only it matches.")
     ],
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- PROGRAM]", help="Of which WORKLOAD names a function."),
+    ] = None,
     *,
     case: Annotated[
         list[str] | None, typer.Option(metavar="AXIS=VALUE", help="Which case; repeat.")
@@ -108,10 +122,12 @@ def compile(
     """Say where one case's trace, lower and compile spend their time."""
     if figure is not None:
         files.check_figure(figure)
-    chosen = discovery.one_workload(workload, benchmarks)
+    if program and (against or case or transform or target):
+        raise UsageError("--case, --transform, --target and --against are for workloads.")
     if against is not None:
         if figure is not None or trace is not None:
             raise UsageError("--figure and --trace show one compile; --against makes many.")
+        chosen = discovery.one_workload(workload, benchmarks)
         cases = growth.cases(chosen, against, case or [], transform, target)
         with building() as on_step:
             grown = growth.measure(chosen, cases, rounds, on_step)
@@ -121,24 +137,20 @@ def compile(
         flat = [{**row.pop("values"), **row} for row in rows]
         output.show(parts, pd.DataFrame(flat), [msgspec.to_builtins(one) for one in grown])
         return
-    one = one_case(chosen, case or [], transform, target)
-    wanted = build.job(chosen, one, "", with_inside=True)
-    with building() as on_step:
-        made = build.build(wanted, lambda step: on_step(wanted.label, step))
+    code = 0
+    if program:
+        label, made, code = _of_program(workload, program)
+    else:
+        label, made = _of_workload(workload, benchmarks, case or [], transform, target)
     inside = made.inside
-    if inside is None:
-        raise NothingTold(
-            f"{wanted.label}: XLA told nothing of its compile for {one.target}. Its plugin has no "
-            "events; --target cpu shows what XLA does for a CPU."
-        )
+    assert inside is not None
     document = {
-        "case": wanted.label,
+        "case": label,
         "program": made.fingerprint,
         **msgspec.to_builtins(inside),
         "python": [_told(stage) for stage in made.python],
         "remedies": msgspec.to_builtins(made.remedies),
     }
-    label = f"{wanted.label} {one.target}"
     if trace is not None:
         remedy = "Choose another place with --trace."
         say(f"{save(compile_trace.trace(made.events, label), trace, remedy):,} events in {trace}")
@@ -152,6 +164,49 @@ def compile(
     trees: list[PassBranch | CallBranch] = [*made.python, inside.tree]
     rows = [row for tree in trees for row in _rows(tree)]
     output.show(parts, pd.DataFrame(rows, columns=COLUMNS).convert_dtypes(), document)
+    if code:
+        raise typer.Exit(code)
+
+
+def _of_workload(
+    workload: str,
+    benchmarks: Path,
+    case: Sequence[str],
+    transform: str | None,
+    target: str | None,
+) -> tuple[str, build.BuiltTexts]:
+    """Return what a case is called, and what its building told."""
+    chosen = discovery.one_workload(workload, benchmarks)
+    one = one_case(chosen, case, transform, target)
+    wanted = build.job(chosen, one, "", with_inside=True)
+    with building() as on_step:
+        made = build.build(wanted, lambda step: on_step(wanted.label, step))
+    if made.inside is None:
+        raise NothingTold(
+            f"{wanted.label}: XLA told nothing of its compile for {one.target}. Its plugin has no "
+            "events; --target cpu shows what XLA does for a CPU."
+        )
+    return f"{wanted.label} {one.target}", made
+
+
+def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTexts, int]:
+    """Run a program; return its dearest compile of a function by name, and its exit code."""
+    command = programs.command_of(words, "harness compile train_step -- python train.py")
+    with tempfile.TemporaryDirectory(prefix="harness-compile-") as folder:
+        ran = programs.run_profiled(command, Path(folder), 0, inside=True, texts=True)
+        found = dearest(read(Path(folder))) if ran.processes else []
+        if ran.code:
+            say(f"the program ended with {ran.code}.")
+        if not found:
+            raise NothingTold(f"{' '.join(words)}: no compile was recorded.")
+        known = [one.built.function.name for one in found]
+        wanted = match_names(function, known, "function that the program compiled")
+        first = next(one for one in found if one.built.function.name in wanted)
+        events = recording.read(first.path)
+        made = build.BuiltTexts("", inside=inside_of(events, first.text), events=events)
+    if made.inside is None:
+        raise NothingTold(f"{first.name}: XLA told nothing of its compile.")
+    return first.name, made, ran.code
 
 
 def _told(stage: CallBranch) -> dict[str, object]:

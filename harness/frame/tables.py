@@ -24,6 +24,10 @@ CALLED = names("run")
 """Stages that call the program."""
 
 
+FEW_STAGES = 3
+"""A reason that is of so many stages names them."""
+
+
 def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text: a row per case with its workload, axes, and the time of each stage.
 
@@ -194,19 +198,23 @@ def collected_text(frame: pd.DataFrame) -> str:
 def reason_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
     """Return a line for each reason why rows are not ok or leave something out, commonest first.
 
-    A reason that several workloads share has one line.
+    A reason that several workloads share has one line. The stages are named where it is of three or
+    fewer, and the case where it is of one.
     """
     noted = frame[frame["reason"] != ""]
-    groups = noted.groupby(["status", "reason"], sort=False)["workload"]
-    counts = groups.size().sort_values(ascending=False, kind="stable")
-    names = groups.unique()
+    noted = noted.assign(case=case_texts(noted, scenario=True))
+    parts = sorted(noted.groupby(["status", "reason"], sort=False), key=lambda one: -len(one[1]))
     lines = []
-    for status, reason in list(counts.index)[:most]:
-        first, *others = names[status, reason]
+    for (status, reason), part in parts[:most]:
+        first, *others = part["workload"].unique()
+        cases = part["case"].unique()
+        stages = part["stage"].unique()
+        name = f"{first} {cases[0]}".rstrip() if len(cases) == 1 and not others else first
         more = f" and {len(others)} more" if others else ""
-        lines.append(f"{first}{more}: {status}: {reason}")
-    if len(counts) > most:
-        lines.append(f"... and {len(counts) - most} more reasons: see the column `reason`")
+        where = f", {', '.join(stages)}" if len(stages) <= FEW_STAGES else ""
+        lines.append(f"{name}{more}{where}: {status}: {reason}")
+    if len(parts) > most:
+        lines.append(f"... and {len(parts) - most} more reasons: see the column `reason`")
     return lines
 
 

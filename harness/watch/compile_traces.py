@@ -1,7 +1,8 @@
 """XLA's own events of every compile, in files beside a profile's logs: `harness profile --inside`.
 
 A file is called `PID-BEGIN-COST.xplane.pb`: the process, when the compile began, by the logs'
-clock, and what it took to record it, in nanoseconds.
+clock, and what it took to record it, in nanoseconds. With :data:`TEXTS` the text of what was made
+stands beside it, in `PID-BEGIN-COST.hlo`; to write it is not in the cost.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ from harness.watch.source import EventSource
 VARIABLE = "HARNESS_PROFILE_INSIDE"
 """The folder of the files; without it, nothing of this is done."""
 
+TEXTS = "HARNESS_PROFILE_TEXTS"
+"""Whether what is compiled is written as well, for the lines of kernels."""
+
 SUFFIX = ".xplane.pb"
+TEXT_SUFFIX = ".hlo"
 
 clock = time.perf_counter_ns
 
@@ -50,11 +55,13 @@ class CompileTraces(EventSource[Any]):
                 begin = clock()
                 place = self._begin()
                 middle = clock()
+                made = None
                 try:
-                    return real(*args, **kwargs)
+                    made = real(*args, **kwargs)
+                    return made
                 finally:
                     if place:
-                        self._end(place, begin, middle)
+                        self._end(place, begin, middle, made)
             finally:
                 self._lock.release()
 
@@ -77,13 +84,17 @@ class CompileTraces(EventSource[Any]):
             return ""
         return place
 
-    def _end(self, place: str, begin: int, middle: int) -> None:
+    def _end(self, place: str, begin: int, middle: int, made: Any) -> None:
         end = clock()
         try:
             jax_names.public().profiler.stop_trace()
             [file] = glob.glob(os.path.join(place, "**", f"*{SUFFIX}"), recursive=True)
             cost = clock() - end + middle - begin
-            os.replace(file, os.path.join(self.folder, f"{os.getpid()}-{middle}-{cost}{SUFFIX}"))
+            name = os.path.join(self.folder, f"{os.getpid()}-{middle}-{cost}")
+            if made is not None and os.environ.get(TEXTS):
+                with open(name + TEXT_SUFFIX, "w", encoding="utf-8") as text:
+                    text.writelines(module.to_string() for module in made.hlo_modules())
+            os.replace(file, name + SUFFIX)
             shutil.rmtree(place, ignore_errors=True)
         except Exception as error:  # as above
             self.fail(error)

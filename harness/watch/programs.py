@@ -208,7 +208,11 @@ def _numbered(folder: Path) -> Path:
 
 
 def run_profiled(
-    command: Sequence[str], folder: Path, sample_ms: float, inside: bool = False
+    command: Sequence[str],
+    folder: Path,
+    sample_ms: float,
+    inside: bool = False,
+    texts: bool = False,
 ) -> Ran:
     """Run a program under a profile, with this process's input and output.
 
@@ -217,6 +221,7 @@ def run_profiled(
         folder: an empty one, from :func:`new_folder`.
         sample_ms: how often each process looks where its threads are; 0 for never.
         inside: whether XLA's own events of each compile are recorded as well.
+        texts: with them the text of what was compiled.
 
     Raises:
         UsageError: if the folder cannot be written or the program cannot be started.
@@ -226,6 +231,7 @@ def run_profiled(
         HARNESS_PROFILE=str(folder),
         HARNESS_PROFILE_SAMPLE_MS=f"{sample_ms:g}",
         HARNESS_PROFILE_INSIDE=str(folder / INSIDE) if inside else "",
+        HARNESS_PROFILE_TEXTS="1" if texts else "",
     )
     about = Run(tuple(command), time.perf_counter_ns())
     if not write_run(folder, about):

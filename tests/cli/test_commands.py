@@ -119,7 +119,7 @@ def test_a_refused_stage_is_exit_code_3_and_what_filters_leave_out_is_said(tmp_p
     given = ("--effort", "quick", "--results", tmp_path, *TROUBLED)
     done = harness("run", "Beside", *given)
     assert done.returncode == 3
-    assert "bad.Beside: refused: 1 sample refused: events show" in done.stdout
+    assert "bad.Beside, trace: refused: 1 sample refused: events show" in done.stdout
     assert "1 measured, 0 measured before and reused, 1 failed or refused." in done.stdout
     done = harness("run", "Scale|Beside|Skipping", "--case", "size=8", *given)
     assert done.returncode == 0

@@ -1,7 +1,7 @@
 import pytest
 
 from harness.frame.load import frame_of
-from harness.frame.tables import call_table, program_texts, stage_table
+from harness.frame.tables import call_table, program_texts, reason_texts, stage_table
 from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
 from harness.records.units import seconds_text
@@ -100,3 +100,11 @@ def test_programs_that_were_built_inside_of_a_stage_have_a_line():
     lines = program_texts(frame)
     assert lines[0] == "family.Work size=0: trace 62 ms, of which 2 programs 35 ms"
     assert lines[10:] == ["... and 2 more: see the column `programs`"]
+
+
+def test_a_reason_names_its_stages_and_its_only_case():
+    taken = StageSamples([2e4], reason="nothing is in flight")
+    frames = [record(0, {"execute": [2e4], "in_flight": taken}, axes={"size": n}) for n in (1, 2)]
+    assert reason_texts(frame_of(frames)) == ["family.Work, in_flight: ok: nothing is in flight"]
+    (line,) = reason_texts(frame_of(frames[:1]))
+    assert line == "family.Work size=1, in_flight: ok: nothing is in flight"

@@ -4,8 +4,11 @@ import json
 import math
 
 import pytest
+from typer.testing import CliRunner
 
 from harness import targets
+from harness.cli import app
+from harness.errors import HarnessError
 from tests.ir import waves
 
 ONE = ("--case", "size=8", "--case", "axes=(0,)")
@@ -95,3 +98,59 @@ def test_what_cannot_be_compiled_is_one_clear_error(harness, arguments, code, sa
     found, out, err = harness(*arguments)
     assert (found, out) == (code, "")
     assert says in err
+
+
+PROGRAM = """
+import sys
+
+import jax
+import jax.numpy as jnp
+
+
+@jax.jit
+def small(x):
+    return x + 1
+
+
+@jax.jit
+def train_step(x):
+    for _ in range(20):
+        x = jnp.sin(x) @ x
+    return x
+
+
+print(train_step(small(jnp.ones((8, 8)))).shape)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("code", [0, 5])
+def test_one_function_of_a_program_is_told_with_its_lines(tmp_path, capfd, code):
+    file, page = tmp_path / "train.py", tmp_path / "page.json"
+    file.write_text(PROGRAM)
+    options = "-o", str(page), "--format", "json"
+    done = CliRunner().invoke(app, ["compile", "Train", *options, "--", str(file), str(code)])
+    assert done.exit_code == code, done.output
+    assert capfd.readouterr().out == "(8, 8)\n"
+    told = json.loads(page.read_text())
+    assert told["case"].startswith("train_step, ")
+    lines = {kernel["line"] for kernel in told["kernels"] if kernel["file"] == str(file)}
+    assert lines == {16}
+    total = sum(group["wall_s"] for group in told["groups"])
+    assert total == pytest.approx(told["wall_s"], rel=0.01)
+
+
+def test_a_function_that_a_program_does_not_compile_is_one_clear_error(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text(PROGRAM)
+    none = tmp_path / "none.py"
+    none.write_text("print('no JAX')")
+    for words, code, says in (
+        (["train_stop", "--", str(file), "0"], 2, "Did you mean 'train_step'?"),
+        (["train_step", "--", str(none)], 4, "no compile was recorded"),
+        (["train_step", "--target", "cpu", "--", str(file)], 2, "are for workloads"),
+    ):
+        done = CliRunner().invoke(app, ["compile", *words])
+        error = done.exception
+        assert isinstance(error, HarnessError)
+        assert (error.exit_code, says in str(error)) == (code, True), error

@@ -118,6 +118,23 @@ def test_drift_that_all_workloads_of_a_process_share_is_divided_out():
     assert set(stage_of(compare_arms(*unknown), "trace")["basis"]) == {"raw"}
 
 
+def test_a_workload_with_processes_of_its_own_leaves_the_others_their_drift():
+    a, b = (one.copy() for one in arms(5))
+    for one in (a, b):
+        own = one["workload"] == "dense.MlpLoss"
+        one.loc[own, "processes"] = one["processes"][own].map(
+            lambda names: [n + "!" for n in names]
+        )
+    a = slowed(a, "trace", 1.4, range(3))
+    frame = stage_of(compare_arms(a, b), "trace")
+    alone = frame["workload"] == "dense.MlpLoss"
+
+    assert set(frame["basis"][~alone]) == {"others"}
+    assert set(frame["basis"][alone]) == {"raw"}
+    assert frame["ratio"].to_numpy() == pytest.approx((frame["b_s"] / frame["a_s"]).to_numpy())
+    assert (frame["ratio"][alone] < frame["ratio"][~alone].median()).all()
+
+
 def test_what_breaks_has_a_verdict_and_a_code_of_its_own():
     a, b = arms(6)
     fails = b["workload"] == "dense.MlpLoss"

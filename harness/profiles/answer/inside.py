@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from harness.program.compiler.inside import Inside, inside
 from harness.program.compiler.recording import Untraceable, read
 from harness.program.compiler.times import CompileTime, compile_times
 from harness.records.units import seconds_text, share_text
-from harness.watch.compile_traces import SUFFIX
+from harness.watch.compile_traces import SUFFIX, TEXT_SUFFIX
 from harness.watch.programs import INSIDE
 
 MOST_FUNCTIONS = 5
@@ -24,10 +24,25 @@ MOST_GROUPS = 4
 _MARGIN = " " * 11
 
 
-class _File(NamedTuple):
+class RecordedCompile(NamedTuple):
+    """A compile that was recorded, and the build that it was for."""
+
     path: Path
+    """Of XLA's events."""
     built: Built
     cost_s: float
+    """What it took to record it."""
+
+    @property
+    def name(self) -> str:
+        """Return which function was compiled, and where it was called."""
+        return f"{self.built.function.name}, {self.built.site}"
+
+    @property
+    def text(self) -> str:
+        """Return the text of what was compiled, where that was recorded too."""
+        file = self.path.with_name(self.path.name.removesuffix(SUFFIX) + TEXT_SUFFIX)
+        return file.read_text("utf-8") if file.exists() else ""
 
 
 def inside_lines(profile: Recorded, width: int = 100) -> Iterator[str]:
@@ -38,26 +53,34 @@ def inside_lines(profile: Recorded, width: int = 100) -> Iterator[str]:
     files = list(_files(profile))
     if not files:
         return
-    dearest: dict[object, _File] = {}
-    for one in sorted(files, key=lambda file: -_compile_ns(file.built)):
-        dearest.setdefault(function_key(one.built.function), one)
     cost_s = sum(one.cost_s for one in files)
     yield f"Inside of compiles, by XLA's events ({seconds_text(cost_s)} of compile are for them):"
-    for one in list(dearest.values())[:MOST_FUNCTIONS]:
-        name = f"{one.built.function.name}, {one.built.site}"
+    for one in _dearest(files)[:MOST_FUNCTIONS]:
         try:
             found = inside(read(one.path), "")
         except Untraceable as error:
-            yield f"{name}: {error}"
+            yield f"{one.name}: {error}"
             continue
         if found is not None:
-            yield f"{seconds_text(found.wall_s):>9}  {name}"
+            yield f"{seconds_text(found.wall_s):>9}  {one.name}"
             yield from textwrap.wrap(
                 _text(found), width, initial_indent=_MARGIN, subsequent_indent=_MARGIN
             )
 
 
-def _files(profile: Recorded) -> Iterator[_File]:
+def dearest(profile: Recorded) -> list[RecordedCompile]:
+    """Return each function's dearest compile, the dearest function first."""
+    return _dearest(_files(profile))
+
+
+def _dearest(files: Iterable[RecordedCompile]) -> list[RecordedCompile]:
+    found: dict[object, RecordedCompile] = {}
+    for one in sorted(files, key=lambda file: -_compile_ns(file.built)):
+        found.setdefault(function_key(one.built.function), one)
+    return list(found.values())
+
+
+def _files(profile: Recorded) -> Iterator[RecordedCompile]:
     """Yield the files, each with the build that its compile was for."""
     if profile.folder is None:
         return
@@ -73,7 +96,7 @@ def _files(profile: Recorded) -> Iterator[_File]:
             if span.stage == "compile" and span.begin_ns <= begin <= span.end_ns
         ]
         if around:
-            yield _File(path, builds[pid][min(around)[1]], cost / 1e9)
+            yield RecordedCompile(path, builds[pid][min(around)[1]], cost / 1e9)
 
 
 def _compile_ns(built: Built) -> int:

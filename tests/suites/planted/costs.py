@@ -1,4 +1,4 @@
-"""Programs with one known cost each, at the line that ends with `# here`.
+"""Programs with one known cost each, where the equations stand that end with `# here`.
 
 `costs` names what is dear: a stage of JAX's, or a group of the compile.
 """
@@ -12,14 +12,14 @@ from jax import lax
 
 from harness import Workload, spec
 
-LLVM = "code generation: LLVM"
+GENERATION = "code generation"
 FOLDING = "constant folding"
 NUMBERS = np.random.default_rng(0).random(25_000_000, np.float32)
 
 
 class Planted(Workload):
     targets = ("cpu",)
-    costs = LLVM
+    costs = GENERATION
 
     def inputs(self):
         return spec((64,))
@@ -86,8 +86,8 @@ class HugeSwitch(Planted):
 
     @staticmethod
     def function(which, x):
-        branches = [lambda x, n=n: jnp.sin(x * n)[::-1].cumsum() for n in range(150)]
-        return lax.switch(which, branches, x)  # here
+        branches = [lambda x, n=n: jnp.sin(x * n)[::-1].cumsum() for n in range(150)]  # here
+        return lax.switch(which, branches, x)
 
 
 class ManyParameters(Planted):
@@ -148,8 +148,6 @@ class Scatters(Planted):
 
 class Gathers(Planted):
     """150 gathers by index arrays."""
-
-    costs = "trace"
 
     def inputs(self):
         return spec((64, 64)), spec((64,), "int32")
@@ -244,11 +242,11 @@ class Remat(Planted):
     def function(x):
         @functools.partial(jax.checkpoint)
         def block(x):
-            return jnp.sin(jnp.cos(x)[::-1].cumsum())
+            return jnp.sin(jnp.cos(x)[::-1].cumsum())  # here
 
         def loss(x):
             for _ in range(60):
-                x = block(x)  # here
+                x = block(x)
             return x.sum()
 
         return jax.grad(loss)(x)
