@@ -44,10 +44,13 @@ HELP = """Say where one case's trace, lower and compile spend their time: by pas
   harness compile train_step -- python train.py --steps 2
                                              one function of any program, as it runs
 
-One compile more is made for it, in a process of its own, under XLA's own events. Wall: of the time
-that the compile took; a moment in which several threads work is shared among them, so that all rows
-sum to the whole. Threads: what all threads worked together. A kernel's line is that of its first
-operation, as XLA's metadata has it; XLA:CPU names no kernel while LLVM makes code of it, and
+What is known to make compiles slow is told first, and what its remedy saved, where that was tried:
+constants as arguments, scans not unrolled, layers rolled into a scan. Ctrl-C then ends the trying.
+
+One compile more is made for all this, in a process of its own, under XLA's own events. Wall: of the
+time that the compile took; a moment in which several threads work is shared among them, so that all
+rows sum to the whole. Threads: what all threads worked together. A kernel's line is that of its
+first operation, as XLA's metadata has it; XLA:CPU names no kernel while LLVM makes code of it, and
 XLA:GPU few, so those times are told of all kernels together.
 
 Of trace and lower it counts Python's calls, in a pass of their own: by line of yours, and by the
@@ -107,6 +110,13 @@ def compile(
     rounds: Annotated[
         int, typer.Option(min=1, max=100, help="With --against: compiles of each value.")
     ] = 3,
+    tries: Annotated[
+        bool,
+        typer.Option(
+            "--try/--no-try",
+            help="Try remedies that the harness can apply by itself: a compile more for each.",
+        ),
+    ] = True,
     figure: options.Figure = None,
     trace: Annotated[
         Path | None,
@@ -141,7 +151,7 @@ def compile(
     if program:
         label, made, code = _of_program(workload, program)
     else:
-        label, made = _of_workload(workload, benchmarks, case or [], transform, target)
+        label, made = _of_workload(workload, benchmarks, case or [], transform, target, tries)
     inside = made.inside
     assert inside is not None
     document = {
@@ -174,11 +184,12 @@ def _of_workload(
     case: Sequence[str],
     transform: str | None,
     target: str | None,
+    tries: bool,
 ) -> tuple[str, build.BuiltTexts]:
     """Return what a case is called, and what its building told."""
     chosen = discovery.one_workload(workload, benchmarks)
     one = one_case(chosen, case, transform, target)
-    wanted = build.job(chosen, one, "", with_inside=True)
+    wanted = build.job(chosen, one, "", with_inside=True, with_tries=tries)
     with building() as on_step:
         made = build.build(wanted, lambda step: on_step(wanted.label, step))
     if made.inside is None:

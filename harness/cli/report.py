@@ -13,6 +13,7 @@ from harness.cli.options import Results
 from harness.cli.output import say, warnings_said
 from harness.errors import ExitCode, UsageError
 from harness.frame.against import against_baseline
+from harness.frame.compile_times import compile_times
 from harness.frame.load import load
 from harness.report import asv_page, files
 from harness.report.measured import Measured
@@ -29,10 +30,10 @@ HELP = """Write one HTML file with figures and tables of everything that was mea
                                              each figure as SVG, and as PNG, too
 
 \b
-The file works offline and loads nothing. In it: where the time goes by stage, what changed since
-the time before and why, history and change points, scaling, cold against warm start, XLA against
-the baselines with the roofline, program facts, environment, and the limits of the numbers. What
-has not been measured says so, and names the command that measures it.
+The file works offline and loads nothing. In it: where the time goes by stage, inside of compiles by
+XLA's passes, what changed since the time before and why, history and change points, scaling, cold
+against warm start, XLA against the baselines with the roofline, program facts, environment, and the
+limits of the numbers. What has not been measured says so, and names the command that measures it.
 Needs the extra `figures`: pip install 'jax-harness[figures]'.
 
 \b
@@ -70,11 +71,11 @@ def report(
         output = into / asv_page.NAME
         asv = asv or "index.html"
     links = asv_page.links(asv)
-    frame, comparisons = _load(results.path)
+    frame, comparisons, passes = _load(results.path)
     from harness.report import images, page, sweep  # of the extra `figures`
 
     rates = sweep.error_rates(results.path, frame)
-    made = sweep.report(Measured(frame, comparisons, rates), links)
+    made = sweep.report(Measured(frame, comparisons, rates, passes), links)
     output = output or Path("report.html")
     size = page.save(made, output)
     say(f"{output}: {size / 1e6:.1f} MB")
@@ -84,11 +85,12 @@ def report(
         say(f"{len(images.write(made, figures, png))} figures in {figures}")
 
 
-def _load(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _load(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     with warnings_said():
         frame = load(path)
         comparisons = against_baseline(path)
+        passes = compile_times(path)
     if frame.empty:
         say(f"no results under {path}. `harness run` makes some.")
         raise typer.Exit(ExitCode.NOTHING)
-    return frame, comparisons
+    return frame, comparisons, passes

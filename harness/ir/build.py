@@ -60,6 +60,8 @@ class BuildJob(msgspec.Struct):
     """Whether facts and fingerprint are wanted, for which the program must be compiled."""
     with_inside: bool
     """Whether XLA's own events of its compile are wanted."""
+    with_tries: bool
+    """Whether remedies are tried, each by a compile of the program so changed."""
     label: str
     timeout_s: float
 
@@ -108,6 +110,7 @@ def job(
     located: bool = False,
     with_facts: bool = False,
     with_inside: bool = False,
+    with_tries: bool = False,
 ) -> BuildJob:
     """Describe the building of one case, for its text of `stage` and, perhaps, what else is known.
 
@@ -140,6 +143,7 @@ def job(
         located,
         with_facts,
         with_inside,
+        with_tries,
         label,
         workload.timeout_s,
     )
@@ -150,13 +154,15 @@ def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) 
 
     `on_step` is called with the name of each step as it begins. A step that takes longer than the
     workload's `timeout_s` is ended. Whatever happens here, a Ctrl-C included, the process and all
-    that it started are gone afterwards.
+    that it started are gone afterwards. Where all is made but the remedies, which are tried last,
+    they stay untried then.
 
     Raises:
         BuildError: the workload raised, or the process did not survive.
         TargetLacking: JAX finds no such device after all.
     """
     step, deadline = "start", time.monotonic() + STARTUP_TIMEOUT_S
+    made: BuiltTexts | None = None
 
     def watch() -> None:
         if time.monotonic() > deadline:
@@ -167,14 +173,21 @@ def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) 
 
     with Child([sys.executable, "-m", CHILD], variables(wanted.job)) as child:
         child.send(msgspec.json.encode(wanted))
-        for line in child.lines(watch):
-            message = _decode(line)
-            if isinstance(message, BuiltTexts):
-                return message
-            if isinstance(message, Failed):
-                kind = TargetLacking if message.no_device else BuildError
-                raise kind(f"{wanted.label}: {message.reason}")
-            step, deadline = message.name, time.monotonic() + wanted.timeout_s
-            on_step(step)
+        try:
+            for line in child.lines(watch):
+                message = _decode(line)
+                if isinstance(message, Failed):
+                    kind = TargetLacking if message.no_device else BuildError
+                    raise kind(f"{wanted.label}: {message.reason}")
+                if isinstance(message, BuiltTexts):
+                    made = message
+                else:
+                    step, deadline = message.name, time.monotonic() + wanted.timeout_s
+                    on_step(step)
+        except (BuildError, KeyboardInterrupt):
+            if made is None:
+                raise
+        if made is not None:
+            return made
         how = f"the building process ended in the step {step!r}: {child.how}"
         raise BuildError("\n  ".join([f"{wanted.label}: {how}", *child.output]))

@@ -117,19 +117,21 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
         shown = whole if wanted.located else text.normalise(whole)
     inside = inside_of(seen, made.compiled.as_text() or "") if seen else None
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
-    found: list[Remedy] = []
+    python = _python(prepared, begin) if seen else []
+    told = BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen, python)
     if inside is not None and made.traced is not None:
         begin("remedies")
+        found = remedies(made.traced.jaxpr, inside)
+        told.remedies = [one.remedy for one in found]
         one = topology.one if topology else None
         spread = any(each != one for each in jax.tree_util.tree_leaves(prepared.shardings))
-        for remedy, variant in remedies(made.traced.jaxpr, inside):
-            if variant is not None and not spread:
+        for remedy, variant in found if wanted.with_tries and not spread else ():
+            if variant is not None:
+                channel.send(msgspec.json.encode(told))  # it may not come to its end
                 begin(f"remedy: {remedy.advice}")
                 remedy.saved_s = _tried(made.traced.jaxpr, variant, one, inside.wall_s)
-            found.append(remedy)
-        found.sort(key=Remedy.worth_s, reverse=True)
-    python = _python(prepared, begin) if seen else []
-    return BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen, python, found)
+        told.remedies.sort(key=Remedy.worth_s, reverse=True)
+    return told
 
 
 def _tried(jaxpr: Any, variant: Variant, sharding: Any, wall_s: float) -> float | None:

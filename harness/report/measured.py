@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pandas as pd
@@ -28,6 +28,8 @@ class Measured:
     """Of :func:`harness.against_baseline`."""
     rates: Sequence[ErrorRates] = ()
     """What the machines' own A/A measurements say."""
+    compile_times: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Of :func:`harness.compile_times`."""
 
     @cached_property
     def cases(self) -> pd.DataFrame:

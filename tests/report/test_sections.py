@@ -5,11 +5,17 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from harness.frame.compile_times import compile_times
+from harness.frame.load import load
+from harness.program.compiler.times import CompileTime, CompileTimes
+from harness.records.store import Store, store_path
 from harness.report import sweep
 from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table, plain
+from harness.report.measured import Measured
 from harness.report.page import render
-from tests.report.pages import embedded, reported
+from tests.report.pages import NOTHING, embedded, reported, table
 from tests.report.synthetic import frame
+from tests.verdicts.arms_of import records
 
 
 def workloads(measured):
@@ -66,3 +72,24 @@ def test_a_section_without_data_says_what_fills_it_or_is_left_out(page_with):
 def test_a_section_that_lacks_something_cannot_be_made(lacking, said):
     with pytest.raises(TypeError, match=said):
         Section(**{**ABOUT, **lacking})
+
+
+def test_passes_of_xla_are_a_bar_per_case_with_what_is_left_of_each_group(tmp_path):
+    own = records(axes={"size": 8})
+    groups = [CompileTime("fusion", "", "", 0.3, 0.3), CompileTime("layout", "", "", 0.1, 0.1)]
+    passes = [CompileTime("fusion", "", "priority-fusion", 0.2, 0.2, 3)]
+    own[0].compile_times = CompileTimes(groups, passes)
+    Store(store_path(tmp_path, "box", own[0].commit, own[0].env)).append(own)
+    report = sweep.report(Measured(load(tmp_path), NOTHING, (), compile_times(tmp_path)))
+    data = table(report, "compiles").data
+    told = dict(zip(data["group"] + " " + data["pass"], data["wall_s"], strict=True))
+    assert told == pytest.approx(
+        {
+            "fusion priority-fusion": 0.2,
+            "fusion other passes of the group": 0.1,
+            "layout other passes of the group": 0.1,
+        }
+    )
+    assert data["share"].sum() == pytest.approx(1)
+    assert 'data-figure="compiles"' in render(report)
+    assert 'data-figure="compiles"' not in render(reported(frame(["a.A"])))

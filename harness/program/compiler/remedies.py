@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -58,8 +59,8 @@ def remedies(jaxpr: Any, inside: Inside) -> list[TriableRemedy]:
 
     `jaxpr` is the `ClosedJaxpr` that was compiled.
     """
-    found = [*_constants(jaxpr, inside), *_unrolled(jaxpr), *_dear(inside)]
-    return sorted(found, key=lambda one: -one.remedy.worth_s())
+    found = [*_constants(jaxpr, inside), *_unrolled(jaxpr), *_dear(jaxpr, inside)]
+    return sorted(found, key=lambda one: one.remedy.worth_s(), reverse=True)
 
 
 def _constants(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
@@ -76,12 +77,14 @@ def _constants(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
     yield TriableRemedy(Remedy(cause, line, advice, cost), variants.constants_as_arguments)
 
 
-def _dear(inside: Inside) -> Iterator[TriableRemedy]:
+def _dear(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
     folding = _group(inside, FOLDING)
     if folding >= LEAST_SHARE * inside.wall_s:
         cause = "constant folding: XLA computes what depends on no argument"
         advice = "compute it before with NumPy, or from an argument"
-        yield TriableRemedy(Remedy(cause, "", advice, folding), variants.computed_before)
+        folded = variants.independent(variants.opened(jaxpr))
+        line = _line(max(folded, key=_elements)) if folded else ""
+        yield TriableRemedy(Remedy(cause, line, advice, folding), variants.computed_before)
     for name, advice in _KERNELS.items():
         costs: dict[str, float] = defaultdict(float)
         for kernel in inside.kernels:
@@ -128,6 +131,10 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
         "if that is a loop, `jax.lax.scan` or `fori_loop` builds its body once",
     )
     yield TriableRemedy(remedy, rolled)
+
+
+def _elements(equation: Any) -> int:
+    return sum(math.prod(var.aval.shape) for var in (*equation.invars, *equation.outvars))
 
 
 def _line(equation: Any) -> str:

@@ -62,14 +62,12 @@ def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
     jaxpr = opened(jaxpr)
     inner = jaxpr.jaxpr
     known = dict(zip(inner.constvars, jaxpr.consts, strict=True))
-    left = []
-    for one in inner.eqns:
-        inputs = [var for var in one.invars if not isinstance(var, Literal)]
-        if one.effects or not all(var in known for var in inputs):
-            left.append(one)
-        else:
-            values = [var.val if isinstance(var, Literal) else known[var] for var in one.invars]
-            known.update(zip(one.outvars, bound(one, values), strict=True))
+    before = independent(jaxpr)
+    for one in before:
+        values = [var.val if isinstance(var, Literal) else known[var] for var in one.invars]
+        known.update(zip(one.outvars, bound(one, values), strict=True))
+    done = set(map(id, before))
+    left = [one for one in inner.eqns if id(one) not in done]
     needed = {var for one in left for var in one.invars if not isinstance(var, Literal)}
     needed |= {var for var in inner.outvars if not isinstance(var, Literal)}
     taken = [var for var in known if var in needed]
@@ -85,6 +83,18 @@ def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
         return [*map(read, inner.outvars)]
 
     return program, [*(shape(known[var]) for var in taken), *map(shape, jaxpr.in_avals)]
+
+
+def independent(jaxpr: Any) -> list[Any]:
+    """Return the equations of a `ClosedJaxpr` that depend on no argument, and have no effect."""
+    known = set(jaxpr.jaxpr.constvars)
+    found = []
+    for one in jaxpr.jaxpr.eqns:
+        inputs = [var for var in one.invars if not isinstance(var, Literal)]
+        if not one.effects and all(var in known for var in inputs):
+            known.update(one.outvars)
+            found.append(one)
+    return found
 
 
 def opened(jaxpr: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from harness.report.sections import (
     against,
     cache,
+    compiles,
     environment,
     facts,
     history,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SECTIONS: tuple[Section[Measured], ...] = (
     stages.SECTION,
+    compiles.SECTION,
     verdicts.SECTION,
     history.SECTION,
     machines.SECTION,
