@@ -23,7 +23,14 @@ from harness.frame.row_values import WIDTH, elements
 from harness.program.facts import BUILT, TOTALS
 from harness.records.schema import FIRST_CALL, Comparison, Record, apart, plain_axes
 from harness.sides.registry import REFERENCE
-from harness.stages.registry import ALONE_STAGES, CASE_STAGES, OWN_PROGRAM, STAGES, used
+from harness.stages.registry import (
+    ALONE_STAGES,
+    CASE_STAGES,
+    OWN_PROGRAM,
+    STAGES,
+    cpu_value_ns,
+    used,
+)
 from harness.stages.stage import LOOP, median
 
 _TEXT = (
@@ -192,7 +199,7 @@ class Collector:
             samples = taken.samples_ns
             if own and stage not in OWN_PROGRAM:
                 if taken.cpu_ns:
-                    cpu_ns[number] = min(taken.cpu_ns)
+                    cpu_ns[number] = cpu_value_ns(stage, taken.cpu_ns)
                 continue
             if samples:
                 by = reference.get(calibrated_by) or math.nan

@@ -101,6 +101,11 @@ def value_ns(name: str, samples_ns: Sequence[float]) -> float:
     return (STAGES[name].statistic if name in STAGES else median)(samples_ns)
 
 
+def cpu_value_ns(name: str, cpu_ns: Sequence[float]) -> float:
+    """Return the same of the CPU times of a process's visits, where it takes `compute`."""
+    return (STAGES[name].cpu_statistic if name in STAGES else min)(cpu_ns)
+
+
 def values_ns(stages: Mapping[str, StageSamples]) -> dict[str, float]:
     """Return :func:`value_ns` of each stage of a record that has samples."""
     return {
