@@ -23,7 +23,7 @@ from harness.errors import ExitCode, HarnessError
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.inside import Inside
-from harness.program.compiler.remedies import Remedy
+from harness.program.compiler.remedy import Remedy
 from harness.program.facts import Facts
 
 CHILD = "harness.ir.child"

@@ -21,7 +21,8 @@ from harness.program.compiler.callers import CallBranch, callers
 from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
-from harness.program.compiler.remedies import Remedy, remedies
+from harness.program.compiler.remedies import remedies
+from harness.program.compiler.remedy import Remedy
 from harness.program.compiler.variants import Variant
 from harness.program.facts import facts_of
 from harness.records.failure import describe

@@ -7,12 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import msgspec
-
 from harness.program.compiler import variants
 from harness.program.compiler.callers import made_at
 from harness.program.compiler.groups import FOLDING
 from harness.program.compiler.inside import Inside
+from harness.program.compiler.remedy import Remedy
 from harness.program.compiler.rolled import rolled
 from harness.program.compiler.variants import Variant
 from harness.program.jaxpr import every
@@ -28,23 +27,6 @@ _KERNELS = {
     "scatter": "write with a mask or `jax.lax.dynamic_update_slice` where the places are known",
 }
 """What helps against operations whose kernels cost much, by the beginning of JAX's name."""
-
-
-class Remedy(msgspec.Struct):
-    """What makes a compile slow, and what helps."""
-
-    cause: str
-    line: str
-    """`function file:line`; "" where it is not known."""
-    advice: str
-    cost_s: float | None = None
-    """Of the compile's wall time that is known to be its; so much a remedy can save."""
-    saved_s: float | None = None
-    """That the compile took less with the remedy, where it was tried."""
-
-    def worth_s(self) -> float:
-        """Return what it saves, as far as that is known."""
-        return self.saved_s if self.saved_s is not None else self.cost_s or 0.0
 
 
 class TriableRemedy(NamedTuple):

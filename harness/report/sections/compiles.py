@@ -57,7 +57,7 @@ def _figure(data: pd.DataFrame) -> Figure:
     chart = (
         charts.with_told(charts.top("compiles", "datum.wall_s"), "wall_s")
         .transform_calculate(order=f"indexof({shown!r}, datum.group)")
-        .mark_bar(height={"band": 0.72}, stroke="white", strokeWidth=0.5)
+        .mark_bar(height={"band": 0.72}, stroke="white", strokeWidth=0.2)
         .encode(
             x=charts.seconds("wall_s:Q", "wall time of the compile"),
             y=charts.by_case(),
