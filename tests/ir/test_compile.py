@@ -154,3 +154,50 @@ def test_a_function_that_a_program_does_not_compile_is_one_clear_error(tmp_path)
         error = done.exception
         assert isinstance(error, HarnessError)
         assert (error.exit_code, says in str(error)) == (code, True), error
+
+
+ENDLESS = """import time
+
+import jax
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
+
+from harness import Workload, spec
+
+KNOWN = np.random.default_rng(0).random((60, 60), np.float32)
+
+asleep = Primitive("asleep")
+asleep.def_impl(lambda x: time.sleep(600))
+asleep.def_abstract_eval(lambda x: x)
+mlir.register_lowering(asleep, lambda context, x: [x])
+
+
+class Endless(Workload):
+    timeout_s = 8
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((60,))
+
+    @staticmethod
+    def function(x):
+        late = asleep.bind(KNOWN[0])
+        late += jax.pure_callback(np.sum, jax.ShapeDtypeStruct((), "float32"), np.ones((99, 99)))
+        most = jax.lax.sort(KNOWN)
+        return x + late + most[0]
+"""
+
+
+def test_a_remedy_that_comes_to_no_end_stays_untried_and_loses_nothing(tmp_path):
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    options = "--benchmarks", str(tmp_path), "--format", "json"
+    told = []
+    for more in ([], ["--no-try"]):
+        done = CliRunner().invoke(app, ["compile", "Endless", *options, *more])
+        assert done.exit_code == 0, done.output
+        told.append(json.loads(done.stdout))
+    for each in told:
+        [remedy] = [one for one in each["remedies"] if one["cause"].startswith("constant folding")]
+        assert (remedy["saved_s"], remedy["cost_s"] > 0) == (None, True)
+        assert remedy["line"].endswith("endless.py:29")

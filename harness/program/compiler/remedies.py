@@ -99,10 +99,14 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
         return
     if not any(repeated):
         return
-    lines = Counter(place for path in repeated for place in set(path))
-    held = [place for place, count in lines.items() if count >= 0.9 * len(repeated)]
-    depth = {place: path.index(place) for path in repeated for place in path}
-    where = max(held, key=lambda place: depth[place]) if held else lines.most_common(1)[0][0]
+    places = [(place, n) for path in repeated for n, place in enumerate(dict.fromkeys(path))]
+    lines = Counter(place for place, _ in places)
+    most = min(0.9 * len(repeated), max(lines.values()))
+    depth: Counter[Any] = Counter()
+    for place, n in places:
+        depth[place] += n
+    held = [place for place, count in lines.items() if count >= most]
+    where = max(held, key=lambda place: depth[place] / lines[place])
     if lines[where] < LEAST_SHARE * len(made):
         return
     often = Counter(turns[key] for key in keys if turns[key] >= LEAST_TURNS and where in key[0])

@@ -10,6 +10,9 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from harness.program.jaxpr import nested
 
+_CALLS_OUT = {"pure_callback", "ffi_call"}
+"""JAX's primitives without an effect that XLA has no code for."""
+
 Variant = Callable[[Any], tuple[Callable[..., Any], list[Any]] | None]
 """Takes a `ClosedJaxpr`; gives a function and the shapes of what it takes, or None."""
 
@@ -86,12 +89,13 @@ def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
 
 
 def independent(jaxpr: Any) -> list[Any]:
-    """Return the equations of a `ClosedJaxpr` that depend on no argument, and have no effect."""
+    """Return the equations of a `ClosedJaxpr` that XLA can fold: from no argument."""
     known = set(jaxpr.jaxpr.constvars)
     found = []
     for one in jaxpr.jaxpr.eqns:
         inputs = [var for var in one.invars if not isinstance(var, Literal)]
-        if not one.effects and all(var in known for var in inputs):
+        folds = not one.effects and one.primitive.name not in _CALLS_OUT
+        if folds and all(var in known for var in inputs):
             known.update(one.outvars)
             found.append(one)
     return found

@@ -125,13 +125,13 @@ class NestedVmap(Planted):
 
 
 class Folding(Planted):
-    """A maximum over windows of numbers that depend on no argument."""
+    """A sort of numbers that depend on no argument."""
 
     costs = FOLDING
 
     @staticmethod
     def function(x):
-        most = lax.reduce_window(KNOWN, -np.inf, lax.max, (15, 15), (1, 1), "SAME")  # here
+        most = lax.sort(KNOWN)  # here
         return x + most[0, :64]
 
 
