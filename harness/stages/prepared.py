@@ -111,6 +111,18 @@ class Prepared:
         told = [one.donated for one in jax.tree_util.tree_leaves(compiled.args_info)]
         return own_options.by_leaf(self.own, self.abstract, told, any(told))
 
+    def check_static(self, lowered: Any) -> None:
+        """Raise WorkloadError where a jitted function traced what the workload calls static."""
+        keywords = lowered.args_info[1] if self.own is not None and self.keywords else {}
+        traced = sorted(set(keywords) & set(self.keywords))
+        if traced:
+            raise WorkloadError(
+                f"{where(self.workload)}, {self.case.id}: static names {', '.join(traced)}, which "
+                "function traces: jitted with both static_argnums and static_argnames, it takes "
+                "keywords as static by the second alone. Name it there, or let `inputs` return "
+                "its value at its place."
+            )
+
     def check_aliases(self, donated: list[bool]) -> None:
         """Raise WorkloadError where an array is donated that is another argument as well."""
         places: dict[int, str] = {}

@@ -145,6 +145,8 @@ class StagedCase:
             taken.refuse("load", OTHER_PROGRAM)
         if self.passes or from_cache or self.is_reference:
             return
+        assert self.prepared is not None
+        self.prepared.check_static(build.lowered)
         self.facts = facts_of(build.traced, build.lowered, build.compiled)
         if self.programs:
             kept.keep(Path(self.programs), self.fingerprint, build.lowered, build.compiled)

@@ -104,6 +104,23 @@ def test_what_is_static_by_position_is_handed_on(proof):
     assert "tanh" in str(build.traced.jaxpr)
 
 
+def test_what_is_called_static_and_traced_is_refused(proof):
+    @functools.partial(jax.jit, static_argnums=1, static_argnames="sign")
+    def either(x, power, sign=1):
+        return sign * x**power
+
+    def declared(*static: str) -> dict[str, Any]:
+        return {"sweep": {name: [2] for name in static}, "static": static}
+
+    axes = {"power": 2, "sign": 2}
+    prepared, build = taken(either, spec((4,)), proof, axes, **declared("power", "sign"))
+    with pytest.raises(WorkloadError, match=r"power, which function traces: .*static_argnums"):
+        prepared.check_static(build.lowered)
+    prepared, build = taken(either, (spec((4,)), 2), proof, {"sign": 2}, **declared("sign"))
+    prepared.check_static(build.lowered)
+    assert "integer_pow[y=2]" in str(build.traced.jaxpr)
+
+
 @pytest.mark.parametrize("transform", ["gradient", "vmap"])
 @pytest.mark.parametrize(
     ("function", "inputs", "lost"),
