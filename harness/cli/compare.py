@@ -75,7 +75,7 @@ Verdicts:
   same            less than what counts, and surely less than twice that
   unsure          neither: the reason says what is lacking. A time that changed while the program,
                   the versions and the flags are the same is the machine's doing
-  broken          healthy in A, and fails in B
+  broken          healthy in A; fails in B, or its file cannot be imported there
   incomparable    one side only, another version of the workload, failed, skipped, no times;
                   two machines, or unlike ones of one name, without --across machine
 `trace` and `lower` may be slower or faster `proven by counts`: by the calls that Python makes in

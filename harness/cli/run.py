@@ -158,6 +158,7 @@ def run(
         keep_programs=keep_programs,
         inside=inside,
         timeout_s=timeout,
+        broken=chosen.broken_names(),
         seed=seed,
     )
     context = local_context(results, benchmarks, machine, environment.night(night))

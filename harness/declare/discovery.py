@@ -22,6 +22,14 @@ class Found:
     broken: dict[str, str] = field(default_factory=dict)
     """A file that cannot be imported or a workload that is declared wrongly, to the reason."""
 
+    def broken_names(self) -> dict[str, str]:
+        """Return the reasons by the names of modules and workloads, as names of workloads begin."""
+        names = {
+            place: ".".join(Path(place).parts).removesuffix(".py").removesuffix(".__init__")
+            for place in self.broken
+        }
+        return {names[place]: reason for place, reason in self.broken.items() if " " not in place}
+
 
 def discover(folder: Path) -> Found:
     """Import every module below `folder` and return the workloads that are defined there.

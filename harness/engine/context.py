@@ -101,6 +101,8 @@ class Options:
     """Keep the texts of what is built beside the records; see :mod:`harness.records.kept`."""
     inside: bool = False
     """Compile each case once more, in the first process, under XLA's own events."""
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """Modules and workloads that cannot be used, and why; stored, so that they are missed."""
     memory_limit_bytes: int | None = None
     seed: int | None = None
     forked: bool = True

@@ -13,6 +13,7 @@ import msgspec
 
 from harness.declare.code import conflicts, project_folder, proven
 from harness.declare.workload import Workload, name_of
+from harness.engine.broken import broken_records
 from harness.engine.context import Context, Options, SweepName
 from harness.engine.job import Bye, Job, JobCase, unmeasured
 from harness.engine.plan import Group, Plan
@@ -118,6 +119,7 @@ class SweepState:
         """By the key of a case: how many processes failed at it."""
         self.plan = Plan(workloads, context, options, sweep, programs)
         self.groups = self.plan.groups
+        self.store.append(broken_records(options.broken, known, context, options, self.plan.sweep))
         self.rounds = max(
             [options.effort.limit, *(n for each in self.groups for n in each.processes.values())]
         )

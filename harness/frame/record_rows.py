@@ -95,6 +95,11 @@ class _Case:
         self.facts: TotalsView | None = None
         self.processes: dict[str, _Process] = {}
 
+    @property
+    def is_healed(self) -> bool:
+        """Whether it stands for a module that could not be imported, and can be again."""
+        return all(one.status == "skipped" for one in self.processes.values())
+
     def order(self) -> tuple[Any, ...]:
         """Return what to sort cases by."""
         text = self.text
@@ -215,7 +220,8 @@ class Collector:
 
     def rows(self) -> Rows:
         """Return one row per case and stage, cases in the order of what tells them apart."""
-        cases = sorted(self._cases.values(), key=_Case.order)
+        counting = [one for one in self._cases.values() if one.described or not one.is_healed]
+        cases = sorted(counting, key=_Case.order)
         left_out = [one.leave_other_code_out() for one in cases]
         stages = sorted(self._stages, key=stage_order)
         width = len(stages)

@@ -15,7 +15,7 @@ from harness.verdicts import rules, statistics
 from harness.verdicts.drift import Loops
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.families import Family, more_slow_processes
-from harness.verdicts.pairs import Pair, Pairs, Row, either, pair
+from harness.verdicts.pairs import Pair, Pairs, Row, either, is_broken, pair
 from harness.verdicts.thresholds import Scatter, scatter_of, smallest_effect
 
 COLUMNS = (
@@ -257,6 +257,6 @@ def _rows(
 
 def _joined(pair: Pair, name: str) -> str:
     a, b = pair
-    if a is None or b is None or a[name] == b[name]:
+    if a is None or b is None or is_broken(b) or a[name] == b[name]:
         return str(either(pair)[name])
     return f"{a[name]}{ARROW}{b[name]}"

@@ -37,6 +37,9 @@ _LATER = ("cpu_samples", "cpu_processes", "processes", "p90_samples", "protocol"
 """Columns that frames of before 0.2.0 lack."""
 
 
+_Rows = dict[tuple[str, ...], Row]
+
+
 class Pairs(NamedTuple):
     """Two arms, row by row."""
 
@@ -99,8 +102,35 @@ def pair(a: pd.DataFrame, b: pd.DataFrame, on: Collection[str] = ()) -> Pairs:
         if any(name in arm.columns and arm[name].notna().any() for arm in arms)
     ]
     rows_a, rows_b = (_newest_rows(arm, axes, on) for arm in arms)
+    rows_b = _with_broken(rows_a, rows_b)
     keys = dict.fromkeys((*rows_a, *rows_b))
     return Pairs([(rows_a.get(key), rows_b.get(key)) for key in keys], axes)
+
+
+def _with_broken(rows_a: _Rows, rows_b: _Rows) -> _Rows:
+    """Return B's rows, in which what broke as a whole stands for each row of it that A has."""
+    broken = {(r["machine"], r["workload"]): r for r in rows_b.values() if is_broken(r)}
+    if not broken:
+        return rows_b
+    found, told = dict[tuple[str, ...], Row](), set()
+    for key, row in rows_a.items():
+        name = row["workload"]
+        while name and (row["machine"], name) not in broken:
+            name = name.rpartition(".")[0]
+        if name and key not in rows_b:
+            found[key] = broken[row["machine"], name]
+            told.add((row["machine"], name))
+    left = {
+        key: row
+        for key, row in rows_b.items()
+        if not is_broken(row) or (row["machine"], row["workload"]) not in told
+    }
+    return {**left, **found}
+
+
+def is_broken(row: Row) -> bool:
+    """Tell whether a row is of a module or workload that could not be used at all."""
+    return not row["transform"] and row["status"] == "failed"
 
 
 def comparable_rows(frame: pd.DataFrame) -> pd.DataFrame:

@@ -88,10 +88,10 @@ def _verdict(pairs: Sequence[Pair]) -> tuple[str, str]:
     if not both:
         return rules.INCOMPARABLE, "only in B" if pairs[0][0] is None else "only in A"
     for a, b in both:
+        if a["status"] == "ok" and b["status"] in ("failed", "refused"):
+            return rules.BROKEN, f"{a['stage']}: B {b['status']}: {b['reason']}"
         if a["version"] != b["version"]:
             return rules.INCOMPARABLE, f"{a['version']}{ARROW}{b['version']}: another workload"
-        if a["status"] == "ok" and b["status"] in ("failed", "refused"):
-            return rules.BROKEN, f"{b['stage']}: B {b['status']}: {b['reason']}"
     proofs = [proof for a, b in both if (proof := counts.proof(a, b))]
     if proofs:
         rose = any(proof.rose for proof in proofs)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import warnings
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import harness
+from harness.cli import app
 from harness.cli.compare import measured
 from harness.declare.filters import Filters
 from harness.errors import HarnessError, UsageError
@@ -132,6 +136,32 @@ def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project,
 
     with pytest.raises(KeyboardInterrupt):  # that one has ended, and a new one has nothing yet
         run_live(*arms, options(effort="2x1"), results, on_progress=interrupted_at(1, []))
+
+
+def test_a_module_that_can_no_longer_be_imported_is_broken_until_it_can(project, monkeypatch):
+    benchmarks, results = project / "benchmarks", project / "results"
+    whole = (benchmarks / "scale.py").read_text()
+    (benchmarks / "fine.py").write_text(whole.replace("Scale", "Fine"))
+    git(project, "add", "-A")
+    git(project, "commit", "-q", "-m", "fine")
+    (benchmarks / "scale.py").write_text(f"import no_such_module{whole}")
+    frame = run_live("HEAD", ".", options()).comparison.frame
+    reason = "B failed: importing it raised ModuleNotFoundError: No module named 'no_such_module'."
+    broken = frame[frame["verdict"] == "broken"]
+    assert set(broken["workload"]) == {"scale.Scale", "scale.Other"}
+    assert set(broken["reason"]) == {reason}
+    assert set(broken["target"]) == {"cpu"}
+    assert set(frame["workload"]) == {*broken["workload"], "fine.Fine", "fine.Other"}
+
+    shutil.rmtree(project / "harness")
+    monkeypatch.setenv("PYTHONPATH", str(project / "src"))
+    monkeypatch.syspath_prepend(project / "src")
+    for text, code in ((f"import no_such_module{whole}", 3), (whole, 0)):
+        (benchmarks / "scale.py").write_text(text)
+        command = ["run", "--effort", "quick", "fine.Other", "-r", str(results)]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == code, done.output
+        assert ("scale" in set(harness.load(str(results))["workload"])) is (code == 3)
 
 
 def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(project, capsys):
