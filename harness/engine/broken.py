@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 
-from harness.engine.context import Context, Options, SweepName
+from harness.engine.context import Context, Options, SweepName, record_fields
 from harness.records.schema import INSTRUMENTS, SCHEMA, Record, digest, to_raw
 
 HEALTHY = "it can be used again"
@@ -34,32 +34,23 @@ def broken_records(
         for record in known
         if not record.transform and not record.version and record.workload not in INSTRUMENTS
     }
-    commit = context.commit
     for name, reason in {**dict.fromkeys(before, HEALTHY), **broken}.items():
-        if before.get(name) != reason:
-            yield Record(
-                schema=SCHEMA,
-                key=digest(SCHEMA, "broken", name, context.machine, context.env, commit.hash),
-                replicate="",
-                workload=name,
-                version="",
-                axes={},
-                transform="",
-                target="",
-                scenario="off",
-                status="failed" if name in broken else "skipped",
-                reason=reason,
-                machine=context.machine,
-                env=context.env,
-                commit=commit.hash,
-                commit_date_ms=commit.date_ms,
-                dirty=commit.dirty,
-                night=context.night,
-                protocol="",
-                effort=options.effort.name,
-                sweep=sweep.name,
-                seed=sweep.seed,
-                started_at_ms=time.time_ns() // 1_000_000,
-                environment=to_raw({}),
-                **context.host.versions,
-            )
+        if before.get(name) == reason:
+            continue
+        own = (SCHEMA, "broken", name, context.machine, context.env, context.commit.hash)
+        yield Record(
+            key=digest(*own),
+            replicate="",
+            workload=name,
+            version="",
+            axes={},
+            transform="",
+            target="",
+            scenario="off",
+            status="failed" if name in broken else "skipped",
+            reason=reason,
+            protocol="",
+            started_at_ms=time.time_ns() // 1_000_000,
+            environment=to_raw({}),
+            **record_fields(context, options, sweep),
+        )

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness import targets
 from harness.declare import code
@@ -16,6 +16,7 @@ from harness.declare.workload import Case
 from harness.engine.snapshot import Snapshot
 from harness.records import environment
 from harness.records.git import Commit, commit_of
+from harness.records.schema import SCHEMA
 from harness.records.store import Store, store_path
 from harness.stages import sampling
 from harness.stages.injection import Injected
@@ -134,3 +135,22 @@ class SweepName(NamedTuple):
         """Name a sweep after now."""
         seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(31)
         return cls(f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{seed}", seed)
+
+
+def record_fields(context: Context, options: Options, sweep: SweepName) -> dict[str, Any]:
+    """Return what all records of a sweep have alike."""
+    commit = context.commit
+    return {
+        "schema": SCHEMA,
+        "machine": context.machine,
+        "env": context.env,
+        "commit": commit.hash,
+        "commit_date_ms": commit.date_ms,
+        "dirty": commit.dirty,
+        "night": context.night,
+        "snapshot": context.snapshot is not None,
+        "effort": options.effort.name,
+        "sweep": sweep.name,
+        "seed": sweep.seed,
+        **context.host.versions,
+    }

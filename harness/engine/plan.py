@@ -25,7 +25,7 @@ from harness.declare.workload import (
     skip_reason,
     where,
 )
-from harness.engine.context import Context, Options, SweepName
+from harness.engine.context import Context, Options, SweepName, record_fields
 from harness.engine.job import Job, JobCase
 from harness.records.schema import COMPUTE, FIRST_CALL, SCHEMA, digest
 from harness.sides import registry as sides
@@ -355,28 +355,15 @@ class Plan:
 
     def base(self, group: Group, replicate: str) -> dict[str, Any]:
         """Return the fields that all records of a group's process have alike."""
-        context, options = self.context, self.options
-        commit = context.commit
         return {
-            "schema": SCHEMA,
+            **record_fields(self.context, self.options, self.sweep),
             "replicate": replicate,
             "workload": name_of(group.workload),
             "version": group.version,
             "static": list(group.workload.static),
             "target": group.target,
             "scenario": group.scenario,
-            "machine": context.machine,
-            "env": context.env,
-            "commit": commit.hash,
-            "commit_date_ms": commit.date_ms,
-            "dirty": commit.dirty,
-            "night": context.night,
-            "snapshot": context.snapshot is not None,
             "protocol": self.protocol(group),
-            "effort": options.effort.name,
-            "sweep": self.sweep.name,
-            "seed": self.sweep.seed,
-            **context.host.versions,
         }
 
 
