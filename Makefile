@@ -25,7 +25,7 @@ help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
 	@echo 'make bench          measure the workloads in benchmarks/, print the table of stages and the hints'
 	@echo '                      EFFORT=6x1    processes x passes'
-	@echo '                      FRESH=1       measure again what results/ already holds'
+	@echo '                      FRESH=1       measure again what a run that was stopped has left'
 	@echo '                      MACHINE=name  file the results under this name instead of the host name'
 	@echo 'make gpu            compare with CuPy on this machine'"'"'s GPU and verify the method, in under 10 minutes; installs nothing'
 	@echo '                      GPU_SECONDS=280  of measuring; a second run resumes      GPU_EFFORT=3x1'
@@ -91,8 +91,7 @@ bench: setup
 	[ -z "$$said" ] || echo "$$said"
 	@status=0; \
 	HARNESS_EFFORT=$(EFFORT) $(if $(filter-out 0,$(FRESH)),HARNESS_FRESH=1) $(BIN)/asv run -E existing \
-	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") \
-	    --bench "$$($(BIN)/python -c 'from harness.asv import project; print(project.of_this_machine())')" || status=$$?; \
+	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") || status=$$?; \
 	case $$status in 0|2) $(BIN)/harness show --latest || exit $$? ;; esac; \
 	[ $$status -ne 2 ] || echo 'make bench: some benchmarks failed; asv marks them "failed" above.' >&2; \
 	exit $$status

@@ -1,73 +1,85 @@
-"""What this run's `asv` was called with, which it does not tell a `setup_cache`."""
+"""What this run's `asv` asks for, which it does not tell a `setup_cache`.
+
+The plugin, which lives in asv's own process, writes it into an environment variable; asv's children
+read it there.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import io
+import json
+import os
 import re
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
-import psutil
-from asv.commands import make_argparser
-
-from harness.asv.metrics import case_metrics, process_metrics
+from harness.asv.metrics import FACT_METRICS, case_metrics, process_metrics
 from harness.declare.workload import Case, Workload, name_of
+from harness.stages import sampling
+
+VARIABLE = "HARNESS_ASV_CALL"
 
 
 @dataclass(frozen=True)
 class AsvCall:
-    """What this run's `asv` was called with; asv tells a `setup_cache` nothing of it."""
+    """What asv asks of its children."""
 
+    pid: int = 0
+    """asv's own process; 0 where there is none."""
+    folder: str = ""
+    """The folder of its configuration, in which asv works."""
+    config: str = ""
     quick: bool = False
     dry_run: bool = False
-    machine: str | None = None
-    commit: str | None = None
-    config: str | None = None
+    machine: str = ""
+    commit: str = ""
+    """What the user wants results to be filed under."""
     bench: tuple[str, ...] = ()
+    interleave: bool = False
+    """Each round is to be measured at another time than the one before."""
+    processes: int = 0
+    """How many rounds, which are processes, the user asks for; 0 leaves it to the effort."""
+    process: int | None = None
+    """Which of the processes this round is, from 0; None where one round takes all."""
+    profile: str = ""
+    """`run` where benchmarks are profiled besides, `profile` where that is all."""
+    since_ms: int = 0
+    """Nothing that was measured before may answer."""
+    answered_ms: Mapping[str, int] = field(default_factory=dict)
+    """By workload, the same: when asv last stored a result of what it now asks for again."""
 
     @classmethod
-    def from_arguments(cls, arguments: list[str]) -> AsvCall | None:
-        """Read what stands after `asv` on a command line; None if asv would not accept it."""
-        try:
-            with contextlib.redirect_stderr(io.StringIO()):
-                given = vars(make_argparser()[0].parse_args(arguments))
-        except SystemExit:
-            return None
-        # asv's subcommands have different options, and `profile` has one benchmark, not several.
-        bench = given.get("bench") or given.get("benchmark") or ()
-        return cls(
-            quick=bool(given.get("quick")),
-            dry_run=bool(given.get("dry_run")),
-            machine=given.get("machine"),
-            commit=given.get("set_commit_hash"),
-            config=given.get("config"),
-            bench=(bench,) if isinstance(bench, str) else tuple(bench),
-        )
+    def current(cls) -> AsvCall:
+        """Return what asv asks of this process; nothing in particular where no asv started it."""
+        found = json.loads(os.environ.get(VARIABLE, "{}"))
+        return cls(**{**found, "bench": tuple(found.get("bench", ()))})
+
+    @property
+    def effort(self) -> sampling.Effort:
+        """How often each case is measured: as asked for here, else by HARNESS_EFFORT, else asv."""
+        named = os.environ.get("HARNESS_EFFORT") or ("quick" if self.quick else "default")
+        asked = sampling.effort(named)
+        return sampling.effort(f"{self.processes}x{asked.passes}") if self.processes else asked
+
+    @property
+    def rounds(self) -> int:
+        """Return how many rounds asv is to run: 1 where one takes all processes."""
+        return self.effort.processes if self.interleave else 1
+
+    def announce(self) -> None:
+        """Let the processes that are started from now on know."""
+        os.environ[VARIABLE] = json.dumps(asdict(self))
+
+    def reusable_since_ms(self, workload: type[Workload]) -> int:
+        """Return when a record of a workload must have been begun at the earliest to be reused."""
+        return max(self.since_ms, self.answered_ms.get(name_of(workload), 0))
 
     def selects(self, workload: type[Workload], case: Case) -> bool:
         """Tell whether `--bench` matches any reader of a case, as asv itself matches it."""
         name = name_of(workload)
         params = ", ".join(map(repr, case.coordinates.values()))
         readers = [f"{name}.track_{metric}({params})" for metric in case_metrics(workload)]
+        readers += [f"{name}.track_facts({fact!r}, {params})" for fact in FACT_METRICS]
         readers += [f"{name}.track_{metric}" for metric in process_metrics(workload)]
         return not self.bench or any(
             re.search(pattern, reader) for pattern in self.bench for reader in readers
         )
-
-
-def asv_call() -> tuple[AsvCall, psutil.Process | None]:
-    """Find the `asv` that started this process among its ancestors, and read its arguments."""
-    try:
-        ancestors = psutil.Process().parents()
-    except psutil.Error:
-        ancestors = []
-    for process in ancestors:
-        try:
-            line = process.cmdline()
-        except psutil.Error:
-            continue
-        for position, word in enumerate(line):
-            if Path(word).stem == "asv" and (call := AsvCall.from_arguments(line[position + 1 :])):
-                return call, process
-    return AsvCall(), None

@@ -1,9 +1,11 @@
-"""asv plugin: results of `asv run -E existing` hold no path of this machine.
+"""asv plugin: what distinguishes two environments is asv's own, and each verb means what it says.
 
-asv 0.6.6 names an existing environment after the path of its interpreter, and writes that path
-into the results file as its Python version. Both are replaced by versions, so that results can be
-committed and compared with those of other machines, and so that two JAX releases installed one
-after the other into one folder do not overwrite each other's results.
+asv 0.6.6 names an existing environment after the path of its interpreter, and knows of no other
+what is installed in it: `asv publish` then draws the mean of two JAX releases. Here every
+environment has the versions of jax and jaxlib among its `requirements`, and the flags that reach
+XLA and the night, where they are set, among its variables: asv keeps apart what differs in either.
+The name of an existing environment is made of them, and holds no path, so that results can be
+committed and compared with those of other machines.
 
 An interpreter on PATH that does not start (a pyenv shim of a version that is not active) counts as
 absent, with asv's warning; asv 0.6.6 itself stops there with a traceback.
@@ -13,43 +15,74 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
 from typing import Any
 
-from asv.environment import ExistingEnvironment
+from asv.environment import Environment, ExistingEnvironment, get_env_name
 from asv.plugins.virtualenv import Virtualenv
 
-from harness.records.environment import existing_env_name
+from harness.asv import listing, verbs
+from harness.records.environment import NIGHT, flags, recorded_env_name
 
 _PROBE = """
 import json, sys
 from importlib import metadata
-try:
-    jax = metadata.version("jax")
-except metadata.PackageNotFoundError:
-    jax = ""
-print(json.dumps([".".join(map(str, sys.version_info[:2])), jax]))
+found = {}
+for name in ("jax", "jaxlib"):
+    try:
+        found[name] = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        pass
+print(json.dumps([".".join(map(str, sys.version_info[:2])), found]))
 """
 
 _asv_find_python = Virtualenv._find_python
-_asv_init = ExistingEnvironment.__init__
+_asv_init = Environment.__init__
+_asv_existing_init = ExistingEnvironment.__init__
 
 
 @functools.cache
-def _versions(executable: str) -> tuple[str, str]:
-    """Return the versions of Python (two numbers) and of jax ("" without it) of an interpreter."""
+def _versions(executable: str, changed_ns: int = 0) -> tuple[str, dict[str, str]]:
+    """Return the version of Python (two numbers) and those of jax and jaxlib of an interpreter.
+
+    `changed_ns` tells what was installed there before from what is now.
+    """
     found = subprocess.run([executable, "-c", _PROBE], capture_output=True, text=True, check=True)
-    python, jax = json.loads(found.stdout)
-    return python, jax
+    python, installed = json.loads(found.stdout)
+    return python, installed
 
 
-def _init(self: Any, conf: Any, executable: str, requirements: Any, tagged_env_vars: Any) -> None:
-    _asv_init(self, conf, executable, requirements, tagged_env_vars)
+def _init(self: Any, conf: Any, python: str, requirements: Any, tagged_env_vars: Any) -> None:
+    set_here = {**flags(), **({NIGHT: os.environ[NIGHT]} if os.environ.get(NIGHT) else {})}
+    tagged = {("nobuild", name): value for name, value in set_here.items()}
+    _asv_init(self, conf, python, requirements, {**tagged, **tagged_env_vars})
+    # Records hold the night beside the environment's name.
+    self._global_env_vars["ASV_ENV_NAME"] = recorded_env_name(self.name, self.env_vars)
+
+
+def _existing_init(self: Any, *arguments: Any) -> None:
+    _asv_existing_init(self, *arguments)
     self._python = _versions(self._executable)[0]
 
 
 def _name(self: Any) -> str:
-    return existing_env_name(*_versions(self._executable))
+    python, installed = _versions(self._executable)
+    jax = {name: version for name, version in installed.items() if name == "jax"}
+    name: str = get_env_name(self.tool_name, python, jax, self._tagged_env_vars)
+    return name
+
+
+def _requirements(self: Any) -> dict[str, str]:
+    """Return what is asked for, and what of JAX is installed."""
+    asked: dict[str, str] = dict(self._requirements)
+    try:
+        executable = getattr(self, "_executable", None) or self.find_executable("python")
+        packages = os.path.join(self._path, "asv-install-status.json")
+        changed_ns = os.stat(packages).st_mtime_ns if os.path.exists(packages) else 0
+        return asked | _versions(executable, changed_ns)[1]
+    except OSError:  # it is not made yet
+        return asked
 
 
 def _find_python(python: str) -> str | None:
@@ -62,9 +95,13 @@ def _find_python(python: str) -> str | None:
 
 def install() -> None:
     """Change asv's classes in place: a subclass of the same name would never be looked at."""
-    ExistingEnvironment.__init__ = _init
+    Environment.__init__ = _init
+    Environment.requirements = property(_requirements)
+    ExistingEnvironment.__init__ = _existing_init
     ExistingEnvironment.name = property(_name)
     Virtualenv._find_python = staticmethod(_find_python)
+    verbs.install()
+    listing.install()
 
 
 install()

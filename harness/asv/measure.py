@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import functools
 import inspect
 import os
 import tempfile
-import threading
-import time
 from pathlib import Path
 
-import psutil
-
+from harness.asv import profile as profile
 from harness.asv.answers import Answer, answers
-from harness.asv.call import AsvCall, asv_call
+from harness.asv.call import AsvCall
+from harness.asv.lifetime import end_with
 from harness.asv.project import CONFIGURATIONS, AsvProject
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
@@ -23,29 +21,17 @@ from harness.errors import UsageError
 from harness.records import environment
 from harness.records.environment import env_name, machine_name
 from harness.records.git import Commit, commit_of
-from harness.stages import sampling
-
-
-def end_with(asv: psutil.Process) -> None:
-    """End this process when `asv` is gone: killed, it leaves its children to measure on."""
-
-    def watch() -> None:
-        with contextlib.suppress(psutil.Error):
-            while asv.is_running() and asv.status() != psutil.STATUS_ZOMBIE:
-                time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def measure(workload: type[Workload]) -> Answer:
-    """Measure every case that asv asked for, unless that is done already; return the answers."""
-    call, asv = asv_call()
-    if asv is not None:
-        end_with(asv)
+    """Measure every case that asv asks for, unless that is done already; return the answers."""
+    call = AsvCall.current()
+    if call.profile == "profile":
+        return {"cases": {}, "process": {}}  # the reader does the work
+    if call.pid:
+        end_with(call.pid)
     home = Path(inspect.getsourcefile(workload) or ".").resolve().parent
-    # asv works in the folder of its configuration.
-    folders = [home, *home.parents] if asv is None else [Path(asv.cwd())]
+    folders = [Path(call.folder)] if call.folder else [home, *home.parents]
     names = [Path(call.config).name] if call.config else CONFIGURATIONS
     project = AsvProject.find(folders, names)
     in_tree, repo = (project.results, project.repo) if project else (home.parent / "results", home)
@@ -53,12 +39,12 @@ def measure(workload: type[Workload]) -> Answer:
         results = Path(os.environ.get("HARNESS_RESULTS") or in_tree)
         if call.dry_run:
             results = Path(nowhere)
-        effort = os.environ.get("HARNESS_EFFORT") or ("quick" if call.quick else "default")
         options = Options(
-            sampling.effort(effort),
+            call.effort,
             keep=functools.partial(call.selects, workload),
             first_calls=_number("HARNESS_FIRST_CALLS"),
             fresh=_wanted("HARNESS_FRESH"),
+            since_ms=call.reusable_since_ms(workload),
             keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
             inside=_wanted("HARNESS_INSIDE"),
         )
@@ -67,9 +53,32 @@ def measure(workload: type[Workload]) -> Answer:
             call.machine or machine_name(),
             env_name(),
             _commit(call, repo, in_tree),
-            environment.night(os.environ.get("HARNESS_NIGHT", "")),
+            environment.night(os.environ.get(environment.NIGHT, "")),
         )
-        return answers(workload, sweep([workload], context, options).records)
+        if call.process is None:
+            return answers(workload, sweep([workload], context, options).records)
+        return _one_round(workload, context, options, call.process)
+
+
+def _one_round(
+    workload: type[Workload], context: Context, options: Options, process: int
+) -> Answer:
+    """Measure one process of each case, and answer for it alone.
+
+    Those before it, of this call of asv, are in its hands. What the others have and this one lacks,
+    such as a first call that fewer processes take, is no sample more: nothing would have asv forget
+    the others.
+    """
+    effort = dataclasses.replace(options.effort, processes=process + 1, limit=process + 1)
+    records = sweep([workload], context, dataclasses.replace(options, effort=effort)).records
+    own = [one for one in records if one.replicate.endswith(f"#{process}")]
+    every, now = answers(workload, records), answers(workload, own)
+    pairs = [(now["cases"].setdefault(case, {}), one) for case, one in every["cases"].items()]
+    for of_now, of_all in [*pairs, (now["process"], every["process"])]:
+        for metric, answer in of_all.items():
+            if "samples" not in of_now.get(metric, {}):
+                of_now[metric] = {"samples": [], "number": 1} if "samples" in answer else answer
+    return now
 
 
 def _number(variable: str) -> int | None:

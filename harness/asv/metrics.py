@@ -29,7 +29,8 @@ class Metric:
 
 
 FACT_METRICS = tuple(name for name, fact in FACTS.items() if fact.better == "less")
-"""The facts of a program, which no noise disturbs: a change of one is a change of the program."""
+"""The facts of a program, which no noise disturbs: a change of one is a change of the program. One
+benchmark of asv has all of them, `track_facts`, whose first parameter is the fact."""
 
 METRICS: Mapping[str, Metric] = {
     **{
@@ -43,10 +44,12 @@ METRICS: Mapping[str, Metric] = {
 
 
 def case_metrics(workload: type[Workload]) -> tuple[str, ...]:
-    """Return what asv shows of every case of a workload."""
+    """Return what asv shows of every case of a workload, besides facts."""
     cached = {"cold", "warm"} <= set(workload.scenarios)
     return tuple(
-        name for name, one in METRICS.items() if not one.once and (cached or not one.cached)
+        name
+        for name, one in METRICS.items()
+        if not one.once and name not in FACT_METRICS and (cached or not one.cached)
     )
 
 

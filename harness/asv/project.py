@@ -10,7 +10,6 @@ from asv.config import Config
 from asv.machine import Machine, MachineCollection
 from asv.util import UserError
 
-from harness import targets
 from harness.errors import UsageError
 from harness.records.git import commit_of
 
@@ -95,12 +94,3 @@ def know_machine(name: str = "") -> str:
         MachineCollection.save(name, {**Machine.get_defaults(), "machine": name})
         return f"asv: added the machine {name} to {MachineCollection.get_machine_file_path()}"
     return ""
-
-
-def of_this_machine() -> str:
-    """Return an expression for asv's `--bench`: all but the cases of targets that are not here.
-
-    Of those, asv would start a process for each of thousands of figures, to show "n/a".
-    """
-    lacking = [name for name in ("cpu", "gpu", "tpu") if targets.find(name).lacking()]
-    return rf"^(?!.*'({'|'.join(lacking)})'\)$)" if lacking else "."

@@ -9,13 +9,16 @@ from __future__ import annotations
 import inspect
 import itertools
 import linecache
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 from harness import targets
 from harness.asv.answers import Answer
-from harness.asv.metrics import METRICS, case_metrics, process_metrics
+from harness.asv.call import AsvCall
+from harness.asv.lifetime import end_server
+from harness.asv.metrics import FACT_METRICS, METRICS, case_metrics, process_metrics
 from harness.declare.check import check
 from harness.declare.source import NO_SOURCE, source_lines, source_of, version_of
 from harness.declare.workload import (
@@ -35,8 +38,17 @@ class MeasurementFailed(Exception):
     """Shown by asv as "failed"; `asv run -e` prints the reason."""
 
 
-def install() -> None:
-    """Make every workload declared from now on a benchmark that asv discovers."""
+_shown = {"facts": False}
+
+
+def install(facts: bool = False) -> None:
+    """Make every workload declared from now on a benchmark that asv discovers.
+
+    Args:
+        facts: whether asv shows the facts of programs too, as `track_facts` of each workload.
+    """
+    _shown["facts"] = facts
+    end_server()
     if attach not in declaration_hooks:
         declaration_hooks.append(attach)
 
@@ -50,36 +62,56 @@ def attach(workload: type[Workload]) -> None:
     except WorkloadError as error:
         _attach_error(workload, str(error))
         return
-    setup_cache = _setup_cache(workload)
-    # Once for all readers: finding a class in its file takes milliseconds.
-    version, source = version_of(workload), source_of(workload)
-    for name in case_metrics(workload) + process_metrics(workload):
-        reader, metric = _reader(name), METRICS[name]
-        axes = {} if metric.once else coordinate_axes(workload)
-        reader.__dict__.update(
-            unit=metric.unit,
-            type="time" if metric.unit == "seconds" else "track",
-            # asv's own name, said outright: imported into another module, it is the same benchmark.
-            benchmark_name=f"{name_of(workload)}.track_{name}",
-            version=version + ALONE if name in ALONE_METRICS else version,
-            params=[list(values) for values in axes.values()],
-            param_names=list(axes),
-            pretty_source=source,
-            setup_cache=setup_cache,
-        )
-        reader.__qualname__ = f"{workload.__qualname__}.track_{name}"
-        reader.__module__ = workload.__module__
-        setattr(workload, f"track_{name}", reader)
+    call, axes = AsvCall.current(), coordinate_axes(workload)
+    shared = {
+        # Once for all readers: finding a class in its file takes milliseconds.
+        "version": version_of(workload),
+        "pretty_source": source_of(workload),
+        "setup_cache": _setup_cache(workload),
+        "rounds": call.rounds,
+        # asv keeps what it does not know: so the plugin tells ours from other benchmarks.
+        "harness_workload": name_of(workload),
+        "harness_targets": [repr(name) for name in workload.targets],
+    }
+    for name in case_metrics(workload):
+        _attach(workload, name, axes, shared)
+    for name in process_metrics(workload):
+        _attach(workload, name, {}, shared)
+    if _shown["facts"]:
+        _attach(workload, "facts", {"fact": FACT_METRICS, **axes}, shared)
+
+
+def _attach(
+    workload: type[Workload], name: str, axes: dict[str, Any], shared: dict[str, Any]
+) -> None:
+    unit = METRICS[name].unit if name in METRICS else ""
+    reader = _reader(name)
+    reader.__dict__.update(
+        shared,
+        unit=unit,
+        type="time" if unit == "seconds" else "track",
+        # asv's own name, said outright: imported into another module, it is the same benchmark.
+        benchmark_name=f"{name_of(workload)}.track_{name}",
+        version=shared["version"] + ALONE if name in ALONE_METRICS else shared["version"],
+        params=[list(values) for values in axes.values()],
+        param_names=list(axes),
+    )
+    reader.__qualname__ = f"{workload.__qualname__}.track_{name}"
+    reader.__module__ = workload.__module__
+    setattr(workload, f"track_{name}", reader)
 
 
 def coordinate_axes(workload: type[Workload]) -> dict[str, Any]:
-    """Return the values of each coordinate of a workload's cases, in the order of its cases."""
+    """Return the values of each coordinate of a workload's cases, in the order of its cases.
+
+    Without targets that this machine cannot have.
+    """
     precision = {"precision": workload.precisions} if workload.precisions else {}
     return {
         **workload.sweep,
         **precision,
         "transform": workload.transforms,
-        "target": workload.targets,
+        "target": [name for name in workload.targets if not targets.find(name).absent()],
     }
 
 
@@ -91,12 +123,40 @@ def _attach_error(workload: type[Workload], text: str) -> None:
     workload.track_declaration = track_declaration  # type: ignore[attr-defined]
 
 
-def _reader(stage: str) -> Callable[..., Any]:
-    def track(self: Workload, answers: Answer, *params: Any) -> Any:
-        return look_up(type(self), answers, stage, params)
+def _reader(metric: str) -> Callable[..., Any]:
+    work: Callable[[], float] | None = None
 
-    track.__name__ = f"track_{stage}"
+    def track(self: Workload, answers: Answer, *params: Any) -> Any:
+        """Look a figure up; asv's profiler calls a second time, and sees the work."""
+        nonlocal work
+        stage, case_params = (params[0], params[1:]) if metric == "facts" else (metric, params)
+        call = AsvCall.current()
+        if work is not None:
+            return work()
+        found = {"samples": [], "number": 1} if call.profile == "profile" else None
+        found = found or look_up(type(self), answers, stage, case_params)
+        if call.profile:
+            work = _work(type(self), stage, case_params)
+        return found
+
+    track.__name__ = f"track_{metric}"
     return track
+
+
+def _work(workload: type[Workload], stage: str, params: tuple[Any, ...]) -> Callable[[], float]:
+    """Return what asv's profiler is to see of a figure; says so where there is nothing to see."""
+    profile, case = _measuring().profile, case_at(workload, params)
+    if reason := profile.why_not(stage, case):
+        print(f"harness: nothing to profile: {reason}.", file=sys.stderr)
+        return lambda: 0.0
+    work: Callable[[], float] = profile.work_of(workload, case, stage)
+    return work
+
+
+def _measuring() -> Any:
+    from harness.asv import measure  # readers, a process each, need nothing of it
+
+    return measure
 
 
 def look_up(workload: type[Workload], answers: Answer, stage: str, params: tuple[Any, ...]) -> Any:
@@ -147,9 +207,8 @@ def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
     """
 
     def setup_cache() -> Answer:
-        from harness.asv.measure import measure  # readers, a process each, need nothing of it
-
-        return measure(workload)
+        answer: Answer = _measuring().measure(workload)
+        return answer
 
     try:
         line = source_lines(workload)[1]

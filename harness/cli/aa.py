@@ -17,6 +17,7 @@ from harness.cli.progress import progress
 from harness.declare import discovery
 from harness.engine.context import Options, local_context
 from harness.errors import ExitCode
+from harness.records.files import own_file
 from harness.stages import sampling
 from harness.verdicts.aa import arms
 from harness.verdicts.aa import rates as stored
@@ -101,7 +102,7 @@ def aa(
         say("nothing was measured.")
         raise typer.Exit(ExitCode.SOME_FAILED if found.failed else ExitCode.NOTHING)
     file = stored.file_of(context, run)
-    earlier = stored.read(file)
+    earlier = stored.read(own_file(file.parent, run))
     power_before = earlier.power if earlier else ()
     rates = stored.rates_of(found, context, level.name, power_before, any(chosen), seed or 0)
     stored.write(file, rates)

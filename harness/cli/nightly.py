@@ -30,7 +30,7 @@ HELP = """A whole night on one machine: build environments, measure, judge, repo
 Steps: environments (pip, into --environments) · A/A probe (a noisy night raises no alarm) ·
 asv run in each environment · rows counted against what the suite declares · verdicts against the
 last good night, and of the newest release against the previous one · change points · report ·
-summary. Each finished step is kept in RESULTS/MACHINE/nights/NIGHT.json, and measuring resumes
+summary. Each finished step is kept in RESULTS/MACHINE/nights/NIGHT.json5, and measuring resumes
 through its records: killed at any moment, the same command goes on from there.
 
 \b

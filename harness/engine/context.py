@@ -94,6 +94,8 @@ class Options:
     the workload, or to effort and scenario."""
     fresh: bool = False
     """Measure again what has been measured before."""
+    since_ms: int = 0
+    """Measure again what was measured before then, in milliseconds since 1970."""
     timeout_s: float | None = None
     """Overrides the workloads' own."""
     with_baselines: bool = False

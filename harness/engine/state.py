@@ -165,6 +165,7 @@ class SweepState:
                 earlier
                 and earlier.status in _MEASURED
                 and not self.options.fresh
+                and earlier.started_at_ms >= self.options.since_ms
                 and earlier.code  # an old record does not say what it ran
                 and not self._differing(earlier, project)
                 and not (self.plan.opens_up(group, process) and earlier.compile_times is None)

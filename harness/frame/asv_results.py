@@ -32,6 +32,7 @@ from harness.frame.frame import (
 )
 from harness.program import facts
 from harness.program.facts import TOTALS
+from harness.records.environment import NIGHT, recorded_env_name
 from harness.records.schema import Problems
 from harness.sides.registry import REFERENCE
 from harness.stages.registry import (
@@ -54,6 +55,9 @@ MAX_CASES = 1_000_000
 
 MAX_LITERAL = 10_000
 """Characters of the longest parameter that is looked at as a Python literal."""
+
+FACTS = "facts"
+"""The metric of ours that has a fact of the program as its first parameter."""
 
 Origin = tuple[str, str, str, str]
 """Machine, commit, workload and environment, for which there are records."""
@@ -130,6 +134,7 @@ def _file_rows(
 def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
     """Return the columns that are the same for a whole file."""
     params, requirements = _mapping(found.get("params")), _mapping(found.get("requirements"))
+    variables = _mapping(found.get("env_vars"))
     unknown: dict[str, Any] = {TEXT: "", OBJECT: "", NUMBER: math.nan}
     return {
         **{name: unknown[kind] for name, kind in COLUMNS.items() if kind in unknown},
@@ -137,7 +142,8 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
         "machine": _text(params.get("machine")) or path.parent.name,
         "commit": _text(found.get("commit_hash")),
         "commit_date": to_moment(found.get("date")),
-        "env": _text(found.get("env_name")),
+        "env": recorded_env_name(_text(found.get("env_name")), variables),
+        "night": _text(variables.get(NIGHT)),
         "python": _text(params.get("python")) or _text(found.get("python")),
         "jax": _text(requirements.get("jax")),
         "jaxlib": _text(requirements.get("jaxlib")),
@@ -158,6 +164,8 @@ def _identify(name: str, about: Mapping[str, Any]) -> tuple[str, str, str, str]:
             return workload, "off", metric, "seconds"
         if metric in TOTALS:
             return workload, "off", metric, facts.FACTS[metric].unit
+        if metric == FACTS:
+            return workload, "off", FACTS, ""
         if metric in DERIVED_METRICS:
             scenario, unit = DERIVED_METRICS[metric]
             return workload, scenario, metric, unit
@@ -187,12 +195,18 @@ def _benchmark_rows(
         version = version.removesuffix(ALONE)
     points = _points(name, cells.get("params"))
     names = _texts(about.get("param_names")) or []
+    has_facts = ours and stage == FACTS
     value_of = {key: _column(name, cells, key, len(points)) for key in _PER_CASE}
     for position, point in enumerate(points):
+        if has_facts:
+            stage = str(_literal(point[0]))
+            unit = facts.FACTS[stage].unit if stage in facts.FACTS else ""
         axes = {
             axis or f"param{number + 1}": _literal(text)
             for number, (axis, text) in enumerate(itertools.zip_longest(names[: len(point)], point))
         }
+        if has_facts:
+            axes.pop(next(iter(axes)))
         cell = {key: values[position] for key, values in value_of.items()}
         samples = cell["samples"] if isinstance(cell["samples"], list) else []
         yield {

@@ -21,6 +21,7 @@ from harness.nightly import counts, environments, summary, verdicts
 from harness.nightly.commands import Runner, alone, last_line
 from harness.nightly.environments import EnvironmentFailed, Recipe
 from harness.nightly.state import SCHEMA, Environment, Night, Nights, StepOutcome
+from harness.records.files import OWN
 from harness.stages import sampling
 from harness.verdicts.error_rates import ErrorRates
 
@@ -106,8 +107,8 @@ class NightRun:
             *((f"measure {one.name}", functools.partial(self._measure, one)) for one in made),
             ("rows", self._count),
             ("verdicts", self._compare),
-            ("history", functools.partial(self._write, "history", "json", "--format", "json")),
-            ("report", functools.partial(self._write, "report", "html")),
+            ("history", functools.partial(self._write, "history", OWN, "--format", "json")),
+            ("report", functools.partial(self._write, "report", ".html")),
         ]
         return [(name, work) for name, work in every if name not in self.night.without]
 
@@ -172,7 +173,7 @@ class NightRun:
         options = ["--pairs", "1", "--select", selected, "--effort", self.night.effort]
         options += ["--machine", self.night.machine, "--results", str(scratch)]
         code = self.runner.harness("aa", *options, log=log)
-        files = sorted((scratch / self.night.machine / "aa").glob("*.json"))
+        files = sorted((scratch / self.night.machine / "aa").glob(f"*{OWN}"))
         if not files:
             return StepOutcome("failed", f"harness aa ended with {code}: {last_line(log)}", code)
         flagged = msgspec.json.decode(files[-1].read_bytes(), type=ErrorRates).flagged
@@ -257,7 +258,7 @@ class NightRun:
     def _write(self, command: str, suffix: str, *options: str) -> StepOutcome:
         """Write what a command of this harness makes of all results into the night's folder."""
         log = self.own / f"{command}.log"
-        output = ["-o", str(self.own / f"{command}.{suffix}")]
+        output = ["-o", str(self.own / f"{command}{suffix}")]
         code = self.runner.harness(command, str(self.project.results), *options, *output, log=log)
         if code not in (0, 4):  # 4: nothing to show, such as the history of one night
             return StepOutcome(

@@ -12,7 +12,7 @@ import msgspec
 
 from harness.errors import ExitCode, HarnessError, StoreError, UsageError
 from harness.records import environment
-from harness.records.files import replaced
+from harness.records.files import OWN, own_file, own_names, replaced
 from harness.records.store import store_path
 
 SCHEMA = 1
@@ -194,7 +194,7 @@ class Nights:
         Raises:
             StoreError: its file cannot be read, or is of another version of the harness.
         """
-        file = self.folder / f"{night}.json"
+        file = own_file(self.folder, night)
         try:
             found = msgspec.json.decode(file.read_bytes(), type=Night)
         except FileNotFoundError:
@@ -219,9 +219,10 @@ class Nights:
         """
         self.write(".gitignore", IGNORED)
         self.write(
-            f"{night.night}.json",
+            f"{night.night}{OWN}",
             msgspec.json.format(msgspec.json.encode(night), indent=1).decode(),
         )
+        (self.folder / f"{night.night}.json").unlink(missing_ok=True)  # of before 0.2.0
 
     def write(self, name: str, text: str) -> None:
         """Replace a file in the folder, whole or not at all.
@@ -235,9 +236,9 @@ class Nights:
     def all(self) -> list[Night]:
         """Return every readable night, oldest first."""
         found = []
-        for file in self.folder.glob("*.json"):
+        for name in own_names(self.folder):
             with contextlib.suppress(HarnessError):
-                night = self.read(file.stem)
+                night = self.read(name)
                 if night is not None:
                     found.append(night)
         return sorted(found, key=lambda night: (night.started_at_ms, night.night))

@@ -14,6 +14,7 @@ from harness.errors import HarnessError
 from harness.frame.differences import environment_difference
 from harness.nightly.commands import Runner, last_line
 from harness.nightly.state import Environment, Night, Nights, Verdicts
+from harness.records.files import OWN
 from harness.records.schema import Problems, read_file
 
 DECIDED = (0, 1, 4, 7)
@@ -57,7 +58,7 @@ def compare(
     """
     (old_night, old), (night, new) = before, now
     files = [n.records(results, e.env) for n, e in (before, now)]
-    name = f"verdicts-{kind}-{new.name}.json"
+    name = f"verdicts-{kind}-{new.name}{OWN}"
     table = nights.own(night.night) / name
     log = table.with_suffix(".log")
     options = ["--results", str(results), "--format", "json", "-o", str(table)]

@@ -9,12 +9,16 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
 from harness.targets.host import host, installed
+
+NIGHT = "HARNESS_NIGHT"
+"""The variable that names the night of a series."""
 
 _FLAG_PREFIXES = ("JAX_", "XLA_", "NCCL_")
 _FLAGS = (
@@ -77,6 +81,20 @@ def env_name() -> str:
 def existing_env_name(python: str, jax: str) -> str:
     """Return the name for an environment that asv did not make."""
     return f"existing-py{python}" + (f"-jax{jax}" if jax else "")
+
+
+def recorded_env_name(asv_name: str, variables: Mapping[str, str]) -> str:
+    """Return what records call an environment, by asv's name for it.
+
+    asv's name has the night, and of an environment that asv did not make also the flags; records
+    hold those beside it.
+
+    Args:
+        asv_name: such as `existing-py3.12-jax0.11.2-HARNESS_NIGHT2026-11-20`.
+        variables: the variables that asv keeps apart by.
+    """
+    existing = re.match(r"existing-py[\d.]+(-jax[^-]+)?(?=-|$)", asv_name)
+    return existing[0] if existing else asv_name.replace(f"-{NIGHT}{variables.get(NIGHT)}", "")
 
 
 def flags() -> dict[str, str]:

@@ -11,6 +11,21 @@ from typing import IO, Any
 
 from harness.errors import StoreError
 
+OWN = ".json5"
+"""What ends the name of a JSON file of ours in a results tree: asv takes every `.json` there for
+one of its results."""
+
+
+def own_file(folder: Path, name: str) -> Path:
+    """Return our JSON file of a name; before 0.2.0 it was called `.json`, and may be so still."""
+    path, old = folder / f"{name}{OWN}", folder / f"{name}.json"
+    return old if old.exists() and not path.exists() else path
+
+
+def own_names(folder: Path) -> list[str]:
+    """Return the names of our JSON files in a folder, sorted."""
+    return sorted({file.stem for end in (OWN, ".json") for file in folder.glob(f"*{end}")})
+
 
 @contextmanager
 def replaced(

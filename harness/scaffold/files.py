@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import UsageError
+from harness.records.files import OWN
 from harness.scaffold import configuration, module
 from harness.scaffold.function import Checked
 from harness.scaffold.project import Project
@@ -25,8 +26,9 @@ IGNORED = ".asv/"
 MERGED = (
     "# Records of one machine from several clones: every line is whole, and a later one counts.",
     "{records} merge=union",
-    "# asv's own files: in a conflict ours stay as they are, without marks in them.",
-    "{own} -merge",
+    "# Other files: in a conflict those that are there stay as they are, without marks in them.",
+    "{asvs} -merge",
+    "{ours} -merge",
 )
 """How git merges results of several clones; the lines of `.gitattributes`."""
 
@@ -164,8 +166,9 @@ def _merging(project: Project) -> File:
     # A pattern of git's leads down from its file, never up.
     folder = project.folder if results.is_relative_to(project.folder) else project.root
     path = folder / ".gitattributes"
-    records, own = (_pattern(results / "**" / name, folder) for name in ("*.jsonl", "*.json"))
-    lines = [line.format(records=records, own=own) for line in MERGED]
+    ends = {"records": "*.jsonl", "asvs": "*.json", "ours": f"*{OWN}"}
+    patterns = {of: _pattern(results / "**" / end, folder) for of, end in ends.items()}
+    lines = [line.format(**patterns) for line in MERGED]
     return _with_lines(path, lines, lines[1] in (_read(path) or "").splitlines())
 
 

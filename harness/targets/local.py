@@ -27,10 +27,18 @@ def virtual_cpu_devices() -> int:
     return int(text)
 
 
+def _no_gpu() -> bool:
+    return not (_NVIDIA.exists() or _ROCM.exists())
+
+
+def _no_tpu() -> bool:
+    return not (Path("/dev/accel0").exists() or any(Path("/dev/vfio").glob("[0-9]*")))
+
+
 def _lacking_gpu() -> str | None:
     if not any(importlib.util.find_spec(plugin) for plugin in _GPU_PLUGINS):
         return "no GPU plugin of JAX is installed (extra 'gpu')"
-    if not (_NVIDIA.exists() or _ROCM.exists()):
+    if _no_gpu():
         return f"no GPU on this machine (neither {_NVIDIA} nor {_ROCM})"
     return None
 
@@ -38,7 +46,7 @@ def _lacking_gpu() -> str | None:
 def _lacking_tpu() -> str | None:
     if not importlib.util.find_spec("libtpu"):
         return "libtpu is not installed (extra 'tpu')"
-    if not (Path("/dev/accel0").exists() or any(Path("/dev/vfio").glob("[0-9]*"))):
+    if _no_tpu():
         return "no TPU on this machine (neither /dev/accel0 nor /dev/vfio/0)"
     return None
 
@@ -55,6 +63,7 @@ GPU = Target(
     "gpu",
     platforms="rocm,cpu" if _ROCM.exists() and not _NVIDIA.exists() else "cuda,cpu",
     lacking=_lacking_gpu,
+    absent=_no_gpu,
 )
 
-TPU = Target("tpu", platforms="tpu,cpu", lacking=_lacking_tpu)
+TPU = Target("tpu", platforms="tpu,cpu", lacking=_lacking_tpu, absent=_no_tpu)

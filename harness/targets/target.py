@@ -16,6 +16,8 @@ class Target:
     """What JAX_PLATFORMS is set to in a process that measures on this target."""
     lacking: Callable[[], str | None]
     """Why this machine does not have the target, or None if it seems to."""
+    absent: Callable[[], bool] = lambda: False
+    """Whether this machine cannot have it, whatever is installed: the same in all its processes."""
     words: Callable[[], str] | None = field(default=None, compare=False)
     """Returns the device in words; None where only JAX knows what it is."""
     compile_only: str = ""

@@ -15,6 +15,7 @@ import msgspec
 from scipy.stats import binomtest
 
 from harness.errors import HarnessWarning
+from harness.records.files import own_file, own_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +143,8 @@ def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
         effort: the effort of what is judged.
     """
     usable = []
-    for path in sorted((results / machine / FOLDER).glob("*.json")):
+    folder = results / machine / FOLDER
+    for path in (own_file(folder, name) for name in own_names(folder)):
         try:
             rates = _decoder.decode(path.read_bytes())
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -93,5 +93,5 @@ def test_a_comparison_is_no_ordinary_measurement():
 
 
 def test_bench_selects_by_a_fact():
-    call = AsvCall(bench=(r"track_launches\(16, 'tf32', 'forward', 'cpu'\)",))
+    call = AsvCall(bench=(r"track_facts\('launches', 16, 'tf32', 'forward', 'cpu'\)",))
     assert [case for case in CASES if call.selects(Product, case)] == [CASES[3]]

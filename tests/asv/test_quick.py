@@ -21,10 +21,11 @@ SHOWN = ("trace", "compile", "execute")
 WHOLE = ("family.Concrete.", "precise.")
 """The beginnings of the names of those of which it reads all."""
 
+PRESENT = [name for name in ("cpu", "gpu", "tpu") if not targets.find(name).absent()]
+
 STAGES = {
     f"track_{stage}" for stage in ("trace", "lower", "compile", "dispatch", "execute", "compute")
 }
-FACTS = {f"track_{fact}" for fact in FACT_METRICS}
 
 FAMILY = """
 from abc import abstractmethod
@@ -110,6 +111,9 @@ class Shapes(Workload):
 
 PRECISE = """
 from harness import Workload, spec
+from harness.asv import suite
+
+suite.install(facts=True)  # of the workloads from here on
 
 
 class Product(Workload):
@@ -218,8 +222,11 @@ def test_every_stage_of_every_concrete_workload_is_a_benchmark(project, everythi
     """Once, where it is declared: not where it is imported; and none of an abstract one is."""
     workloads = {f"family.{name}" for name in ("Concrete", "Deep", "Heir", "Made", "AlsoMade")}
     workloads |= {"shapes.Shapes", "precise.Product", "trouble.Half"}
-    every = {f"{workload}.{stage}" for workload in workloads for stage in STAGES | FACTS}
-    assert set(project.benchmarks()) == every | {"trouble.Wrong.track_declaration"}
+    every = {f"{workload}.{stage}" for workload in workloads for stage in STAGES}
+    with_facts = ("precise.Product", "shapes.Shapes", "trouble.Half")
+    every |= {f"{workload}.track_facts" for workload in with_facts}
+    every |= {"trouble.Wrong.track_declaration"}
+    assert set(project.benchmarks()) == every
     assert project.names() == {
         name
         for name in project.benchmarks()
@@ -256,7 +263,7 @@ def test_params_are_the_axes_and_then_transform_and_target(project, everything):
         ["(2, 3)", "((4, 1), 'x')"],
         ["'naïve'", "\"a 'quoted', (x)\"", "1.5", "True"],
         ["'forward'"],
-        ["'cpu'", "'gpu'", "'tpu'"],
+        [repr(target) for target in PRESENT],
     ]
 
 
@@ -274,14 +281,6 @@ def test_a_case_that_the_workload_skips_is_not_available(project, everything):
     assert is_na(by_case["(2, 3)", "'naïve'", "'forward'", "'cpu'"])
     reasons = {r.reason for r in project.records("shapes.Shapes") if r.status == "skipped"}
     assert reasons == {"too naïve"}
-
-
-@pytest.mark.parametrize("target", ["gpu", "tpu"])
-def test_a_target_that_the_machine_lacks_is_not_available(project, everything, target):
-    if not targets.find(target).lacking():
-        pytest.skip(f"this machine has a {target}")
-    by_case = project.result("shapes.Shapes.track_trace")["by_case"]
-    assert all(is_na(value) for case, value in by_case.items() if case[-1] == repr(target))
 
 
 def test_what_is_not_available_is_shown_so_and_does_not_fail_the_run(later):
@@ -335,40 +334,38 @@ def test_a_wrong_declaration_fails_alone_and_says_what_is_wrong(project, everyth
     assert {n for n in project.names() if ".Wrong." in n} == {"trouble.Wrong.track_declaration"}
 
 
-def test_asv_finds_a_reader_per_fact_with_its_unit_and_shows_what_the_records_hold(
+def test_one_reader_has_the_facts_where_a_suite_wants_them_and_shows_what_the_records_hold(
     project, everything
 ):
-    about = project.benchmarks()
-    for fact in FACT_METRICS:
-        reader = about[f"precise.Product.track_{fact}"]
-        assert reader["type"] == "track"
-        assert reader["param_names"] == ["size", "precision", "transform", "target"]
-    assert about["precise.Product.track_flops"]["unit"] == "flops"
-    assert about["precise.Product.track_peak_bytes"]["unit"] == "bytes"
-    assert about["precise.Product.track_launches"]["unit"] == "count"
-    assert "precise.Product.track_aliased_bytes" not in about
+    about = project.benchmarks()["precise.Product.track_facts"]
+    assert (about["type"], about["unit"]) == ("track", "")
+    assert about["param_names"] == ["fact", "size", "precision", "transform", "target"]
+    assert about["params"][0] == [repr(fact) for fact in FACT_METRICS]
     times = project.result("precise.Product.track_compile")["by_case"]
     records = {r.precision: r for r in project.records("precise.Product")}
     assert set(records) == {"ieee", "tf32"}
     assert records["tf32"].status == "skipped"  # a CPU has one precision
     key = ("8", "'ieee'", "'forward'", "'cpu'")
     assert times[key] == records["ieee"].stages["compile"].samples_ns[0] / 1e9
+    shown = project.result("precise.Product.track_facts")["by_case"]
     for fact in FACT_METRICS:
-        shown = project.result(f"precise.Product.track_{fact}")["by_case"]
-        known = getattr(records["ieee"].facts, fact)
-        assert math.isnan(shown[key]) if known is None else shown[key] == known
-        assert math.isnan(shown["8", "'tf32'", "'forward'", "'cpu'"])
+        known, value = getattr(records["ieee"].facts, fact), shown[repr(fact), *key]
+        assert math.isnan(value) if known is None else value == known
+        assert math.isnan(shown[repr(fact), "8", "'tf32'", "'forward'", "'cpu'"])
 
 
 def test_asv_check_finds_nothing_wrong(project):
     assert "No problems found" in project.asv("check", "-E", "existing")
 
 
-def test_readers_give_the_same_answers_when_asv_spawns_them(project, everything):
-    before = project.result("family.Deep.track_execute")["by_case"]
+def test_readers_take_what_was_measured_and_not_given_to_asv_yet_when_asv_spawns_them(
+    project, everything
+):
     lines = len(project.records())
-    project.run("--quick", "--launch-method", "spawn", "-b", "Deep.track_execute")
-    assert project.result("family.Deep.track_execute")["by_case"] == before
+    project.run("--quick", "--launch-method", "spawn", "-b", "Heir.track_lower")
+    assert project.result("family.Heir.track_lower")["result"] == project.values_s(
+        "family.Heir", "lower"
+    )
     assert len(project.records()) == lines
 
 
@@ -391,10 +388,10 @@ def test_every_commit_has_results_and_records_of_its_own(later):
 def test_compare_shows_the_workload_that_stayed_and_sets_the_changed_one_apart(later):
     said = later.asv("compare", "HEAD^", "HEAD", "--split", "--factor", "1000")
     same, _, apart = said.partition("Benchmarks that are not comparable:")
-    readers = len(STAGES | FACTS)
-    assert len(re.findall(r"family\.Concrete\.track_", same)) == readers
+    assert len(re.findall(r"family\.Concrete\.track_", same)) == len(STAGES)
     assert "precise.Product" not in same
-    assert len(re.findall(r"\| x +\|.*precise\.Product\.track_", apart)) == 2 * readers
+    rows = 2 * (len(STAGES) + len(FACT_METRICS))
+    assert len(re.findall(r"\| x +\|.*precise\.Product\.track_", apart)) == rows
     assert "family.Concrete" not in apart
 
 

@@ -5,8 +5,13 @@ import sys
 
 import pytest
 
+from harness.asv.call import AsvCall
+from harness.asv.verbs import call_of
 from harness.declare.workload import Case, Workload, enumerate_cases, spec
 from tests.asv.project import SCALE, Project
+
+ANEW = {"since_ms": 5}
+"""What is measured anew, whatever there is."""
 
 READ = """
 import sys
@@ -85,27 +90,27 @@ def test_installing_twice_attaches_once():
         ("run --machine=here", {"machine": "here"}),
         ("--config other.json run -n", {"config": "other.json", "dry_run": True}),
         ("run --bench Scale -b Sum", {"bench": ("Scale", "Sum")}),
-        ("continuous main --quick", {"quick": True}),
-        ("profile scale.Scale.track_trace", {"bench": ("scale.Scale.track_trace",)}),
-        ("find v1..v2 scale.Scale.track_trace", {"bench": ("scale.Scale.track_trace",)}),
+        ("run --append-samples", {"since_ms": 5}),
+        ("run --interleave-rounds -a rounds=3", {"interleave": True, "processes": 3, **ANEW}),
+        ("run --profile", {"profile": "run"}),
+        ("run --skip-existing --record-samples --durations all", {}),
+        ("continuous main --quick", {"quick": True, "interleave": True, **ANEW}),
+        ("continuous --no-interleave-rounds main", ANEW),
+        ("profile scale.track_x", {"bench": ("scale.track_x",), "profile": "profile", **ANEW}),
+        ("find v1..v2 scale.track_x", {"bench": ("scale.track_x",), **ANEW}),
     ],
 )
 def test_the_command_line_of_asv_is_read_as_asv_reads_it(line, expected):
-    from harness.asv.call import AsvCall
-
-    assert AsvCall.from_arguments(line.split()) == AsvCall(**expected)
+    assert call_of(line.split(), now_ms=5) == AsvCall(**expected)
 
 
 def test_what_asv_would_not_accept_is_no_call_of_asv(capsys):
-    from harness.asv.call import AsvCall
-
-    assert AsvCall.from_arguments(["run", "--no-such-option"]) is None
+    assert call_of(["run", "--no-such-option"], now_ms=5) == AsvCall()
     assert capsys.readouterr().err == ""
 
 
 def test_bench_selects_the_cases_that_asv_will_ask_for():
     from harness import Workload, spec
-    from harness.asv.call import AsvCall
 
     class Sized(Workload):
         sweep = {"size": [8, 16]}

@@ -50,7 +50,7 @@ def repository(tmp_path):
     """A repository as `harness init` leaves it, and a clone of it."""
     one, other = tmp_path / "one", tmp_path / "other"
     git(tmp_path, "init", "-q", "-b", "main", str(one))
-    patterns = {"records": "results/**/*.jsonl", "own": "results/**/*.json"}
+    patterns = {"records": "results/**/*.jsonl", "asvs": "results/**/*.json", "ours": "none"}
     lines = "".join(f"{line.format(**patterns)}\n" for line in MERGED)
     (one / ".gitattributes").write_text(lines)
     git(one, "add", "-A")

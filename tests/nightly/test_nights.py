@@ -66,7 +66,8 @@ def test_a_night_counts_its_rows_and_keeps_every_step(project):
 
 
 def test_asv_has_the_results_of_the_night(project):
-    assert project.result("tiny.Scale.track_compile")["result"][0] > 0
+    env = f"{ENV}-HARNESS_NIGHT{FIRST}"
+    assert project.result("tiny.Scale.track_compile", env=env)["result"][0] > 0
 
 
 def test_the_summary_is_printed_kept_and_copied(project):
@@ -83,7 +84,7 @@ def test_what_is_kept_names_no_path_of_this_machine(project):
     nights = project.results / MACHINE / "nights"
     ignored = (nights / ".gitignore").read_text().split()
     assert {"*.log", "*.html", ".lock"} <= set(ignored)
-    for file in [nights / f"{FIRST}.json", *(nights / FIRST).iterdir()]:
+    for file in [nights / f"{FIRST}.json5", *(nights / FIRST).iterdir()]:
         if file.suffix != ".log":
             assert "/" not in file.read_text().replace("and/or", ""), file
     assert f"jax=={JAX}" in (nights / FIRST / "freeze-installed.txt").read_text()
@@ -112,7 +113,7 @@ def test_a_night_killed_while_measuring_ends_as_one_that_ran_through(project, co
     wait_for(lambda: records.is_dir() and any(records.iterdir()))
     with running:
         running.kill()
-    assert json.loads((nights / f"{FIRST}.json").read_text())["exit_code"] is None
+    assert json.loads((nights / f"{FIRST}.json5").read_text())["exit_code"] is None
     _, said = nightly(copy, night=FIRST)
     assert "goes on as it was begun: effort 1x1, environments installed." in said
     assert outcome(copy, FIRST) == whole
@@ -139,13 +140,13 @@ def test_a_second_night_is_compared_with_the_first_and_names_what_fails(copy):
 
 def test_fewer_rows_than_in_the_last_good_night_are_a_failure(copy):
     nights = copy.results / MACHINE / "nights"
-    begun = (nights / f"{FIRST}.json").read_text()
+    begun = (nights / f"{FIRST}.json5").read_text()
     before, now = json.loads(begun), json.loads(begun)
     before |= {"night": "2026-11-19", "started_at_ms": before["started_at_ms"] - 1000}
     before["environments"][0]["rows"]["ok_by_workload"]["gpu.Gone"] = 5
-    (nights / "2026-11-19.json").write_text(json.dumps(before))
+    (nights / "2026-11-19.json5").write_text(json.dumps(before))
     del now["steps"]["rows"], now["exit_code"]
-    (nights / f"{FIRST}.json").write_text(json.dumps(now))
+    (nights / f"{FIRST}.json5").write_text(json.dumps(now))
     printed, said = nightly(copy, night=FIRST, code=3)
     assert "fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows, 5 before" in said
     assert "- installed, fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows" in printed
@@ -192,7 +193,7 @@ def test_a_night_that_measured_nothing_has_its_own_exit_code(copy):
 def test_wrong_names_are_told(project, arguments, text):
     _, said = nightly(project, *arguments, night=SECOND, code=2)
     assert text in said
-    assert not (project.results / MACHINE / "nights" / f"{SECOND}.json").exists()
+    assert not (project.results / MACHINE / "nights" / f"{SECOND}.json5").exists()
 
 
 def test_a_dry_run_tells_what_is_done_and_what_is_left(project):
@@ -203,11 +204,11 @@ def test_a_dry_run_tells_what_is_done_and_what_is_left(project):
         *("environment installed", "probe", "measure installed", "rows", "verdicts"),
         *("history", "report"),
     ]
-    assert not (project.results / MACHINE / "nights" / f"{SECOND}.json").exists()
+    assert not (project.results / MACHINE / "nights" / f"{SECOND}.json5").exists()
 
 
 def test_a_night_goes_on_at_its_own_commit_only(copy):
-    file = copy.results / MACHINE / "nights" / f"{FIRST}.json"
+    file = copy.results / MACHINE / "nights" / f"{FIRST}.json5"
     begun = json.loads(file.read_text())
     file.write_text(json.dumps({**begun, "exit_code": None}))
     copy.commit()
@@ -216,7 +217,7 @@ def test_a_night_goes_on_at_its_own_commit_only(copy):
 
 
 def test_a_damaged_night_is_told_and_not_overwritten(copy):
-    file = copy.results / MACHINE / "nights" / f"{FIRST}.json"
+    file = copy.results / MACHINE / "nights" / f"{FIRST}.json5"
     file.write_text("{")
     _, said = nightly(copy, night=FIRST, code=4)
     assert "cannot be read" in said

@@ -148,7 +148,7 @@ def test_a_night_ends_with_the_gravest_that_holds(code, fields):
 
 def test_a_folder_that_cannot_be_written_is_told(nights, tmp_path):
     (tmp_path / "m").write_text("a file where a folder should be")
-    with pytest.raises(StoreError, match=r"n\.json cannot be written|gitignore cannot be written"):
+    with pytest.raises(StoreError, match=r"n\.json5 cannot be written|gitignore cannot be written"):
         nights.save(night("n"))
 
 

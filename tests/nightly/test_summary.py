@@ -97,7 +97,7 @@ def test_change_points_of_this_machine_are_listed_newest_first(tmp_path):
         {**POINT, "night_after": "2026-11-09", "started_at": "2026-11-09", "state": "new"},
         {**POINT, "night_after": "2026-11-10", "machine": "another"},
     ]
-    (nights.own("now") / "history.json").write_text(json.dumps(points))
+    (nights.own("now") / "history.json5").write_text(json.dumps(points))
     text = summary.render(now, nights)
     (line,) = [line for line in text.splitlines() if "2026-11-01" in line]
     assert [cell.strip() for cell in line.strip("|").split("|")] == [

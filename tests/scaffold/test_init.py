@@ -237,7 +237,7 @@ def test_results_elsewhere_are_named_and_merged_and_nothing_else_is(tmp_path, re
         f"cp -R {shlex.quote(results)}/."
         in (package.top / WORKFLOWS / "benchmarks-mine-nightly.yml").read_text()
     )
-    assert package.text(file).count("\n") == 4
+    assert package.text(file).count("\n") == 5
     attributes = package.run(
         f"git check-attr merge {shlex.quote(results)}/m/records/a.jsonl a.jsonl package.json"
     )

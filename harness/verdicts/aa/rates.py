@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from harness.engine.context import Context
 from harness.frame.frame import LISTS, TEXT_LISTS, objects
 from harness.frame.load import frame_of
-from harness.records.files import replaced
+from harness.records.files import OWN, replaced
 from harness.verdicts import rules
 from harness.verdicts.aa.arms import Arms, Effects, folder_of
 from harness.verdicts.error_rates import (
@@ -221,7 +221,7 @@ def rates_by_stage(flagged: Iterable[tuple[str, bool]]) -> dict[str, Rate]:
 
 def file_of(context: Context, run: str) -> Path:
     """Return the file that holds the error rates of a run."""
-    return folder_of(context.results, context.machine) / f"{run}.json"
+    return folder_of(context.results, context.machine) / f"{run}{OWN}"
 
 
 def read(file: Path) -> ErrorRates | None:

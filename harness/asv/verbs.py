@@ -1,0 +1,126 @@
+"""What each verb and option of asv asks of the harness; lives in asv's own process.
+
+asv 0.6.6 tells a `setup_cache` nothing: whether samples are to be appended to older ones, which
+round it is, what has been stored before. All verbs that measure call `run_benchmarks`, which is
+told all of it, and which is wrapped here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from asv.commands import asv_profiling, find, make_argparser, run
+
+from harness.asv.call import AsvCall
+
+ANEW = ("continuous", "find", "profile")
+"""Verbs that ask for a measurement, whatever there is already."""
+
+
+def call_of(arguments: Sequence[str], now_ms: int) -> AsvCall:
+    """Read what stands after `asv` on a command line; an empty call if asv would not accept it."""
+    silent = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(silent), contextlib.redirect_stdout(silent):
+            given = vars(make_argparser()[0].parse_args(arguments))
+    except SystemExit:
+        return AsvCall()
+    verb = getattr(given.get("func"), "__self__", type(None)).__name__.lower()
+    # None, from `continuous`: wherever that is possible, which is wherever it can run.
+    interleave = given.get("interleave_rounds", False) in (None, True)
+    # asv's subcommands have different options, and `profile` has one benchmark, not several.
+    bench = given.get("bench") or given.get("benchmark") or ()
+    return AsvCall(
+        config=given.get("config") or "",
+        quick=bool(given.get("quick")),
+        dry_run=bool(given.get("dry_run") or given.get("skip_save")),
+        machine=given.get("machine") or "",
+        commit=given.get("set_commit_hash") or "",
+        bench=(bench,) if isinstance(bench, str) else tuple(bench),
+        interleave=interleave,
+        processes=int((given.get("attribute") or {}).get("rounds", 0)),
+        profile=verb if verb == "profile" else "run" if given.get("profile") else "",
+        since_ms=now_ms if verb in ANEW or interleave or given.get("append_samples") else 0,
+    )
+
+
+def install() -> None:
+    """Tell everything that this asv starts what it was called with."""
+    now_ms = int(time.time() * 1000)
+    call = replace(call_of(sys.argv[1:], now_ms), pid=os.getpid(), folder=os.getcwd())
+    call.announce()
+    rounds: Counter[tuple[str, str]] = Counter()
+    for module in (run, find, asv_profiling):
+        module.run_benchmarks = _telling(module.run_benchmarks, call, rounds)
+
+
+def _telling(
+    run_benchmarks: Callable[..., Any], call: AsvCall, rounds: Counter[tuple[str, str]]
+) -> Callable[..., Any]:
+    """Wrap asv's function: tell what of it a `setup_cache` has to know.
+
+    `rounds` counts the interleaved rounds of each commit and environment.
+    """
+
+    @functools.wraps(run_benchmarks)
+    def told(benchmarks: Any, env: Any, results: Any = None, **options: Any) -> Any:
+        ours = {
+            name: one["harness_workload"]
+            for name, one in benchmarks.items()
+            if "harness_workload" in one
+        }
+        if call.interleave:
+            where = results.commit_hash, env.name
+            now = replace(call, process=rounds[where])
+            rounds[where] += 1
+        else:
+            options["extra_params"] = _rounds_apart(benchmarks, ours, options.get("extra_params"))
+            now = call
+        if results is not None and not call.since_ms:
+            saves = bool(results.commit_hash)
+            now = replace(
+                now,
+                since_ms=0 if saves else int(time.time() * 1000),
+                answered_ms=_answered_ms(ours, results, benchmarks),
+            )
+        now.announce()
+        return run_benchmarks(benchmarks, env, results=results, **options)
+
+    return told
+
+
+def _rounds_apart(
+    benchmarks: Any, ours: Mapping[str, str], given: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Keep `-a rounds=N` from readers, which would give the same processes N times.
+
+    A `setup_cache` measures N processes for it; other benchmarks get their rounds from asv.
+    """
+    kept = dict(given or {})
+    if rounds := kept.pop("rounds", None):
+        for name, benchmark in benchmarks.items():
+            benchmark["rounds"] = 1 if name in ours else rounds
+    return kept
+
+
+def _answered_ms(ours: Mapping[str, str], results: Any, benchmarks: Any) -> dict[str, int]:
+    """Return, by workload, when asv last stored a result of what it now asks for again.
+
+    What was measured before is in asv's hands. What was measured after it belongs to a run that
+    was stopped, and answers now.
+    """
+    answered: dict[str, int] = {}
+    for name in results.get_result_keys(benchmarks):
+        at_ms = results.started_at.get(name)
+        if name in ours and at_ms:
+            answered[ours[name]] = max(at_ms, answered.get(ours[name], 0))
+    return answered
