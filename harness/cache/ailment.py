@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -45,6 +45,8 @@ class Examined:
         capped: Whether programs use it with a size cap.
         put_cost: The cost of a write at its number of entries, if that was measured.
         settle_s: Bad entries younger than this may still be on their way.
+        jax: The release of JAX that will read it, such as `0.12.0.1`; empty if nobody knows.
+        refused: Entries that XLA would not load, and what it said; none if that was not tried.
     """
 
     survey: Survey
@@ -52,6 +54,8 @@ class Examined:
     capped: bool
     put_cost: PutCost | None
     settle_s: float
+    jax: str
+    refused: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class UnusableCacheError(HarnessError):
 class CacheFile:
     """What the file system says of one name in a cache directory; times in nanoseconds since 1970.
 
-    A bucket knows no modes or times of last access: these are None there.
+    A bucket knows no modes, owners or times of last access: these are None there.
     """
 
     name: str
@@ -44,6 +44,8 @@ class CacheFile:
     atime_ns: int | None = None
     mode: int | None = None
     inode: int | None = None
+    owner: int | None = None
+    group: int | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -106,7 +108,8 @@ class LocalDirectory:
             except PermissionError:
                 raise self._refused("entered") from None
         times_ns = seen.st_mtime_ns, seen.st_atime_ns
-        return CacheFile(name, seen.st_size, *times_ns, seen.st_mode, seen.st_ino)
+        who = seen.st_mode, seen.st_ino, seen.st_uid, seen.st_gid
+        return CacheFile(name, seen.st_size, *times_ns, *who)
 
     def open(self, name: str) -> BinaryIO:
         """Open a file for reading, without leaving a trace where that is allowed."""

@@ -7,11 +7,13 @@ import importlib.util
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.cache.ailment import Ailment, Examined, Sign
 from harness.cache.directory import user_name
+from harness.cache.survey import Entry
 
 SLOW_PUT_S = 0.1
 
@@ -47,16 +49,35 @@ def _open_to_others(examined: Examined) -> Iterator[Sign]:
             owner = user_name(seen.st_uid)
             remedy = f"If {owner} may run code as you, nothing; else use a directory of your own."
             yield Sign((), f"{owner}, whose it is, {told}", "ailing", remedy)
-    writable = tuple(
-        entry.name
-        for entry in examined.survey.entries
-        if entry.mode and stat.S_ISREG(entry.mode) and entry.mode & stat.S_IWOTH
-    )  # a link shows every permission, and grants none
-    if writable:
+    yield from _entries_of_others(examined.survey.entries)
+
+
+def _entries_of_others(entries: Iterable[Entry]) -> Iterator[Sign]:
+    plain = [one for one in entries if one.mode and stat.S_ISREG(one.mode)]
+    # A link shows every permission, and grants none.
+    everyone = [one.name for one in plain if (one.mode or 0) & stat.S_IWOTH]
+    if everyone:
         yield Sign(
-            writable,
-            f"everyone on this machine can overwrite {len(writable)} entries, and an entry is code "
+            tuple(everyone),
+            f"everyone on this machine can overwrite {len(everyone)} entries, and an entry is code "
             "that JAX runs",
+        )
+    others: dict[str, list[str]] = defaultdict(list)
+    for one in plain:
+        if one.owner is not None and one.owner not in (0, os.geteuid()):
+            others[user_name(one.owner)].append(one.name)
+        elif (
+            (one.mode or 0) & stat.S_IWGRP
+            and one.group is not None
+            and is_shared(one.group, one.owner or 0)
+        ):
+            others[f"the group {_group_name(one.group)}"].append(one.name)
+    for who, names in others.items():
+        yield Sign(
+            tuple(names),
+            f"{who} can overwrite {len(names)} entries, and an entry is code that JAX runs",
+            "ailing",
+            f"If {who} may run code as you, nothing; else fill a directory of your own.",
         )
 
 

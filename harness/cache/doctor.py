@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -18,6 +19,9 @@ AILMENTS: dict[str, Ailment] = {
         entry_ailments.EMPTY,
         entry_ailments.TORN,
         entry_ailments.GARBAGE,
+        entry_ailments.WRONG_MODULE,
+        entry_ailments.UNLOADABLE,
+        entry_ailments.FOREIGN_PROCESSOR,
         entry_ailments.ORPHANED,
         entry_ailments.UNREADABLE,
         entry_ailments.UNCHECKED,
@@ -64,6 +68,8 @@ def diagnose(
     put_cost: PutCost | None = None,
     capped: bool | None = None,
     settle_s: float = SETTLE_S,
+    jax: str = "",
+    refused: Mapping[str, str] | None = None,
 ) -> Diagnosis:
     """Find what ails a cache.
 
@@ -73,9 +79,13 @@ def diagnose(
         put_cost: The cost of a write at its number of entries, if that was measured.
         capped: Whether programs use it with a size cap; what the directory shows if None.
         settle_s: Bad entries younger than this are noted only: a process may be writing them.
+        jax: The release of JAX that will read it; empty if nobody knows.
+        refused: Entries that XLA would not load, and what it said; None if that was not tried.
     """
     capped = survey.capped if capped is None else capped
-    examined = Examined(survey, local, capped, put_cost, settle_s)
+    ours = tuple(entry for entry in survey.entries if entry.key)  # others' files are not JAX's
+    survey = msgspec.structs.replace(survey, entries=ours)
+    examined = Examined(survey, local, capped, put_cost, settle_s, jax, refused or {})
     findings = tuple(
         finding for ailment in AILMENTS.values() for finding in ailment.findings(examined)
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Literal
@@ -22,7 +23,8 @@ CHUNK_BYTES = 64 * 1024
 ZSTD_CHUNK_BYTES = 4 * 1024
 """Smaller, because zstandard unpacks all that it is given at once: up to 128 KiB from 4 bytes."""
 UNPACK_BYTES = 1 << 20
-HEAD_BYTES = 256
+HEAD_BYTES = 1 << 20
+"""What is kept of an executable for its header, which grows with the number of arguments."""
 MOST_BYTES = 8 << 30
 """An entry that unpacks to more is left alone: reading on would serve somebody who fills disks."""
 
@@ -43,6 +45,9 @@ class Contents(msgspec.Struct, frozen=True):
         unpacked_bytes: The size of what was compressed, as far as it could be read.
         digest: A hash of the executable, without the compile time before it.
         format: The name and version of the executable's format; empty if it has no such header.
+        module: The name of the compiled module inside; empty if it is not told.
+        processor: The processor that XLA compiled for, such as `znver5`; empty if it is not told.
+        features: What of that processor the code may use, as LLVM names it: `avx512f`.
     """
 
     state: State
@@ -52,6 +57,9 @@ class Contents(msgspec.Struct, frozen=True):
     unpacked_bytes: int | None = None
     digest: str = ""
     format: str = ""
+    module: str = ""
+    processor: str = ""
+    features: tuple[str, ...] = ()
 
 
 class _Bad(Exception):
@@ -82,10 +90,12 @@ def read_contents(file: BinaryIO) -> Contents:
 
 def _unpack(parts: Iterator[bytes], compression: str) -> Contents:
     digest, size, first = hashlib.blake2b(digest_size=16), 0, b""
+    machine = _Machine()
     try:
         for part in parts:
             first += part[: HEAD_BYTES - len(first)]
             digest.update(part[max(0, TIME_BYTES - size) :])
+            machine.look(part)
             size += len(part)
             if size > MOST_BYTES:
                 raise _Bad("unchecked", f"it unpacks to more than {MOST_BYTES >> 30} GiB")
@@ -93,13 +103,17 @@ def _unpack(parts: Iterator[bytes], compression: str) -> Contents:
             raise _Bad("garbage", f"it unpacks to {size} bytes: no executable is in it")
     except _Bad as bad:
         return Contents(bad.state, str(bad), compression, unpacked_bytes=size)
+    header = _header_of(first[TIME_BYTES:])
     return Contents(
         "readable",
         compression=compression,
         compile_whole_s=int.from_bytes(first[:TIME_BYTES], "big"),
         unpacked_bytes=size,
         digest=digest.hexdigest(),
-        format=_format_of(first[TIME_BYTES:]),
+        format=_format_of(header),
+        module=header.get(_MODULE, b"").decode("utf-8", "replace"),
+        processor=machine.processor,
+        features=machine.features,
     )
 
 
@@ -156,23 +170,68 @@ def zstd_library() -> Any:
     return None
 
 
-def _format_of(executable: bytes) -> str:
-    """The name and version in an executable's header, such as `pjrt_ifrt 3`; empty without one.
+_VERSION, _RUNTIME, _MODULE = 1, 2, 7
+"""Fields of the header of an executable, as jaxlib 0.10.2 to 0.12.0.1 write it."""
 
-    The header is a length and a protocol buffer whose first field is a version number and whose
-    second is the name of the runtime.
+
+def _header_of(executable: bytes) -> dict[int, bytes]:
+    """The fields of an executable's header by their numbers; none if it has no such header.
+
+    The header is a length and a protocol buffer. A number is given as its bytes in the buffer.
     """
-    _, start = _varint(executable, 0)
-    if executable[start : start + 1] != b"\x08":
+    length, start = _varint(executable, 0)
+    header, found, at = executable[start : start + length], dict[int, bytes](), 0
+    while at < len(header):
+        tag, at = _varint(header, at)
+        begin = at
+        size, at = _varint(header, at)
+        if tag & 7 == 0:
+            found.setdefault(tag >> 3, header[begin:at])
+        elif tag & 7 == 2:
+            found.setdefault(tag >> 3, header[at : at + size])
+            at += size
+        else:
+            return {}
+    return found if len(header) == length == at else {}
+
+
+def _format_of(header: dict[int, bytes]) -> str:
+    """The name and version of an executable's format, such as `pjrt_ifrt 3`; empty without one."""
+    name = header.get(_RUNTIME, b"")
+    if not name.isascii() or not name.decode("ascii").isidentifier():
         return ""
-    version, start = _varint(executable, start + 1)
-    if executable[start : start + 1] != b"\x12":
-        return ""
-    length, start = _varint(executable, start + 1)
-    name = executable[start : start + length]
-    if len(name) != length or not name.isascii() or not name.decode("ascii").isidentifier():
-        return ""
-    return f"{name.decode('ascii')} {version}"
+    return f"{name.decode('ascii')} {_varint(header.get(_VERSION, b''), 0)[0]}"
+
+
+_TARGET = re.compile(rb"\n.(?:x86_64|aarch64|arm64)-[\w.-]+\x12.([\w.-]+)\x1a", re.DOTALL)
+"""What XLA:CPU writes of the machine that it compiled for: triple, processor, and features."""
+
+_FEATURES_BYTES = 16 * 1024
+"""The features of a processor take less; they are a kilobyte."""
+
+
+class _Machine:
+    """The machine that an executable for CPUs is compiled for, found as its bytes go by."""
+
+    def __init__(self) -> None:
+        self.processor = ""
+        self.features: tuple[str, ...] = ()
+        self._kept = b""
+
+    def look(self, part: bytes) -> None:
+        """Look at the next bytes; a match may begin in those before."""
+        if self.features:
+            return
+        seen = self._kept + part
+        self._kept = seen[-_FEATURES_BYTES:]
+        if found := _TARGET.search(seen):
+            length, start = _varint(seen, found.end())
+            text = seen[start : start + length]
+            self._kept = seen[found.start() :]
+            if len(text) == length:
+                self.processor = found[1].decode()
+                words = text.decode("utf-8", "replace").split(",")
+                self.features = tuple(word[1:] for word in words if word[:1] == "+")
 
 
 def _varint(data: bytes, start: int) -> tuple[int, int]:

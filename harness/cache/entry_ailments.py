@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from harness.cache import processor
 from harness.cache.ailment import Ailment, Examined, Sign
 from harness.cache.entry import KNOWN_FORMATS, State
 from harness.cache.survey import Entry
@@ -63,22 +65,104 @@ UNCHECKED = Ailment(
 )
 
 
+def _wrong_module(examined: Examined) -> Iterator[Sign]:
+    for entry in examined.survey.entries:
+        inside = entry.contents.module
+        if inside and inside != _as_xla_names(entry.module):
+            yield Sign((entry.name,), f"the module in it is {inside}, not {entry.module}")
+
+
+def _as_xla_names(module: str) -> str:
+    """XLA's own name of a module: each byte that is no letter, digit, `_`, `.` or `-` is a `_`."""
+    return re.sub(r"[^\w.-]", "_", module.encode().decode("latin-1"), flags=re.ASCII)
+
+
+WRONG_MODULE = Ailment(
+    "wrong-module",
+    "unusable",
+    "JAX runs it as the function that the name says, and gives that one's results. --quarantine "
+    "moves it aside; find out who copied or renamed files here.",
+    _wrong_module,
+    moved_aside=True,
+)
+
+
+_MAY_BE_OTHERS = (
+    "It does not say what it is for, so it stays. If programs for CPUs alone use this directory, "
+    "move it out of the way: JAX compiles it anew each time."
+)
+
+
+def _refused(examined: Examined) -> Iterator[Sign]:
+    for entry in examined.survey.entries:
+        if said := examined.refused.get(entry.name):
+            evidence = f"XLA does not load it for a CPU: {said}"
+            if entry.contents.processor:
+                yield Sign((entry.name,), evidence)
+            else:
+                yield Sign((entry.name,), evidence, "note", _MAY_BE_OTHERS, settled=False)
+
+
+UNLOADABLE = Ailment("unloadable", "ailing", _COMPILED_EACH_TIME, _refused, moved_aside=True)
+
+
+def _foreign_processor(examined: Examined) -> Iterator[Sign]:
+    lacking: dict[tuple[str, tuple[str, ...]], list[Entry]] = defaultdict(list)
+    for entry in examined.survey.entries if examined.local else ():
+        if features := processor.lacking(entry.contents.features):
+            lacking[entry.contents.processor, features].append(entry)
+    for (name, features), entries in lacking.items():
+        yield Sign(
+            _names(entries),
+            f"{len(entries)} entries are compiled for {name}, with instructions that this "
+            f"processor lacks: {', '.join(features)}",
+        )
+
+
+FOREIGN_PROCESSOR = Ailment(
+    "foreign-processor",
+    "ailing",
+    "XLA loads them with an error in its log, and a program may die of an illegal instruction. "
+    "Give each kind of processor a directory of its own. Programs that run elsewhere still hit "
+    "them, so they stay.",
+    _foreign_processor,
+)
+
+
+_HEALED = (0, 11, 1)
+"""The release of JAX whose eviction bears an entry without a time of use (jax#39883)."""
+
+
 def _orphaned(examined: Examined) -> Iterator[Sign]:
-    for entry in examined.survey.entries if examined.survey.capped else ():
-        readable = entry.contents.state in ("readable", "needs-zstd")
-        if readable and entry.used_source == "file-system":
-            evidence = "it has no time of use beside it, as a size cap needs"
-            yield _when_settled(entry, evidence, examined.settle_s)
+    orphans = [
+        entry
+        for entry in (examined.survey.entries if examined.survey.capped else ())
+        if entry.contents.state in ("readable", "needs-zstd")
+        and entry.used_source == "file-system"
+        and abs(entry.read_at - entry.written_at) >= examined.settle_s
+    ]
+    if orphans:
+        told = f"{len(orphans)} entries have no time of use beside them, as a size cap needs"
+        fails = examined.jax and _release(examined.jax) < _HEALED
+        yield Sign(
+            _names(orphans),
+            f"{told}; jax {examined.jax} fails every write while there is one" if fails else told,
+            severity="ailing" if fails else "note",
+        )
+
+
+def _release(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
 
 
 ORPHANED = Ailment(
     "orphaned",
-    "ailing",
-    "Under a size cap jax 0.10.2 fails every write while there is one; later releases evict it "
-    "first. --quarantine moves it aside. If many are, some programs use this directory without "
-    "the cap that others have: give all the same.",
+    "note",
+    "Some programs use this directory without the cap that others have: give all the same. Up to "
+    "jax 0.11.0 an orphan makes every write under a cap fail, until the program that it belongs to "
+    "runs with the cap, which notes its time; later releases only evict it first. It is healthy, "
+    "and stays.",
     _orphaned,
-    moved_aside=True,
 )
 
 

@@ -59,6 +59,8 @@ class Entry(msgspec.Struct, frozen=True):
         written_ns: `written_at` in nanoseconds.
         inode: With `written_ns`, tells the file that was read from a later one of its name.
         mode: The file's type and permissions; None in a bucket.
+        owner: The number of the user whose it is; None in a bucket.
+        group: The number of its group; None in a bucket.
         read_at: When it was read: reading a large cache takes longer than writing an entry.
     """
 
@@ -75,6 +77,8 @@ class Entry(msgspec.Struct, frozen=True):
     written_ns: int = 0
     inode: int | None = None
     mode: int | None = None
+    owner: int | None = None
+    group: int | None = None
     read_at: float = 0.0
 
 
@@ -165,6 +169,8 @@ def _read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
         written_ns=file.mtime_ns,
         inode=file.inode,
         mode=file.mode,
+        owner=file.owner,
+        group=file.group,
         read_at=read_at,
     )
 

@@ -14,20 +14,31 @@ import zlib
 
 import pytest
 
-from harness.cache import directory_ailments, doctor, entry, put_cost
+from harness.cache import directory_ailments, doctor, entry, processor, put_cost
 from harness.cache.ailment import Ailment
 from harness.cache.directory import open_directory
 from harness.cache.doctor import AILMENTS
+from harness.cache.loads import load
 from harness.cache.survey import survey
 from harness.engine import child
 from harness.errors import HarnessError
-from tests.cache.filled import CAP, diagnose, entry_of, kinds, run_harness, spoil, the
+from tests.cache.filled import (
+    CAP,
+    backdate,
+    diagnose,
+    entry_of,
+    kinds,
+    run_harness,
+    run_jax,
+    spoil,
+    the,
+)
 
 HEADER = b"\x0d\x08\x03\x12\x09pjrt_ifrt"
 
 
 def link_to_nowhere(directory, monkeypatch):
-    (directory / "jit_gone-cache").symlink_to("nowhere")
+    (directory / f"jit_gone-{'0' * 64}-cache").symlink_to("nowhere")
 
 
 def unpacks_to_much(directory, monkeypatch):
@@ -58,6 +69,27 @@ def without_filelock(directory, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
 
+def another_program(directory, monkeypatch):
+    """The program of one function under the name of another: JAX would run it."""
+    data = entry_of(directory, "jit_second").read_bytes()
+    entry_of(directory, "jit_first").write_bytes(data)
+
+
+def half_an_executable(directory, monkeypatch):
+    path = entry_of(directory, "jit_first")
+    whole = zlib.decompress(path.read_bytes())
+    path.write_bytes(zlib.compress(whole[: whole.index(b"-unknown-linux") + 1500]))
+
+
+def other_processor(directory, monkeypatch):
+    path = entry_of(directory, "jit_first")
+    whole = zlib.decompress(path.read_bytes())
+    features = b"+sse2,+avx512er,-avx512pf"
+    at = whole.index(b"-unknown-linux-gnu") + len(b"-unknown-linux-gnu")
+    told = b"\x12\x03knl\x1a" + bytes([len(features)]) + features
+    path.write_bytes(zlib.compress(whole[:at] + told + whole[at:]))
+
+
 def spoiled(kind):
     return lambda directory, monkeypatch: spoil(directory, kind)
 
@@ -66,7 +98,10 @@ PLANTED = {
     "empty": (CAP, spoiled("empty"), "ailing"),
     "torn": (CAP, spoiled("torn"), "ailing"),
     "garbage": (CAP, spoiled("garbage"), "ailing"),
-    "orphaned": (CAP, spoiled("orphaned"), "ailing"),
+    "wrong-module": (-1, another_program, "unusable"),
+    "unloadable": (-1, half_an_executable, "ailing"),
+    "foreign-processor": (-1, other_processor, "ailing"),
+    "orphaned": (CAP, spoiled("orphaned"), "healthy"),
     "unreadable": (-1, link_to_nowhere, "ailing"),
     "unchecked": (-1, unpacks_to_much, "healthy"),
     "duplicate": (-1, same_executable, "healthy"),
@@ -87,12 +122,17 @@ def test_an_ailment_that_is_planted_is_found_alone(fill, kind, monkeypatch):
     cap, plant, state = PLANTED[kind]
     directory = fill(cap)
     plant(directory, monkeypatch)
-    diagnosis = diagnose(directory, put_cost=SLOW if kind == "slow-put" else None)
+    if kind == "foreign-processor" and not processor.lacking(["avx512er"]):
+        pytest.skip("this system does not say what its processor has")
+    names = [one.name for one in survey(open_directory(str(directory))).entries]
+    refused = load(directory, names).refused if kind == "unloadable" else None
+    cost = SLOW if kind == "slow-put" else None
+    diagnosis = diagnose(directory, put_cost=cost, refused=refused, jax="0.12.0.1")
     assert kinds(diagnosis) | {"never-read"} == {kind, "never-read"}
     assert diagnosis.state == state
     assert the(diagnosis, kind).remedy
     moved = doctor.to_quarantine(survey(open_directory(str(directory))), diagnosis)
-    assert bool(moved) == (kind in ("empty", "torn", "garbage", "orphaned"))
+    assert bool(moved) == (kind in ("empty", "torn", "garbage", "wrong-module", "unloadable"))
 
 
 @pytest.mark.parametrize("cap", [-1, CAP])
@@ -106,7 +146,7 @@ def test_an_ailment_that_lacks_something_says_what():
         Ailment("rust", "note", "", lambda examined: iter(()))
 
 
-@pytest.mark.parametrize("kind", ["empty", "torn", "orphaned"])
+@pytest.mark.parametrize("kind", ["empty", "torn"])
 def test_a_young_bad_entry_is_noted_and_left_to_its_writer(fill, kind):
     directory = fill(CAP)
     os.utime(directory / f"{spoil(directory, kind)}-cache")
@@ -117,6 +157,51 @@ def test_a_young_bad_entry_is_noted_and_left_to_its_writer(fill, kind):
     assert re.search("may still be on its way: look again", the(diagnosis, kind).evidence)
     assert doctor.to_quarantine(seen, diagnosis) == []
     assert doctor.to_quarantine(seen, doctor.diagnose(seen, settle_s=0)) != []
+
+
+def test_an_orphan_ails_only_a_release_that_it_keeps_from_writing_and_always_stays(fill):
+    directory = fill(CAP)
+    spoil(directory, "orphaned")
+    seen = survey(open_directory(str(directory)))
+    for release, severity in (("0.10.2", "ailing"), ("0.11.0", "ailing"), ("0.11.1", "note")):
+        diagnosis = doctor.diagnose(seen, jax=release, settle_s=0)
+        assert the(diagnosis, "orphaned").severity == severity
+        assert doctor.to_quarantine(seen, diagnosis) == []
+
+
+def test_a_cache_that_is_used_with_and_without_a_cap_stays_warm(tmp_path):
+    directory = tmp_path / "cache"
+    run_jax(directory)
+    assert run_jax(directory, cap=CAP, functions=1)["hits"] == 1  # leaves a lock: the rest look odd
+    backdate(directory)
+    done = run_harness("doctor", str(directory), "--no-put-cost", "--quarantine", "--load")
+    assert "Nothing was moved aside." in done.stdout
+    assert run_jax(directory)["hits"] == 3
+
+
+def test_only_what_jax_wrote_is_an_entry(fill):
+    directory = fill()
+    for name in ("pip-cache", "build-cache"):
+        (directory / name).write_bytes(b"")
+    assert kinds(diagnose(directory)) == set()
+
+
+def test_loading_judges_only_what_is_proven(fill, tmp_path):
+    directory = fill()
+    half_an_executable(directory, None)
+    unsaid = directory / f"jit_unsaid-{'0' * 64}-cache"
+    unsaid.write_bytes(zlib.compress(b"\0\0\0\1" + bytes(range(1, 200))))
+    done = run_harness("doctor", str(directory), "--no-put-cost", "--load", "--json")
+    told = json.loads(done.stdout)
+    found = {
+        f["entries"][0]: f["settled"]
+        for f in told["diagnosis"]["findings"]
+        if f["kind"] == "unloadable"
+    }
+    assert found == {entry_of(directory, "jit_first").name[:-6]: True, unsaid.name[:-6]: False}
+    assert told["loads"]["loaded"] == 2
+    done = run_harness("doctor", str(directory), "--jax", "new")
+    assert (done.returncode, "expected a release of JAX" in done.stderr) == (2, True)
 
 
 def test_a_duplicate_names_both_keys_and_other_contents_are_none(fill):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +16,9 @@ import typer
 from harness.cache import doctor as finder
 from harness.cache import put_cost as costs
 from harness.cache.ailment import CacheFinding
-from harness.cache.directory import LocalDirectory, open_directory
+from harness.cache.directory import Directory, LocalDirectory, open_directory
 from harness.cache.doctor import Diagnosis
+from harness.cache.loads import Loads, load
 from harness.cache.put_cost import PutCost
 from harness.cache.quarantine import Moved, move_aside
 from harness.cache.survey import survey
@@ -30,9 +33,9 @@ HELP = """Find what ails a cache, and say what to do about it.
 Exit codes: 0 healthy (notes are fine); 1 ailing; 5 unusable: it cannot be read, or everyone on
 this machine can write to it; 2 wrong usage. With --quarantine, the state after the moving counts.
 
-Nothing is ever deleted. --quarantine moves empty, torn, garbage and orphaned entries into
-DIR/quarantine-TIME, where neither JAX nor this command looks; the next run of a program compiles
-and writes them anew.
+Nothing is ever deleted. --quarantine moves what is proven bad (empty, torn, garbage, another
+program's, unloadable) into DIR/quarantine-TIME, where neither JAX nor this command looks; the next
+run of a program compiles and writes it anew. What a healthy run still hits stays.
 """
 
 PER_KIND = 10
@@ -70,25 +73,43 @@ def doctor(
             "gives its own cost. The system's temporary folder without it.",
         ),
     ] = None,
+    loading: Annotated[
+        bool,
+        typer.Option(
+            "--load",
+            help="Have XLA load each entry for CPUs, in a process of its own: about 1 ms each.",
+        ),
+    ] = False,
+    jax: Annotated[
+        str,
+        typer.Option(
+            metavar="RELEASE",
+            help="The JAX that will read the cache, such as 0.12.0.1; the one installed here "
+            "without it. What is harmless depends on it.",
+        ),
+    ] = "",
     as_json: AsJson = False,
     output: Output,
 ) -> None:
     """Find what ails a cache, and say what to do about it."""
     place = open_directory(directory)
     local = isinstance(place, LocalDirectory)
-    if quarantine and not local:
-        raise UsageError(
-            f"--quarantine moves files on this machine only, and {directory} is elsewhere. Move "
-            "the entries with the bucket's own tool; the findings name them."
-        )
+    if quarantine:
+        _local(place, "--quarantine")
     seen = survey(place)
     cost, problem = _cost(len(seen.entries), scratch) if put_cost else (None, "")
+    loads = None
+    if loading:
+        readable = [one.name for one in seen.entries if one.contents.state == "readable"]
+        loads = load(_local(place, "--load"), readable)
     diagnose = functools.partial(
         finder.diagnose,
         local=local,
         put_cost=cost,
         capped=True if max_size >= 0 else None,
         settle_s=settle,
+        jax=_release(jax),
+        refused=loads.refused if loads else None,
     )
     before = after = diagnose(seen)
     moved = None
@@ -98,12 +119,42 @@ def doctor(
         if bad:  # others may have moved some, or written them anew: only another look can tell
             seen = survey(place)
             after = diagnose(seen)
-    parts = [*_findings(before), problem, *_cost_lines(cost), *_moved_lines(moved, place.where)]
+    parts = [*_findings(before), problem, *_cost_lines(cost), _loads_line(loads, len(seen.entries))]
+    parts += _moved_lines(moved, place.where)
     parts.append(f"{place.where}: {len(seen.entries)} entries, {after.state}{_young(after)}.")
     document = {"schema": 1, "diagnosis": before, "moved": moved, "state": after.state}
+    document["loads"] = loads
     write(output, filter(None, parts), before.findings, document, as_json)
     if after.exit_code:
         raise typer.Exit(after.exit_code)
+
+
+def _local(place: Directory, option: str) -> Path:
+    if isinstance(place, LocalDirectory):
+        return place.path
+    raise UsageError(
+        f"{option} works with files on this machine only, and {place.where} is elsewhere. Copy the "
+        "directory here, or use the bucket's own tool; the findings name the entries."
+    )
+
+
+def _release(given: str) -> str:
+    """Return the release of JAX that was asked for, or that is installed; empty without one."""
+    if given and not re.fullmatch(r"\d+(\.\w+)+", given):
+        raise UsageError(f"--jax {given}: expected a release of JAX, such as 0.12.0.1.")
+    try:
+        return given or version("jax")
+    except PackageNotFoundError:
+        return ""
+
+
+def _loads_line(loads: Loads | None, entries: int) -> str:
+    if loads is None:
+        return ""
+    tried = loads.loaded + loads.unjudged + len(loads.refused)
+    more = f", {loads.unjudged} want what this process lacks" if loads.unjudged else ""
+    rest = f"; {entries - tried} are not for CPUs, or cannot be read" if entries > tried else ""
+    return f"XLA loads {loads.loaded} of {tried} entries for CPUs{more}{rest}."
 
 
 def _cost(entries: int, scratch: Path | None) -> tuple[PutCost | None, str]:
@@ -129,8 +180,8 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _young(diagnosis: Diagnosis) -> str:
-    young = sum(not finding.settled for finding in diagnosis.findings)
-    return f" but for {young} bad entries too young to judge: look again" if young else ""
+    left = sum(not finding.settled for finding in diagnosis.findings)
+    return f" but for {left} entries that are not proven bad yet" if left else ""
 
 
 def _cost_lines(cost: PutCost | None) -> Iterator[str]:
