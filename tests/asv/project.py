@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,6 +198,37 @@ class Project:
         """Return one value per process from the records, in seconds, in order of measuring."""
         found = [r for r in self.records(workload) if r.status == "ok"]
         return [values_ns(record.stages)[stage] / 1e9 for record in found]
+
+
+class Installed(Project):
+    """A project that asv installs into environments which it makes."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = super().environment
+        for shadow in ("PYTHONPATH", "ASV_PYTHONPATH"):  # the wheel is to be measured
+            kept.pop(shadow, None)
+        # What the package installer knows (mirrors, downloads) is that of the real home.
+        real = Path.home()
+        kept.setdefault("XDG_CONFIG_HOME", str(real / ".config"))
+        kept.setdefault("XDG_CACHE_HOME", str(real / ".cache"))
+        kept["PIP_NO_COMPILE"] = "no"  # pip's word for yes: Python compiles what is used
+        base = sys._base_executable  # type: ignore[attr-defined]
+        kept["PATH"] = f"{Path(base).parent}:{kept['PATH']}"
+        return kept
+
+
+def copied(repository: Path, folder: Path, *folders: str) -> Path:
+    """Copy what of the repository a wheel is made of, and some folders; in a worktree .git is a
+    file."""
+    folder.mkdir(parents=True)
+    for file in repository.iterdir():
+        if file.is_file() and file.name not in ("asv.conf.json", ".git"):
+            shutil.copy(file, folder)
+    for name in folders:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(repository / name, folder / name, ignore=ignored)
+    return folder
 
 
 def is_na(value: object) -> bool:

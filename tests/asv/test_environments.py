@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from asv import util
 
-from tests.asv.project import JAX, MACHINE, PYTHON, SCALE, Project
+from tests.asv.project import JAX, MACHINE, PYTHON, SCALE, Installed, Project, copied
 
 REPOSITORY = Path(__file__).parents[2]
 MANAGED = f"virtualenv-py{PYTHON}-jax{JAX}"
@@ -29,20 +29,11 @@ def test_a_python_on_path_that_does_not_start_counts_as_absent(tmp_path):
     assert "Traceback" not in said
 
 
-class Copy(Project):
+class Copy(Installed):
     """This repository, copied, with its own configuration for one Python and one JAX."""
 
     def __init__(self, folder: Path) -> None:
-        copied = folder / "project"
-        copied.mkdir()
-        for file in REPOSITORY.iterdir():
-            # In a worktree .git is a file.
-            if file.is_file() and file.name not in ("asv.conf.json", ".git"):
-                shutil.copy(file, copied)
-        for name in ("harness", "benchmarks"):
-            shutil.copytree(
-                REPOSITORY / name, copied / name, ignore=shutil.ignore_patterns("__pycache__")
-            )
+        copied(REPOSITORY, folder / "project", "harness", "benchmarks")
         own = util.load_json(REPOSITORY / "asv.conf.json", js_comments=True)
         own["pythons"], own["exclude"] = [PYTHON], []
         own["matrix"]["req"]["jax"] = [JAX]
@@ -51,19 +42,6 @@ class Copy(Project):
     def write(self, name: str, text: str) -> None:
         if name != "benchmarks/__init__.py":
             super().write(name, text)
-
-    @property
-    def environment(self) -> dict[str, str]:
-        kept = super().environment
-        for shadow in ("PYTHONPATH", "ASV_PYTHONPATH"):  # the wheel is to be measured
-            kept.pop(shadow, None)
-        # What the package installer knows (mirrors, downloads) is that of the real home.
-        real = Path.home()
-        kept.setdefault("XDG_CONFIG_HOME", str(real / ".config"))
-        kept.setdefault("XDG_CACHE_HOME", str(real / ".cache"))
-        kept["PIP_NO_COMPILE"] = "no"  # pip's word for yes: Python compiles what is used
-        kept["PATH"] = f"{Path(sys._base_executable).parent}:{kept['PATH']}"
-        return kept
 
 
 @pytest.mark.slow

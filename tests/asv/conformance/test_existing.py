@@ -1,0 +1,466 @@
+"""Verbs and options in the environment at hand."""
+
+import base64
+import json
+import pstats
+import re
+import sys
+import urllib.request
+import zlib
+
+import psutil
+import pytest
+
+from harness.records.schema import Problems, read_file
+from tests.asv.conformance.suite import MODULES, ONE, TRACE, chosen, previewed, samples
+from tests.asv.project import ENV, JAX, MACHINE, PYTHON, Project, kill, row, wait_for
+
+pytestmark = pytest.mark.replay
+
+PROCESSES = 2
+EFFORT = {"HARNESS_EFFORT": f"{PROCESSES}x1", "HARNESS_FIRST_CALLS": "0"}
+QUICK = ("--quick", "-b", chosen(ONE))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return Project(tmp_path_factory.mktemp("existing"), MODULES)
+
+
+@pytest.fixture(scope="module")
+def first(project):
+    """What asv says of everything, once, with samples."""
+    return project.run("--record-samples", "--durations", "all", code=2, **EFFORT)
+
+
+@pytest.fixture
+def measured(project, first):
+    """Returns how many processes have measured since, those that later ones replaced too."""
+
+    def processes():
+        files = project.results.glob("*/records/*.jsonl")
+        return {r.process for file in files for r in read_file(file, Problems())}
+
+    before = processes()
+    return lambda: len(processes() - before)
+
+
+# What a run stores
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("plain.Sums.time_sum", "plain.Sums.peakmem_sum", "plain.Sums.track_length"),
+        *("plain.timeraw_pass", "plain.mem_list", "plain.track_three", "plain.time_rounds"),
+        *(f"work.Wave.track_{stage}" for stage in ("trace", "lower", "compile", "execute")),
+    ],
+)
+def test_a_run_has_a_value_of_every_benchmark(project, first, name):
+    assert all(value is not None and value > 0 for value in project.result(name)["result"])
+
+
+def test_one_workload_prints_a_benchmark_for_each_of_its_six_stages(first):
+    assert len(set(re.findall(r"work\.Wave\.track_\w+", first))) == 6
+
+
+def test_a_case_that_fails_fails_alone_and_the_run_ends_with_2(project, first):
+    good, bad = project.result("work.Half.track_trace")["result"]
+    assert good > 0
+    assert bad is None
+
+
+def test_a_sample_is_a_process(project, first):
+    assert project.result(TRACE)["stats_repeat"] == [PROCESSES] * 2
+
+
+def test_a_plain_benchmark_has_its_rounds(project, first):
+    assert project.result("plain.time_rounds")["stats_repeat"] == [6]
+
+
+def test_what_distinguishes_the_environment_is_asvs_own(project, first):
+    stored = json.loads(project.result_file().read_text())
+    assert stored["requirements"].keys() == {"jax", "jaxlib"}
+    assert (stored["params"]["jax"], stored["params"]["python"]) == (JAX, PYTHON)
+
+
+def test_no_cell_is_of_a_target_that_the_machine_lacks(project, first):
+    assert project.benchmarks()[TRACE]["params"][-1] == ["'cpu'"]
+    assert project.result(TRACE)["params"][-1] == ["'cpu'"]
+
+
+def test_durations_are_told_of_every_benchmark_and_setup(first):
+    shown = first[first.index("total duration") :]
+    assert "<setup_cache work:" in shown
+    assert TRACE in shown
+    assert float(re.search(r"total +\W +([\d.]+)s", shown.replace("|", " "))[1]) > 1
+
+
+def test_durations_n_shows_the_n_slowest(project):
+    said = project.run("--quick", "--durations", "1", "-b", "plain.Sums")
+    assert "..." in said[said.index("total duration") :]
+
+
+# Choosing
+
+
+def test_b_measures_one_cell_and_leaves_the_others_as_they_were(project, first):
+    before = project.result(TRACE)["by_case"]
+    project.run("-b", chosen(ONE), **EFFORT)
+    after = project.result(TRACE)["by_case"]
+    assert [before[case] == after[case] for case in before] == [False, True]
+
+
+def test_just_discover_measures_nothing(project, measured):
+    project.run("-b", "just-discover")
+    assert measured() == 0
+
+
+def test_b_that_matches_nothing_says_so(project):
+    assert "No benchmarks selected" in project.run("-b", "nothing_at_all", code=1)
+
+
+# Measuring again
+
+
+def test_a_second_run_measures_anew_and_replaces(project, measured):
+    before = project.result(TRACE)["result"]
+    project.run("--record-samples", "-b", chosen(TRACE), **EFFORT)
+    assert measured() == PROCESSES
+    assert len(samples(project.result(TRACE))) == PROCESSES
+    assert not set(before) & set(project.result(TRACE)["result"])
+
+
+def test_append_samples_adds_new_processes(project, measured):
+    before = samples(project.result(TRACE))
+    project.run("--append-samples", "-b", chosen(TRACE), **EFFORT)
+    after = samples(project.result(TRACE))
+    assert measured() == PROCESSES
+    assert after[: len(before)] == before
+    assert len(set(after)) == len(before) + PROCESSES
+
+
+def test_without_record_samples_only_statistics_are_stored(project, first):
+    project.run("-b", chosen(TRACE), **EFFORT)
+    found = project.result(TRACE)
+    assert not found["samples"]
+    assert found["stats_repeat"] == [PROCESSES] * 2
+
+
+def test_rounds_are_processes(project, measured):
+    project.run("--record-samples", "-a", "rounds=3", "-b", chosen(TRACE), **EFFORT)
+    assert measured() == 3
+    assert len(set(samples(project.result(TRACE)))) == 3
+
+
+def test_rounds_of_a_plain_benchmark_stay_asvs(project):
+    project.run("-a", "rounds=2", "-a", "repeat=3", "-b", "plain.time_rounds")
+    assert project.result("plain.time_rounds")["stats_repeat"] == [6]
+
+
+def test_quick_is_one_process(project, measured):
+    project.run(*QUICK)
+    assert measured() == 1
+
+
+def test_a_dry_run_measures_and_stores_nothing(project, measured):
+    before = project.result_file().read_bytes()
+    said = project.run("--dry-run", *QUICK)
+    assert "ms" in row(said, TRACE)
+    assert project.result_file().read_bytes() == before
+    assert measured() == 0  # into the results
+
+
+def test_what_asv_does_not_store_is_measured_each_time(project, measured):
+    for number in (1, 2):
+        project.asv("run", "-E", "existing", *QUICK)
+        assert measured() == number
+
+
+@pytest.mark.parametrize("option", ["--skip-existing", "--skip-existing-successful"])
+def test_skip_existing_runs_nothing_that_has_a_result(project, measured, option):
+    before = project.result_file().read_bytes()
+    said = project.run(option, "-b", chosen(TRACE), **EFFORT)
+    assert "Setting up" not in said
+    assert measured() == 0
+    assert json.loads(project.result_file().read_bytes()) == json.loads(before)
+
+
+def test_skip_existing_failed_runs_what_succeeded(project, measured):
+    said = project.run("--skip-existing-failed", "-b", r"work\..*track_trace", **EFFORT)
+    assert "work.Half" not in said
+    assert measured() == PROCESSES
+
+
+def test_skip_existing_commits_skips_the_commit(project, measured):
+    project.asv("run", "-E", "existing", "--set-commit-hash", "HEAD", "--skip-existing-commits")
+    assert measured() == 0
+
+
+def test_what_asv_has_not_been_given_yet_comes_from_records(project, measured):
+    """A run that was stopped, and what `harness run` measured."""
+    project.write("benchmarks/later.py", MODULES["work"].replace("Wave", "Later"))
+    command = ["run", "-E", "existing", "--set-commit-hash", "HEAD", "-b", "later.Later.track_tr"]
+    running = project.start(*command, HARNESS_EFFORT="3x1", HARNESS_FIRST_CALLS="0")
+    records = project.results / MACHINE / "records" / f"{project.result_file().stem}.jsonl"
+    wait_for(lambda: '"workload":"later.Later"' in records.read_text())
+    children = psutil.Process(running.pid).children(recursive=True)
+    assert any("run_server" in child.cmdline() for child in children)
+    kill(running)
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert not alive, "a killed run leaves nothing behind, asv's server neither"
+    before = project.records("later.Later")
+    project.asv(*command, "--record-samples", HARNESS_EFFORT="3x1", HARNESS_FIRST_CALLS="0")
+    assert before
+    assert set(project.values_s("later.Later", "trace")) == {
+        value for one in project.result("later.Later.track_trace")["samples"] for value in one
+    }
+    assert project.records("later.Later")[: len(before)] == before
+
+
+# Other options of run
+
+
+def test_show_stderr_says_why(project):
+    said = project.run("-e", "--quick", "-b", "work.Half.track_trace", code=2)
+    assert "only good ones work" in said
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "auto"])
+def test_every_launch_method_measures(project, measured, method):
+    project.run("--launch-method", method, *QUICK)
+    assert measured() == 1
+
+
+def test_cpu_affinity_holds_for_measuring_processes(project, measured):
+    project.run("--cpu-affinity", "0", *QUICK)
+    assert measured() == 1
+    (newest,) = sorted(project.records("work.Wave"), key=lambda r: r.started_at_ms)[-1:]
+    assert json.loads(bytes(newest.environment))["host"]["affinity"] == 1
+
+
+def test_python_same_is_the_existing_environment(project, measured):
+    project.asv("run", "--python", "same", "--set-commit-hash", "HEAD", *QUICK)
+    assert measured() == 1
+
+
+def test_an_interpreter_is_named_by_its_path(project, measured):
+    project.asv("run", "-E", f"existing:{sys.executable}", "--set-commit-hash", "HEAD", *QUICK)
+    assert measured() == 1
+    assert project.result_file().name.endswith(f"{ENV}.json")
+
+
+def test_flags_and_the_night_are_a_file_of_their_own(project, first):
+    flags = "--xla_cpu_enable_fast_math=true"
+    before = project.result_file().read_bytes()
+    project.run(*QUICK, XLA_FLAGS=flags, HARNESS_NIGHT="n1")
+    assert project.result_file().read_bytes() == before
+    (file,) = (project.results / MACHINE).glob("*HARNESS_NIGHTn1*.json")
+    stored = json.loads(file.read_text())
+    assert stored["env_vars"] == {"XLA_FLAGS": flags, "HARNESS_NIGHT": "n1"}
+    file.unlink()
+
+
+def test_interleaving_existing_environments_is_refused_by_asv(project):
+    said = project.run("--interleave-rounds", *QUICK, code=1)
+    assert "cannot be used with existing environment" in said
+
+
+def test_a_range_in_an_existing_environment_is_refused_by_asv(project):
+    said = project.asv("run", "-E", "existing", "HEAD^!", *QUICK, code=1)
+    assert "No range spec" in said
+
+
+# Profiles
+
+
+def test_run_profile_stores_the_work_and_the_value(project, measured):
+    project.run("--profile", "--quick", "-b", r"^work\.Wave\.track_(trace|lower)\(8")
+    assert measured() == 1
+    found = project.result(TRACE)
+    assert found["result"][0] > 0
+    stored = json.loads(project.result_file().read_text())
+    columns = dict(zip(stored["result_columns"], stored["results"][TRACE], strict=False))
+    profile = zlib.decompress(base64.b64decode(columns["profile"]))
+    assert b"trace_to_jaxpr" in profile
+
+
+@pytest.mark.parametrize(
+    ("stage", "function"),
+    [("trace", "trace_to_jaxpr"), ("lower", "lower"), ("compile", "backend_compile")],
+)
+def test_profile_shows_the_work_of_a_stage(project, tmp_path, measured, stage, function):
+    file = tmp_path / "stats"
+    name = rf"work.Wave.track_{stage}\(8, 'forward', 'cpu'\)"
+    project.asv("profile", "-E", "existing", "--force", "-o", str(file), name)
+    stats = pstats.Stats(str(file))
+    names = {name for _, _, name in stats.stats}
+    assert any(function in name for name in names)
+    assert "look_up" not in names
+    assert measured() == 0, "a profile is no measurement"
+
+
+def test_profile_prints_a_table_and_says_what_cannot_be_profiled(project):
+    name = r"work.Wave.track_compute\(8, 'forward', 'cpu'\)"
+    said = project.asv("profile", "-E", "existing", name)
+    assert "nothing to profile: compute" in said
+    assert "function calls" in said
+
+
+def test_profile_of_a_plain_benchmark_is_asvs(project):
+    assert "time_sum" in project.asv("profile", "-E", "existing", r"plain.Sums.time_sum\(10\)")
+
+
+def test_profile_lists_guis(project):
+    assert "Available profiler GUIs" in project.asv("profile", "--gui", "list", "x")
+
+
+# Reading
+
+
+def test_show_lists_commits_and_never_skips_a_file(project, first):
+    said = project.asv("show")
+    assert project.head[:8] in said
+    assert ENV in said
+    assert "Skipping" not in said
+
+
+def test_show_prints_every_benchmark_of_a_commit(project, first):
+    said = project.asv("show", "HEAD", "--details", "-b", chosen(TRACE))
+    assert TRACE in said
+    assert "ci_99" in said
+    assert "failed" not in said
+
+
+def test_show_durations(project, first):
+    assert "total duration" in project.asv("show", "HEAD", "--durations")
+
+
+def test_show_of_another_environment_or_machine(project, first):
+    assert TRACE not in project.asv("show", "HEAD", "-E", "existing-py2.7")
+    assert "not found" in project.asv("show", "HEAD", "-m", "nobody", code=1)
+
+
+def test_check_finds_nothing_wrong(project):
+    assert "No problems found" in project.asv("check", "-E", "existing")
+
+
+def test_update_leaves_results_as_they_are(project, first):
+    before = json.loads(project.result_file().read_text())
+    project.asv("update")
+    assert str(json.loads(project.result_file().read_text())) == str(before)
+
+
+def test_machine_is_asvs(project):
+    project.asv("machine", "--yes")
+    project.know_machine(MACHINE)
+
+
+def test_setup_of_an_existing_environment_does_nothing(project):
+    project.asv("setup", "-E", "existing", code=1)  # asv 0.6.6 ends with 1 whatever it did
+
+
+def test_quickstart_makes_a_project_beside(project, tmp_path):
+    project.asv("quickstart", "--dest", str(tmp_path), "--top-level")
+    assert (tmp_path / "asv.conf.json").is_file()
+
+
+def test_help_and_version(project):
+    assert "usage: asv" in project.asv("help")
+    assert "0.6.6" in project.asv("--version")
+
+
+def test_a_wrong_option_is_asvs_error(project):
+    assert "unrecognized arguments" in project.asv("run", "--no-such-option", code=2)
+
+
+# A second commit
+
+
+@pytest.fixture(scope="module")
+def second(project, first):
+    """A commit that makes one workload another, and another slower by what it imports."""
+    project.run("--record-samples", "-b", "work.Wave", "-b", "plain.Sums", **EFFORT)
+    project.commit()
+    project.run("--record-samples", "-b", "work.Wave", "-b", "plain.Sums", **EFFORT)
+    return project
+
+
+def test_compare_has_a_row_for_each_cell(second):
+    said = second.asv("compare", "HEAD^", "HEAD", "--factor", "1000")
+    assert len(re.findall(r"work\.Wave\.track_trace\(", said)) == 2
+    assert "gpu" not in said
+    assert len(said.splitlines()) < 60
+
+
+@pytest.mark.parametrize("option", [["--split"], ["--sort", "ratio"], ["--sort", "name"]])
+def test_compare_takes_its_options(second, option):
+    assert TRACE in second.asv("compare", "HEAD^", "HEAD", *option)
+
+
+def test_compare_shows_only_what_changed(second):
+    said = second.asv("compare", "HEAD^", "HEAD", "--only-changed", "--factor", "1000000")
+    assert TRACE not in said
+
+
+def test_compare_without_statistics_goes_by_the_factor_alone(second):
+    said = second.asv("compare", "HEAD^", "HEAD", "--no-stats", "--factor", "1.0000001")
+    assert re.search(r"^\| [+-] ", said, re.MULTILINE)
+
+
+def test_compare_keeps_environments_apart(second):
+    """One that only one commit has is named, and left out unless it is asked for."""
+    file = second.result_file()
+    other = file.with_name(f"{file.stem}-other.json")
+    stored = json.loads(file.read_text())
+    other.write_text(json.dumps({**stored, "env_name": f"{ENV}-other"}))
+    said = second.asv("compare", "HEAD^", "HEAD")
+    assert f"{ENV}-other is left out: only HEAD has it" in said
+    asked = second.asv("compare", "HEAD^", "HEAD", "-E", ENV, "-E", f"{ENV}-other")
+    assert f"[{MACHINE}/{ENV}-other]" in asked
+    other.unlink()
+
+
+def test_compare_of_another_machine_is_refused(second):
+    assert "not found" in second.asv("compare", "HEAD^", "HEAD", "-m", "nobody", code=1)
+
+
+def test_publish_writes_a_graph_of_both_commits(second):
+    said = second.asv("publish", "-o", "pages")
+    assert "Skipping" not in said
+    (graph,) = (second.folder / "pages" / "graphs" / "summary").glob(f"{TRACE}.json")
+    assert len(json.loads(graph.read_text())) == 2
+
+
+def test_publish_of_one_commit(second):
+    second.asv("publish", "HEAD^!", "--no-pull", "-o", "one")
+    index = json.loads((second.folder / "one" / "index.json").read_text())
+    assert list(index["revision_to_hash"].values()) == [second.head]
+
+
+def test_preview_serves_the_pages(second):
+    second.asv("publish", "-o", "served")
+    with (
+        previewed(second, "-o", "served") as address,
+        urllib.request.urlopen(f"{address}index.json") as answer,
+    ):
+        assert TRACE in json.load(answer)["benchmarks"]
+
+
+def test_rm_removes_one_benchmark_and_then_a_commit(second):
+    second.asv("rm", "-y", "benchmark=plain.*", f"commit_hash={second.head}")
+    assert second.names()
+    assert not any(name.startswith("plain.") for name in second.names())
+    second.asv("rm", "-y", f"commit_hash={second.head}", f"jax={JAX}")
+    assert not second.result_file().exists()
+
+
+def test_results_of_two_machines_keep_their_own_targets(second):
+    """What a GPU machine listed stays listed, and no machine shows the other's cells."""
+    listed = second.results / "benchmarks.json"
+    about = json.loads(listed.read_text())
+    about[TRACE]["params"][-1] = ["'cpu'", "'gpu'", "'tpu'"]
+    listed.write_text(json.dumps(about))
+    second.run(*QUICK)
+    assert second.benchmarks()[TRACE]["params"][-1] == ["'cpu'", "'gpu'"]
+    assert "failed" not in second.asv("show", "HEAD", "-b", chosen(TRACE))
