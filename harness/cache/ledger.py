@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable
@@ -65,6 +66,10 @@ class Share:
     numerator: float
     denominator: float
 
+    def with_more(self, more: float) -> Share:
+        """Return it with more in what is divided, and so in what divides as well."""
+        return Share(self.numerator + more, self.denominator + more)
+
     @property
     def value(self) -> float | None:
         """Numerator over denominator; None where there is nothing to divide by."""
@@ -92,6 +97,9 @@ class Summary:
     """Hits of all requests."""
     by_seconds: Share
     """Cold seconds of the hits, of those and the seconds compiled; hits with a cold figure only."""
+    unknown_s: tuple[float, float]
+    """The least and the most cold seconds of the other hits, by the whole seconds that their
+    entries hold; infinite where JAX does not tell those."""
     load_s: float
     """Spent loading hits."""
     compile_s: float
@@ -151,6 +159,7 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
         bytes_out=sum(event.bytes_out for event in events),
         by_count=Share(len(hits), len(events)),
         by_seconds=Share(spared_s, spared_s + compiled_s),
+        unknown_s=_cold_bounds_s([event for event in hits if event.key not in cold]),
         load_s=sum(event.load_s or 0.0 for event in hits),
         compile_s=compiled_s,
         saved_s=sum(saved_s(event, cold) or 0.0 for event in hits),
@@ -159,6 +168,20 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
         own_s=sum(event.own_s for event in events),
         unproven_keys=sum(not event.components_prove_key for event in events),
     )
+
+
+def _cold_bounds_s(hits: Iterable[Event]) -> tuple[float, float]:
+    """Return between which sums the compile seconds of hits lie that nobody measured.
+
+    An entry holds the compile's whole seconds; JAX tells them less the time of retrieval.
+    """
+    low = high = 0.0
+    for hit in hits:
+        if hit.jax_saved_s is None or hit.load_s is None:
+            return 0.0, math.inf
+        whole_s = max(0, round(hit.jax_saved_s + hit.load_s))
+        low, high = low + whole_s, high + whole_s + 1
+    return low, high
 
 
 def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFrame:

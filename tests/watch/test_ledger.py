@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from harness.cache.ledger import LedgerError, frame, ledger, read, summarize
 from harness.cli import app
+from harness.cli.cache.ledger import lines_of
 from harness.errors import HarnessError
 from harness.watch import cache_keys as keys
 from harness.watch import jax_names, outcomes, programs
@@ -235,6 +237,14 @@ def test_a_hit_without_a_cold_figure_is_not_counted_as_saved(reasons):
     alone = summarize([hit])
     assert (alone.saved_s, alone.hits_without_cold) == (0, 1)
     assert alone.by_seconds.value is None
+    assert alone.unknown_s == (0, 1)  # of a compile that took less than one
+    lines = "\n".join(lines_of(alone))
+    assert "hit rate by seconds: 100.0% (nothing was compiled)" in lines
+    assert "1 hit(s) without a cold figure" in lines
+    mixed = summarize([hit, dataclasses.replace(written, key="other", compile_s=3.0)])
+    assert "0.0% to 25.0% (0.000 to 1.000 s by hits, 3.000 s not)" in "\n".join(lines_of(mixed))
+    silent = dataclasses.replace(hit, jax_saved_s=None)
+    assert "unknown, 0.0% or more" in "\n".join(lines_of(summarize([silent])))
     assert summarize([hit], earlier=[written]).saved_s > 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -98,13 +99,14 @@ def lines_of(summary: Summary) -> Iterator[str]:
         yield f"  {summary.failed} failed: the program saw an error"
     yield f"errors: {summary.read_errors} reading, {summary.write_errors} writing"
     yield f"hit rate by count: {_rate(summary.by_count, '', 0)}"
-    yield f"hit rate by seconds: {_rate(summary.by_seconds, ' s', 3)}"
+    yield f"hit rate by seconds: {_rate_by_seconds(summary)}"
     saved = f"compile seconds: {summary.compile_s:.3f} s spent, {summary.saved_s:.3f} s saved"
     yield f"{saved} (JAX's own compile_time_saved_sec: {summary.jax_saved_s:.3f} s)"
     if summary.hits_without_cold:
         yield (
-            f"  {summary.hits_without_cold} hit(s) without a cold figure: what they saved is not "
-            "in this sum. Give the ledger of the run that compiled them with --earlier."
+            f"  {summary.hits_without_cold} hit(s) without a cold figure, of which entries tell "
+            "whole seconds at the most: what they saved is not in this sum. Give the ledger of the "
+            "run that compiled them with --earlier."
         )
     if summary.unproven_keys:
         yield (
@@ -112,6 +114,18 @@ def lines_of(summary: Summary) -> Iterator[str]:
             "`harness cache explain` may miss a cause."
         )
     yield f"the ledger itself took {summary.own_s:.3f} s"
+
+
+def _rate_by_seconds(summary: Summary) -> str:
+    if not summary.hits_without_cold:
+        return _rate(summary.by_seconds, " s", 3)
+    low, high = (summary.by_seconds.with_more(more) for more in summary.unknown_s)
+    if math.isinf(high.numerator):
+        return f"unknown, {low.value or 0:.1%} or more"
+    if low.denominator == low.numerator:
+        return "100.0% (nothing was compiled)"
+    between = f"{low.numerator:.3f} to {high.numerator:.3f} s"
+    return f"{low.value:.1%} to {high.value:.1%} ({between} by hits, {summary.compile_s:.3f} s not)"
 
 
 def _rate(rate: Share, unit: str, digits: int) -> str:
