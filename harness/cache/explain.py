@@ -7,6 +7,7 @@ equal up to the module's name. Only the first event of a key in a run counts: th
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -73,9 +74,18 @@ def explain_runs(a: Requests, b: Requests) -> list[Explained]:
         else:
             explained.append(_explain(_Pair(partner, event, a, b)))
     taken = {event.key for event in partners.values()}
-    left = [event for event in first_a if event.key not in taken]
-    explained += [Explained(one.module, "only in A", _alone("first"), a=one) for one in left]
+    unasked = {event.module: event for event in b.events if not event.key}
+    for one in first_a:
+        if one.key not in taken:
+            again = unasked.get(one.module)
+            said = _no_cache(again) if again else _alone("first")
+            explained.append(Explained(one.module, "only in A", said, a=one, b=again))
     return explained
+
+
+def _no_cache(event: Event) -> str:
+    """Say that the second run had no cache to ask."""
+    return f"The second run had no cache to ask: {event.reason} ({event.detail})."
 
 
 def _alone(run: str) -> str:
@@ -144,6 +154,8 @@ def _explain(pair: _Pair) -> Explained:
     if a.key == b.key:
         status: Status = "hit" if b.outcome == "hit" else "same key, no hit"
         return Explained(b.module, status, f"The key is equal{_same_key(a, b)}", a, b)
+    if b.reason in (reasons.NO_DIRECTORY, reasons.UNUSABLE_DIRECTORY):
+        return Explained(b.module, "key changed", _no_cache(b), a, b)
     mine, yours = _components(a), _components(b)
     differences = []
     for name in {**mine, **yours}:
@@ -154,6 +166,9 @@ def _explain(pair: _Pair) -> Explained:
             compare = COMPARED.get(name, _values)
             causes, lines = compare(pair, mine[name], yours[name])
             differences.append(ComponentDifference(LABELS.get(name, name), causes, lines))
+    upgrades = [one for one in differences if one.component == LABELS[JAXLIB]]
+    # All else that a release changes in the key changes with it.
+    differences = upgrades or differences
     return Explained(b.module, "key changed", _changed(a, b, differences), a, b, tuple(differences))
 
 
@@ -164,6 +179,8 @@ def _changed(a: Event, b: Event, differences: list[ComponentDifference]) -> str:
         return "The key changed, and no captured component did: JAX hashes something unknown."
     names = " and ".join(f"`{difference.component}`" for difference in differences)
     causes = "; ".join(cause for difference in differences for cause in difference.causes)
+    if [one.component for one in differences] == [LABELS[JAXLIB]]:
+        return f"jaxlib {causes}: every key is another one."
     return f"{names} changed, the rest is equal{f': {causes}' if causes else ''}."
 
 
@@ -176,7 +193,7 @@ def _same_key(a: Event, b: Event) -> str:
     if b.read_error:
         return f"; the entry could not be read: {b.read_error}"
     if b.reason in (reasons.NO_DIRECTORY, reasons.UNUSABLE_DIRECTORY):
-        return f"; the second run had no cache to ask: {b.reason} ({b.detail})."
+        return f". {_no_cache(b)}"
     if a.outcome == "failed":
         return f"; the first run's request failed and left no entry: {a.detail}"
     if a.outcome == "unwritten":
@@ -236,11 +253,11 @@ def _computation(pair: _Pair, mine: Component, yours: Component) -> tuple[Causes
     ), ()
 
 
+_AUTOTUNE = "xla_gpu_per_fusion_autotune_cache_dir"
+"""A path in the cache's directory. jax 0.10.2 hashes it, on CPU as well; 0.11.0 and later do not,
+but with jax_persistent_cache_enable_xla_caches=all."""
+
 _FIELD_CAUSES = {
-    # jax 0.10.2 hashes this path, which lies in the cache's directory, on CPU as well; 0.11.0 and
-    # later leave it out.
-    "xla_gpu_per_fusion_autotune_cache_dir": "xla_gpu_per_fusion_autotune_cache_dir is in the key "
-    "up to jax 0.10.2: the cache's directory was moved",
     "allow_spmd_sharding_propagation_to_parameters": "XLA may not choose an argument's sharding "
     "any more, or may again",
 }
@@ -259,11 +276,21 @@ def _options(pair: _Pair, mine: Component, yours: Component) -> tuple[Causes, Li
         for name in changed
     ]
     lines = [f"{n}: {old.get(n, '(not set)')} -> {new.get(n, '(not set)')}" for n in changed]
-    return tuple(_FIELD_CAUSES.get(name, name) for name in short), tuple(lines)
+    known = {**_FIELD_CAUSES, _AUTOTUNE: _of_the_path(pair.a.directory, pair.b.directory)}
+    return tuple(known.get(name, name) for name in short), tuple(lines)
 
 
-XLA_FLAGS = "XLA flags"
-LABELS = {"jax_lib version": "jaxlib", "backend version": "platform", XLA_FLAGS: "xla_flags"}
+def _of_the_path(a: str, b: str) -> str:
+    """Say why a path in the cache's directory, which is in the key, differs."""
+    if a == b:
+        return f"jax_persistent_cache_enable_xla_caches changed, and with it {_AUTOTUNE}"
+    same = bool(a and b) and os.path.realpath(a) == os.path.realpath(b)
+    how = "is named by another path" if same else "was moved"
+    return f"the cache's directory {how}, and {_AUTOTUNE} in it is in the key"
+
+
+XLA_FLAGS, JAXLIB = "XLA flags", "jax_lib version"
+LABELS = {JAXLIB: "jaxlib", "backend version": "platform", XLA_FLAGS: "xla_flags"}
 """What this project calls JAX's components, where JAX's own name is not one word."""
 
 COMPARED = {
