@@ -77,7 +77,8 @@ def _requirements(self: Any) -> dict[str, str]:
     """Return what is asked for, and what of JAX is installed."""
     asked: dict[str, str] = dict(self._requirements)
     try:
-        executable = getattr(self, "_executable", None) or self.find_executable("python")
+        existing = isinstance(self, ExistingEnvironment)
+        executable = self._executable if existing else self.find_executable("python")
         packages = os.path.join(self._path, "asv-install-status.json")
         changed_ns = os.stat(packages).st_mtime_ns if os.path.exists(packages) else 0
         return asked | _versions(executable, changed_ns)[1]

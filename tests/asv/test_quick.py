@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -197,7 +198,10 @@ def family(project, name, stage="compile"):
 
 def test_a_run_leaves_a_results_file_named_by_versions(project, everything):
     assert project.result_file().name == f"{project.head[:8]}-existing-py{PYTHON}-jax{JAX}.json"
-    assert project.result_file().is_file()
+    stored = json.loads(project.result_file().read_text())
+    installed = {name: metadata.version(name) for name in ("jax", "jaxlib")}
+    assert stored["requirements"] == installed
+    assert {**stored["params"], **installed} == stored["params"]
 
 
 def test_no_path_of_this_machine_is_in_the_results(project, everything):

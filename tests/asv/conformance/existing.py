@@ -15,8 +15,6 @@ from harness.records.schema import Problems, read_file
 from tests.asv.conformance.suite import MODULES, ONE, TRACE, chosen, previewed, samples
 from tests.asv.project import ENV, JAX, MACHINE, PYTHON, Project, kill, row, wait_for
 
-pytestmark = pytest.mark.replay
-
 PROCESSES = 2
 EFFORT = {"HARNESS_EFFORT": f"{PROCESSES}x1", "HARNESS_FIRST_CALLS": "0"}
 QUICK = ("--quick", "-b", chosen(ONE))
