@@ -122,9 +122,17 @@ def run(
         bool,
         typer.Option(
             "--each-machine",
-            help="With --on: every case on every machine that can measure it, and not on one.",
+            help="With --on: every case on every machine that can measure it, under its own name.",
         ),
     ] = False,
+    store: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="With --on: a folder that all workers see, or a bucket (s3://...; fsspec), that "
+            "they put their records into.",
+        ),
+    ] = "",
     wait_for_workers: Annotated[
         float | None,
         typer.Option(
@@ -138,7 +146,7 @@ def run(
     results: options.ResultsTree = Path("results"),
 ) -> None:
     """Measure what is asked for, and print the table of stages."""
-    _check_on(on, each_machine, wait_for_workers, keep_programs, machine)
+    _check_on(on, each_machine, wait_for_workers, store, keep_programs, machine)
     if on and from_snapshot:
         raise UsageError(
             "--from-snapshot does not work with --on: workers have files of their own."
@@ -169,7 +177,7 @@ def run(
             if on:
                 waiting = {} if wait_for_workers is None else {"wait_s": wait_for_workers}
                 given = (measured, context, asked, on_progress, say, each_machine)
-                outcome = sweep_elsewhere(on, *given, **waiting)
+                outcome = sweep_elsewhere(on, *given, store=store, **waiting)
             else:
                 with _place(benchmarks, results, context, from_snapshot) as placed:
                     outcome = measure(measured, placed, asked, on_progress)
@@ -181,6 +189,8 @@ def run(
     if outcome.measured and (loaded := machine_load.loaded_meanwhile(outcome.others_cores)):
         say(loaded)
     print_page(_outcome(outcome, context, bool(on)))
+    if store:
+        print_page([f"Records: {store}"])
     if not outcome.measured and not outcome.reused:
         raise typer.Exit(ExitCode.SOME_FAILED if outcome.failed else ExitCode.NOTHING)
     if outcome.failed or outcome.refused or chosen.broken:
@@ -203,6 +213,7 @@ def _check_on(
     on: str | None,
     each_machine: bool,
     wait_s: float | None,
+    store: str,
     keep_programs: bool,
     machine: str | None,
 ) -> None:
@@ -211,7 +222,12 @@ def _check_on(
             "--on was given an empty address; expected that of a Dask scheduler, such as "
             "tcp://host:8786. Leave --on out to measure on this machine."
         )
-    for option, given in (("each-machine", each_machine), ("wait-for-workers", wait_s is not None)):
+    waits = wait_s is not None
+    for option, given in (
+        ("each-machine", each_machine),
+        ("wait-for-workers", waits),
+        ("store", store),
+    ):
         if given and not on:
             raise UsageError(
                 f"--{option} is for sweeps over a fleet: name its scheduler with --on."
@@ -270,6 +286,8 @@ def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
         yield f"retried: {record.workload} {axes}, process {process}: {'; '.join(record.retries)}"
     if len(outcome.retried) > MOST_RETRIED:
         yield "..."
+    for name, reason in outcome.aside.items():
+        yield f"{name} {reason}. What it had measured was measured again on others."
     machines = sorted({record.machine for record in outcome.records})
     yield f"{len(machines)} machine(s): {', '.join(machines)}"
     yield from sorted(

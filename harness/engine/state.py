@@ -73,6 +73,8 @@ class Outcome:
     """Code that changed during the sweep, so that what had run it was measured again."""
     unexplained: list[str] = field(default_factory=list)
     """Cases whose program is another one than before, though no code is."""
+    aside: dict[str, str] = field(default_factory=dict)
+    """On a fleet: hosts that were put aside, with their machine's class, and why."""
     problems: Problems = field(default_factory=Problems)
     timed_ns: float = 0.0
     wall_ns: float = 0.0
@@ -154,7 +156,7 @@ class SweepState:
             name = ref.key, replicate
             earlier, current = self.before.get(name), self.now.get(name)
             project = context.snapshot.root if context.snapshot else project_folder(group.source)
-            differing = self._differing(current, project) if current else []
+            differing = self._differing(current.code, project) if current else []
             if edited := [one for one in differing if proven(one, project)]:
                 self.outcome.edited = sorted({*self.outcome.edited, *edited})
                 todo.append(ref)
@@ -167,7 +169,7 @@ class SweepState:
                 and not self.options.fresh
                 and earlier.started_at_ms >= self.options.since_ms
                 and earlier.code  # an old record does not say what it ran
-                and not self._differing(earlier, project)
+                and not self._differing(earlier.code, project)
                 and not (self.plan.opens_up(group, process) and earlier.compile_times is None)
             ):
                 self.now[name] = earlier
@@ -218,13 +220,13 @@ class SweepState:
             return record.code
         return {name: value for name, value in record.code.items() if name in usual.code}
 
-    def _differing(self, record: Record, project: Path) -> list[str]:
-        """Return what has become other code since a record was measured."""
+    def _differing(self, code: dict[str, str], project: Path) -> list[str]:
+        """Return what of the code of a record has become other code since it was measured."""
         now = time.monotonic()
-        known = msgspec.json.encode(record.code)
+        known = msgspec.json.encode(code)
         looked, names = self._code.get(known, (-math.inf, []))
         if now - looked > _CODE_IS_KNOWN_S:
-            names = self.plan.context.host.other_code(record.code, project)
+            names = self.plan.context.host.other_code(code, project)
             self._code[known] = now, names
         return names
 
@@ -232,6 +234,34 @@ class SweepState:
         if name not in self.settled:
             self.settled.add(name)
             self.done += 1
+
+    def know(self, key: str, group: Group, process: int) -> None:
+        """Count a record that was measured now and is kept elsewhere, not by this state."""
+        name = key, group.replicate(process)
+        ref = next((ref for ref in group.refs if ref.key == key), None)
+        if ref and name not in self.settled:
+            self._settle(name)
+            self.outcome.measured += 1
+            self.tell(group, ref.label, "ok", process)
+
+    def resume(self, found: Iterable[tuple[str, str, dict[str, str]]]) -> None:
+        """Count records that are kept elsewhere since before: key, replicate, code of each."""
+        groups = {ref.key: group for group in self.groups for ref in group.refs}
+        for key, replicate, code in found:
+            name, group = (key, replicate), groups.get(key)
+            fit = group and not self.options.fresh and name not in self.settled and code
+            if fit and group and not self._differing(code, project_folder(group.source)):
+                self._settle(name)
+                self.outcome.reused += 1
+
+    def forget(self, group: Group, process: int) -> None:
+        """Let what a process of a group has measured be measured again."""
+        for ref in group.refs:
+            name = ref.key, group.replicate(process)
+            self.now.pop(name, None)
+            self.before.pop(name, None)
+            self.done -= name in self.settled
+            self.settled.discard(name)
 
     def _append(self, record: Record) -> None:
         begin, end = self.store.append([record])

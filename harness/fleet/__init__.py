@@ -1,6 +1,7 @@
 """Sweeps over many machines.
 
-The client (:mod:`harness.fleet.sweep`) asks workers what they are (:mod:`harness.fleet.place`),
-sends them orders (:mod:`harness.fleet.remote` carries them out), and stores the records that come
-back. :mod:`harness.fleet.pools` reaches the workers, of a Dask scheduler or of any executor.
+:mod:`harness.fleet.pools` reaches workers, of Dask or of any executor. The client
+(:mod:`harness.fleet.sweep`) asks them what they are (:mod:`harness.fleet.place`), sends them orders
+(:mod:`harness.fleet.order`) and stores what comes back; a case stays with its class of machine
+(:mod:`harness.fleet.tasks`).
 """

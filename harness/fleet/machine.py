@@ -1,13 +1,15 @@
-"""What a worker knows of its machine: GPUs, packages, devices in use, and what Dask has set."""
+"""What a worker knows of its machine: class, GPUs, packages, devices in use, what Dask has set."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import functools
+import math
 import multiprocessing
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,7 @@ import psutil
 
 from harness.records import environment
 from harness.records.schema import digest
+from harness.targets import host as targets_host
 
 LOOK_S = 0.2
 """How often it is seen whether a device is free."""
@@ -53,6 +56,29 @@ def visible_gpus() -> dict[str, str]:
             lines = [line.partition(",") for line in done.stdout.splitlines()]
             return {id.strip(): kind.strip() for id, _, kind in lines if kind}
     return {}
+
+
+def hardware() -> dict[str, str | int]:
+    """Return what the machines of a class have in common: processor, cores, memory, GPUs."""
+    found = targets_host.host()
+    gib = found["ram_bytes"] / 2**30
+    step = 2.0 ** max(math.floor(math.log2(gib)) - 3, 0)  # a system keeps some of it to itself
+    return {
+        **{name: found[name] for name in ("arch", "cpu", "cores")},
+        "GiB": math.ceil(gib / step) * int(step),
+        "GPUs": "; ".join(sorted(set(visible_gpus().values()))),
+    }
+
+
+def kind() -> str:
+    """Return the name of this machine's class: HARNESS_CLASS, else made of its hardware."""
+    given = os.environ.get("HARNESS_CLASS")
+    if given:
+        return given
+    _, cpu, cores, gib, gpus = hardware().values()
+    text = re.sub(r"\((R|TM)\)|\b(CPU|Processor)\b", " ", str(cpu), flags=re.IGNORECASE)
+    words = f"{text} {cores} cores {gib} GiB {gpus}"
+    return re.sub(r"[^A-Za-z0-9.]+", "-", words).strip("-.").lower()
 
 
 def versions() -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""What a worker says of itself: machine, environment, versions, targets."""
+"""What a worker says of itself, and why a client must not use it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -12,16 +13,33 @@ from harness.declare.location import Source
 from harness.fleet import machine, sources, spool
 from harness.records import environment
 from harness.records.git import Commit, commit_of
-from harness.targets.host import host
 
 
-class Place(msgspec.Struct, frozen=True):
+class Question(msgspec.Struct, kw_only=True):
+    """What a client asks a worker."""
+
+    owner: str
+    """Whose records the worker keeps; see :mod:`harness.fleet.spool`."""
+    sources: list[Source]
+    """The workloads that are to be measured."""
+    exclude: str = ""
+    """The client's results, from the folder of the first of them: that they have changed is no
+    change of what is measured."""
+    stored: dict[str, int] = msgspec.field(default_factory=dict)
+    """Orders whose records the client has, and the bytes of their files on the worker."""
+    store: str = ""
+    """Where records are to go; see :func:`harness.fleet.spool.push`."""
+
+
+class Place(msgspec.Struct, kw_only=True):
     """The machine and the environment that a worker measures in."""
 
     host: str
     """See :func:`harness.fleet.machine.host`."""
     machine: str
-    """What the machine is called in results."""
+    """What the machine itself is called."""
+    kind: str
+    """What its class is called; see :func:`harness.fleet.machine.kind`."""
     env: str
     identity: str
     """See :func:`harness.records.environment.identity`."""
@@ -41,6 +59,8 @@ class Place(msgspec.Struct, frozen=True):
     """`module.qualname` to the reason why it cannot be used here."""
     trouble: str
     """Why records cannot be kept here; empty where they can."""
+    kept: dict[str, bytes]
+    """Lines of records that wait here for the client, by order."""
 
     def devices(self, target: str) -> list[str]:
         """Return what a measurement on `target` has for itself: a CPU, or all GPUs it may use."""
@@ -52,37 +72,102 @@ class Place(msgspec.Struct, frozen=True):
         return [f"{self.host}/{found.family}"]
 
 
-def describe(owner: str, wanted: Sequence[Source], exclude: str) -> Place:
-    """Say what the worker is that this runs in.
+def answer(question: bytes) -> bytes:
+    """Answer an encoded :class:`Question` with a :class:`Place`; runs on the worker."""
+    asked = msgspec.msgpack.decode(question, type=Question)
+    spool.forget(asked.owner, asked.stored)
+    return msgspec.msgpack.encode(describe(asked))
 
-    Args:
-        owner: whose records it is to keep; see :mod:`harness.fleet.spool`.
-        wanted: the workloads that are to be measured.
-        exclude: the client's results, from the folder of the first of them: that they have changed
-            is no change of what is measured.
-    """
+
+def describe(asked: Question) -> Place:
+    """Say what the worker is that this runs in."""
     machine.undo_nanny()
+    wanted = asked.sources
     files = [sources.here(source) for source in wanted]
     folder = next((Path(found.file).parent for found in files if found and found.file), None)
     commit = Commit()
     if folder is not None:
-        commit = commit_of(folder, exclude=(folder / exclude).resolve() if exclude else None)
+        exclude = (folder / asked.exclude).resolve() if asked.exclude else None
+        commit = commit_of(folder, exclude=exclude)
     versions = machine.versions()  # before the identity, which is made of them
     workloads, broken = sources.find(wanted)
-    gpus = machine.visible_gpus()
-    kinds = "; ".join(sorted(set(gpus.values())))
+    trouble = spool.trouble(asked.owner)
+    if asked.store and not trouble:
+        trouble = spool.push_all(asked.owner, asked.store)
     return Place(
         host=machine.host(),
         machine=environment.machine_name(),
+        kind=machine.kind(),
         env=environment.env_name(),
         identity=environment.identity(),
         versions=versions,
-        hardware={name: host()[name] for name in ("arch", "cpu", "cores")} | {"GPUs": kinds},
-        gpus=list(gpus),
+        hardware=machine.hardware(),
+        gpus=list(machine.visible_gpus()),
         lacking={name: target.lacking() or "" for name, target in targets.TARGETS.items()},
         commit=commit.hash,
         dirty=commit.dirty,
         workloads=workloads,
         broken=broken,
-        trouble=spool.trouble(owner),
+        trouble=trouble,
+        kept=spool.contents(asked.owner),
     )
+
+
+def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool) -> str:
+    """Return why a worker must not measure for this client, with both versions, or nothing.
+
+    Args:
+        place: what the worker says of itself.
+        commit: what is measured, as far as the client knows.
+        versions: of each workload's source here, by its name.
+        sent: whether a class without a file is among the workloads; it is sent as a pickle.
+    """
+    here = environment.versions()
+    for name in ("jax", "jaxlib", *(["python"] if sent else [])):
+        if place.versions[name] != here[name]:
+            return (
+                f"has {name} {place.versions[name] or 'not at all'}, and here it is "
+                f"{here[name] or 'not installed'}"
+            )
+    for name, version in versions.items():
+        if name in place.broken:
+            return f"cannot use {name}: {place.broken[name]}"
+        if place.workloads[name] != version:
+            return f"has {name} in version {place.workloads[name]}, and here it is {version}"
+    if place.commit and commit.hash and place.commit != commit.hash:
+        return f"is at commit {place.commit[:8]}, and here it is {commit.hash[:8]}"
+    if place.commit and place.dirty != commit.dirty:
+        return (
+            f"has {_changes(place.dirty)} since commit {place.commit[:8]}, and here there are "
+            f"{_changes(commit.dirty)}"
+        )
+    for variable, name in (("MACHINE", place.machine), ("CLASS", place.kind)):
+        if name == ".." or Path(name).name != name:
+            return (
+                f"calls its machine {name!r}, which cannot name a folder of the results; set "
+                f"HARNESS_{variable} to a name without slashes where it is started"
+            )
+    return place.trouble and f"cannot keep records: {place.trouble}"
+
+
+def _changes(dirty: str) -> str:
+    return f"uncommitted changes ({dirty})" if dirty else "no uncommitted changes"
+
+
+def unlike(place: Place, others: Mapping[str, Place], variable: str) -> str:
+    """Say of which other worker a worker has the name, though it is on an unlike machine.
+
+    The name is that of its machine or of its class, which `variable` gives it.
+    """
+    name = operator.attrgetter("machine" if variable == "HARNESS_MACHINE" else "kind")
+    for label, other in others.items():
+        if name(other) == name(place) and other.host != place.host:
+            both = {name: (mine, other.hardware[name]) for name, mine in place.hardware.items()}
+            text = "; ".join(f"{name}: {a}, not {b}" for name, (a, b) in both.items() if a != b)
+            if text:
+                return (
+                    f"has the name of {label}, which is an unlike machine ({text}): their results "
+                    f"would be mixed. Set {variable} to a name of its own where one of them is "
+                    "started"
+                )
+    return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +19,7 @@ class Seat(NamedTuple):
 
 
 class Pool(Protocol):
-    """Workers that carry orders out."""
+    """Workers that answer questions and carry orders out."""
 
     name: str
     """What it is called in messages, such as the scheduler's address."""
@@ -33,13 +33,11 @@ class Pool(Protocol):
             FleetError: the pool is gone.
         """
 
-    def everywhere(
-        self, workers: Collection[str], function: Callable[..., Any], *arguments: Any
-    ) -> dict[str, Any]:
-        """Run a function on workers, beside what they do; return what each returned or raised."""
+    def ask(self, address: str, question: bytes) -> Future[Any]:
+        """Ask a worker, beside what it does: :func:`harness.fleet.place.answer`, or its version."""
 
-    def submit(self, order: bytes, address: str, target: str) -> Future[bytes]:
-        """Send an order to a worker: the argument of :func:`harness.fleet.remote.carry_out`."""
+    def submit(self, order: bytes, address: str, seat: Seat, target: str) -> Future[bytes]:
+        """Send an order to a worker: :func:`harness.fleet.order.carry_out`."""
 
     def stop(self, sweep: str, workers: Collection[str]) -> None:
         """End what is being measured for a sweep."""

@@ -1,6 +1,8 @@
-"""Sweep over the workers of a Dask scheduler, or those behind any other executor.
+"""The workers of a Dask scheduler, or those behind any other executor.
 
-Either way an order is submitted to a `concurrent.futures.Executor`, and its future waited for.
+Either way an order is submitted to a `concurrent.futures.Executor`, and its future waited for. What
+is submitted is text that `eval` runs: the scheduler reads tasks as well, and need not have the
+harness, and code objects are tied to a version of Python.
 """
 
 from __future__ import annotations
@@ -8,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Collection
-from concurrent.futures import Executor, Future
+import sys
+from collections.abc import Collection, Iterator
+from concurrent.futures import Future
 from typing import Any
 
+from harness import __version__
 from harness.engine.state import Outcome
 from harness.errors import FleetError
-from harness.fleet import machine, remote
-from harness.fleet.pool import Pool, Seat, gone
+from harness.fleet import order as orders
+from harness.fleet.pool import Pool, Seat, gone, said
 from harness.fleet.sweep import sweep_on
 
 CONNECT_S = 8.0
@@ -24,20 +28,18 @@ CONNECT_S = 8.0
 IDENTITY_S = 30.0
 """How long a scheduler that is there may take to say which workers it has."""
 
-ANSWER_S = 120.0
-"""How long workers may take to say what they are: they import the workloads for it."""
-
 STOP_S = 5.0
 
-START_S = 300.0
-"""How long an executor may take to answer: it may have to start its workers."""
+SEATS = 8
+"""Workers that an executor is taken to have, where it does not say how many."""
 
-ASKED = 8
-"""Calls that ask who answers, where an executor does not say how many workers it has."""
-
-CALL = "__import__('harness.fleet.remote', fromlist=['remote']).carry_out(order)"
-"""What a task of Dask's evaluates. The scheduler reads tasks as well, and need not have the
-harness: so they must hold no function of ours, and code objects are tied to a version of Python."""
+_MODULE = "__import__('harness.fleet.{0}', fromlist=['{0}'])"
+ANSWER = (
+    f"{_MODULE.format('place')}.answer(question) "
+    "if __import__('harness').__version__ == version else __import__('harness').__version__"
+)
+CARRY_OUT = f"{_MODULE.format('order')}.carry_out(order)"
+STOP = f"{_MODULE.format('order')}.stop(sweep)"
 
 
 class DaskPool:
@@ -55,115 +57,82 @@ class DaskPool:
         try:
             if self.client.status != "running":
                 raise ConnectionError("the connection to it was lost")
-            known = self.client.sync(_identity, self.client)["workers"]
+            known = self.client.sync(self._identity)["workers"]
         except (OSError, TimeoutError, RuntimeError) as error:
             raise gone(self, str(error) or "it does not answer") from error
         return {
-            address: Seat(str(info.get("id", "")), info.get("resources") or {})
+            address: Seat(str(info.get("id", "")), info.get("resources") or None)
             for address, info in known.items()
             if not self.only or self.only & {address, info.get("name"), info.get("host")}
         }
 
-    def everywhere(
-        self, workers: Collection[str], function: Callable[..., Any], *arguments: Any
-    ) -> dict[str, Any]:
-        """Run it in a thread of each worker, beside its event loop."""
-        found: dict[str, Any] = self.client.sync(
-            _everywhere, self.client, workers, function, arguments
-        )
-        return found
+    async def _identity(self) -> Any:
+        return await asyncio.wait_for(self.client.scheduler.identity(n_workers=-1), IDENTITY_S)
 
-    def submit(self, order: bytes, address: str, target: str) -> Future[bytes]:
+    def ask(self, address: str, question: bytes) -> Future[Any]:
+        """Ask in a thread of the worker, beside its event loop."""
+        return self._evaluate(address, ANSWER, question=question, version=__version__)
+
+    def _evaluate(self, address: str, text: str, **names: Any) -> Future[Any]:
+        async def evaluated() -> Any:
+            # The worker may have gone meanwhile: that is an error of the call, or of what it asks.
+            run = (asyncio.to_thread, eval, text, names)
+            return (await self.client.run(*run, workers=[address], asynchronous=True))[address]
+
+        return asyncio.run_coroutine_threadsafe(evaluated(), self.client.loop.asyncio_loop)
+
+    def submit(self, order: bytes, address: str, seat: Seat, target: str) -> Future[bytes]:
         """Submit it to this worker alone, which takes it as soon as its resource is free."""
-        executor = self.client.get_executor(workers=[address], resources={target: 1}, pure=False)
-        found: Future[bytes] = executor.submit(eval, CALL, {"order": order})
+        wanted = {} if seat.resources is None else {"resources": {target: 1}}
+        executor = self.client.get_executor(workers=[address], pure=False, **wanted)
+        found: Future[bytes] = executor.submit(eval, CARRY_OUT, {"order": order})
         return found
 
     def stop(self, sweep: str, workers: Collection[str]) -> None:
         """Tell them, if they can be reached: the scheduler may be what ended the sweep."""
         if self.client.status == "running":
-            with contextlib.suppress(Exception):
-                asked = (workers, remote.stop, (sweep,))
-                self.client.sync(_everywhere, self.client, *asked, callback_timeout=STOP_S)
-
-
-async def _identity(client: Any) -> Any:
-    return await asyncio.wait_for(client.scheduler.identity(n_workers=-1), IDENTITY_S)
-
-
-async def _everywhere(
-    client: Any,
-    workers: Collection[str],
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-) -> dict[str, Any]:
-    async def one(worker: str) -> Any:
-        run = client.run(
-            *(asyncio.to_thread, function, *arguments),
-            workers=[worker],
-            on_error="return",
-            asynchronous=True,
-        )
-        try:
-            return (await asyncio.wait_for(run, ANSWER_S))[worker]
-        except TimeoutError:
-            return TimeoutError(f"nothing within {ANSWER_S:g} s")
-        except Exception as error:  # it has gone meanwhile
-            return error
-
-    return dict(zip(workers, await asyncio.gather(*map(one, workers)), strict=True))
+            for told in [self._evaluate(address, STOP, sweep=sweep) for address in workers]:
+                with contextlib.suppress(Exception):
+                    told.result(STOP_S)
 
 
 class ExecutorPool:
-    """The machines behind an executor.
-
-    It does not say where a call will run: several calls find out who answers.
-    """
+    """The workers behind an executor, which does not say where a call will run."""
 
     chooses = False
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Any) -> None:
         self.executor = executor
         self.name = type(executor).__name__
-        self.calls = getattr(executor, "_max_workers", None) or ASKED
-        self.hosts = self.everywhere((), len, ())
-        if len(self.hosts) == 1:
-            self.calls = 1
+        count = getattr(executor, "_max_workers", None) or SEATS
+        self._seats = {f"{self.name} {number + 1}": Seat("", None) for number in range(count)}
 
     def workers(self) -> dict[str, Seat]:
-        """Return the machines that answered at first."""
-        return dict.fromkeys(self.hosts, Seat("", None))
+        """Return as many as it can have; those of one machine answer alike."""
+        return dict(self._seats)
 
-    def everywhere(
-        self, workers: Collection[str], function: Callable[..., Any], *arguments: Any
-    ) -> dict[str, Any]:
-        """Run it on whoever answers, and keep one answer of each machine."""
-        try:
-            futures = [
-                self.executor.submit(_on_host, function, *arguments) for _ in range(self.calls)
-            ]
-            return dict(future.result(START_S) for future in futures)
-        except Exception as error:  # whatever an executor of somebody's raises
-            raise FleetError(
-                f"The executor {self.name} did not answer: {type(error).__name__}: {error}. "
-                "Expected one that runs a function of the module harness.fleet on its workers."
-            ) from error
+    def ask(self, address: str, question: bytes) -> Future[Any]:
+        """Ask whoever takes it."""
+        return self._submit(ANSWER, question=question, version=__version__)
 
-    def submit(self, order: bytes, address: str, target: str) -> Future[bytes]:
+    def submit(self, order: bytes, address: str, seat: Seat, target: str) -> Future[bytes]:
         """Submit it to whoever takes it."""
-        return self.executor.submit(remote.carry_out, order)
+        return self._submit(CARRY_OUT, order=order)
+
+    def _submit(self, text: str, **names: Any) -> Future[Any]:
+        try:
+            found: Future[Any] = self.executor.submit(eval, text, names)
+        except Exception as error:  # whatever an executor of somebody's raises
+            raise gone(self, said(error)) from error
+        return found
 
     def stop(self, sweep: str, workers: Collection[str]) -> None:
         """End it in this process; the workers are busy, and hear of nothing."""
-        remote.stop(sweep)
+        orders.stop(sweep)
 
 
-def _on_host(function: Callable[..., Any], *arguments: Any) -> tuple[str, Any]:
-    return machine.host(), function(*arguments)
-
-
-def connect(address: str) -> Any:
-    """Return a client of the Dask scheduler at an address.
+def connect(address: Any) -> Any:
+    """Return a client of the Dask scheduler at an address, or of a Dask cluster.
 
     Raises:
         FleetError: nobody answers there, or Dask is not installed.
@@ -178,46 +147,64 @@ def connect(address: str) -> Any:
     for name in ("distributed", "distributed.client", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is said by us
     try:
-        # A client that is refused its address waits for a connection when it is thrown away.
-        scheme, location = comm.addressing.parse_address(address)
-        comm.registry.get_backend(scheme).get_address_host_port(location)
+        if isinstance(address, str):
+            # A client that is refused its address waits for a connection when it is thrown away.
+            scheme, location = comm.addressing.parse_address(address)
+            comm.registry.get_backend(scheme).get_address_host_port(location)
         return Client(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
+    except (OSError, TimeoutError, ValueError, RuntimeError) as error:
         text = str(error) or type(error).__name__
         raise FleetError(
             f"No Dask scheduler answers at {address}: {text}. Expected the address that "
-            "`dask scheduler` prints, such as tcp://host:8786. Start one, or correct --on."
+            "`dask scheduler` prints, such as tcp://host:8786, or a cluster that runs. Start one, "
+            "or correct --on."
         ) from error
 
 
-def pool_of(executor: Executor) -> Pool:
-    """Return the pool behind an executor; Dask's own stands for the workers that it may use.
+@contextlib.contextmanager
+def pool_of(where: Any) -> Iterator[Pool]:
+    """Yield the pool behind an address, a Dask client, cluster or executor, or any other executor.
 
     Raises:
-        FleetError: it was shut down, or does not answer.
+        FleetError: it is none of these, was shut down, or does not answer.
     """
-    if type(executor).__module__.partition(".")[0] != "distributed":
-        return ExecutorPool(executor)
-    dask: Any = executor
-    if dask._shutdown:
-        raise FleetError("The executor was shut down. Make another: client.get_executor().")
-    workers = dask._kwargs.get("workers") or ()
-    return DaskPool(dask._client, only=[workers] if isinstance(workers, str) else workers)
+    dask = sys.modules.get("distributed")
+    with contextlib.ExitStack() as ended:
+        if isinstance(where, str) or (dask and isinstance(where, dask.deploy.Cluster)):
+            client = connect(where)
+            ended.callback(_close, client)
+            yield DaskPool(client, where if isinstance(where, str) else "")
+        elif dask and isinstance(where, dask.Client):
+            if where.status != "running":
+                raise FleetError("The client was closed. Make another: Client(...).")
+            yield DaskPool(where)
+        elif dask and isinstance(where, dask.cfexecutor.ClientExecutor):
+            if where._shutdown:
+                raise FleetError("The executor was shut down. Make another: client.get_executor().")
+            only = where._kwargs.get("workers") or ()
+            yield DaskPool(where._client, only=[only] if isinstance(only, str) else only)
+        elif callable(getattr(where, "submit", None)) and not isinstance(where, type):
+            yield ExecutorPool(where)
+        else:
+            raise FleetError(
+                f"executor= is {where!r:.80}. Expected a Dask Client or cluster, such as "
+                "LocalCluster(), client.get_executor(), an executor of concurrent.futures, or the "
+                "address of a Dask scheduler, such as 'tcp://host:8786'."
+            )
 
 
-def sweep(where: str | Executor, *arguments: Any, **named: Any) -> Outcome:
+def _close(client: Any) -> None:
+    with contextlib.suppress(Exception):  # its scheduler may be gone
+        client.close(timeout=5)
+
+
+def sweep(where: Any, *arguments: Any, **named: Any) -> Outcome:
     """Do what :func:`harness.fleet.sweep.sweep_on` does, on the workers that `where` stands for.
 
     Args:
-        where: the address of a Dask scheduler, or an executor.
+        where: see :func:`pool_of`.
         arguments: for `sweep_on`, after the pool.
         named: the same, by name.
     """
-    if not isinstance(where, str):
-        return sweep_on(pool_of(where), *arguments, **named)
-    client = connect(where)
-    try:
-        return sweep_on(DaskPool(client, where), *arguments, **named)
-    finally:
-        with contextlib.suppress(Exception):  # its scheduler may be gone
-            client.close(timeout=5)
+    with pool_of(where) as pool:
+        return sweep_on(pool, *arguments, **named)

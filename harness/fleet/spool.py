@@ -1,7 +1,8 @@
-"""Records that a worker has made and a client has perhaps not stored: kept on the worker's disk.
+"""Records that a worker has made and nobody has stored yet: kept on the worker's disk.
 
 A client that goes away, a scheduler that dies or a worker that is killed lose nothing that was
-finished: the next sweep into the same results tree fetches what is left here.
+finished: the next sweep into the same results tree takes in what is left here. Where a sweep has a
+store of its own, workers put their files there and not into the client's hands.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from harness.errors import StoreError
-from harness.records.schema import Problems, Record, decode, digest, read_file
+import msgspec
+
+from harness.errors import FleetError, StoreError
+from harness.records.files import replaced
+from harness.records.schema import Problems, Record, decode, decode_as, digest, read_file
 from harness.records.store import Store, store_path
 
 LEAST_BYTES = 64 * 2**20
@@ -70,7 +74,7 @@ def kept(owner: str) -> list[Record]:
     return found
 
 
-def fetch(owner: str) -> dict[str, bytes]:
+def contents(owner: str) -> dict[str, bytes]:
     """Return the content of the files that are kept for an owner, by order."""
     found = {}
     with contextlib.suppress(OSError):
@@ -80,17 +84,17 @@ def fetch(owner: str) -> dict[str, bytes]:
 
 
 def forget(owner: str, stored: Mapping[str, int]) -> None:
-    """Remove what the client has stored: order to the bytes that its file then had."""
+    """Remove what has been stored: order to the bytes that its file then had."""
     for order, size in stored.items():
         with contextlib.suppress(OSError):
             store(owner, order).remove(size)
 
 
 def take_in(results: Path, contents: Iterable[bytes]) -> int:
-    """Store what was fetched and a results tree lacks; return how many records that were.
+    """Store what workers kept and a results tree lacks; return how many records that were.
 
-    A tree lacks a record where it has none of its name, or one that is not `ok` in place of one
-    that is: what was measured again since then is newer and stays, what was given up is not.
+    A tree lacks a record where it has no good one of its name: what was measured again since then
+    is newer and stays, what was given up is not.
 
     Raises:
         StoreError: the results folder cannot take them; the workers still have them.
@@ -98,20 +102,88 @@ def take_in(results: Path, contents: Iterable[bytes]) -> int:
     found: dict[Path, dict[tuple[str, str], Record]] = {}
     for line in (line for content in contents for line in content.splitlines()):
         record = decode(line)
-        if isinstance(record, Record):
+        if isinstance(record, Record) and record.status == "ok":
             path = store_path(results, record.machine, record.commit, record.env, record.night)
-            records = found.setdefault(path, {})
-            earlier = records.get((record.key, record.replicate))
-            if earlier is None or record.status == "ok" or earlier.status != "ok":
-                records[record.key, record.replicate] = record
+            found.setdefault(path, {})[record.key, record.replicate] = record
     count = 0
     for path, records in found.items():
-        there = {(r.key, r.replicate): r.status for r in Store(path).read()}
-        new = [
-            record
-            for name, record in records.items()
-            if name not in there or (record.status == "ok" and there[name] != "ok")
-        ]
+        good = {(r.key, r.replicate) for r in Store(path).read() if r.status == "ok"}
+        new = [record for name, record in records.items() if name not in good]
         Store(path).append(new)
         count += len(new)
     return count
+
+
+# A store of many clients and workers: a results tree with a file per order, at any URL of fsspec's.
+
+
+def push(owner: str, order: str, url: str) -> None:
+    """Put the file of an order into a store, as a whole or not at all, and forget it here.
+
+    Raises:
+        StoreError: the store cannot take it; it is still here.
+    """
+    import fsspec  # of the extra `fleet`
+
+    own = store(owner, order)
+    content = own.path.read_bytes()
+    records = filter(lambda one: isinstance(one, Record), map(decode, content.splitlines()))
+    first = next(records, None)
+    if isinstance(first, Record):
+        name = store_path(Path(), first.machine, first.commit, first.env, first.night)
+        try:
+            files, root = fsspec.url_to_fs(url)
+            target = f"{root}/{name.with_suffix('')}.{order}.jsonl"
+            if getattr(files, "local_file", False):
+                with replaced(Path(target), "wb", "") as handle:
+                    handle.write(content)
+            else:
+                files.pipe_file(target, content)
+        except Exception as error:  # whatever a file system of somebody's raises
+            raise StoreError(f"{url} cannot take records: {error}") from error
+    own.remove(len(content))
+
+
+def push_all(owner: str, url: str) -> str:
+    """Put all that is kept for an owner into a store; return why that cannot be, or nothing."""
+    try:
+        for order in contents(owner):
+            push(owner, order, url)
+    except (StoreError, OSError, ImportError) as error:
+        return str(error)
+    return ""
+
+
+class Stored(msgspec.Struct):
+    """What a client has to know of a record that is in a store."""
+
+    schema: int
+    key: str
+    replicate: str
+    status: str
+    code: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+_decoder = msgspec.json.Decoder(Stored)
+
+
+def stored(url: str, name: Path) -> Iterator[Stored]:
+    """Yield what a store has of a file of the results tree, an order's records at a time.
+
+    Raises:
+        FleetError: the store cannot be read.
+    """
+    try:
+        import fsspec  # of the extra `fleet`
+
+        files, root = fsspec.url_to_fs(url)
+        for path in files.glob(f"{root}/{name.with_suffix('')}.*.jsonl"):
+            for line in files.cat_file(path).splitlines():
+                found = decode_as(_decoder, line)
+                if isinstance(found, Stored):
+                    yield found
+    except Exception as error:  # whatever a file system of somebody's raises
+        raise FleetError(
+            f"The store {url} cannot be read: {type(error).__name__}: {error}. Expected a folder "
+            "or bucket that fsspec knows, such as /shared/records or s3://bucket/records."
+        ) from error

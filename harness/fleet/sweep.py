@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import itertools
-import queue
+import os
+import platform
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from harness import __version__
 from harness.declare.check import check
+from harness.declare.code import project_differences
+from harness.declare.location import Source, locate
 from harness.declare.workload import Workload
-from harness.engine.context import Context, Options
-from harness.engine.job import Job, JobCase, unmeasured
-from harness.engine.state import Outcome, Progress
-from harness.errors import FleetError
-from harness.fleet import remote
-from harness.fleet.place import Place
-from harness.fleet.pool import Pool, gone, said
-from harness.fleet.remote import Order
-from harness.fleet.tasks import Key, Task, Team, keys
-from harness.fleet.workers import Worker, Workers
+from harness.engine.context import Context, Host, Options, SweepName
+from harness.engine.job import Job, unmeasured
+from harness.engine.state import Outcome, Progress, SweepState
+from harness.errors import FleetError, UsageError
+from harness.fleet import order as orders
+from harness.fleet import place, sources, spool, tasks
+from harness.fleet.order import Order, Result, pack
+from harness.fleet.place import Place, Question
+from harness.fleet.pool import Pool, Seat, gone, said
+from harness.fleet.tasks import Key, Loops, Queue, Task, Team
 from harness.records.schema import Record, decode
 
 LOOK_S = 1.0
@@ -39,6 +45,13 @@ WAIT_S = 5.0
 
 HOPE_S = 30.0
 """How long a sweep whose remaining work no worker can take waits for one, at least."""
+
+ANSWER_S = 120.0
+"""How long workers may take to say what they are: they import the workloads for it."""
+
+GRACE_S = 15.0
+"""How long a machine whose last worker is lost may take to come back, before what it was measuring
+is measured anew elsewhere."""
 
 LOSSES = 3
 """A job that was lost this often is not sent again."""
@@ -59,6 +72,7 @@ def sweep_on(
     on_note: Callable[[str], None] = lambda note: None,
     each_machine: bool = False,
     wait_s: float = WAIT_S,
+    store: str = "",
 ) -> Outcome:
     """Measure every case of `workloads` on the workers of `pool`, and return what there is then.
 
@@ -66,45 +80,88 @@ def sweep_on(
         pool: the workers.
         workloads: what to measure. The workers have the same source.
         context: of this machine: the results tree, the commit and the night; each record names
-            the machine and the environment that measured it.
+            the class of machine, the machine and the environment that measured it.
         options: how; `keep_programs` is not for fleets.
         on_progress: called whenever a record arrives.
         on_note: called with what a user should know: workers that are not used, and why.
-        each_machine: measure every case on every machine that can, and not once.
+        each_machine: measure every case on every machine that can, under that machine's own name,
+            and not once on a machine of its class.
         wait_s: how many seconds to wait for workers where none can measure, at first, and if that
             is longer than :data:`HOPE_S`, later.
+        store: a folder or bucket, by an address of fsspec's, that workers put records into, and
+            that the outcome then lacks; "" for the results tree, by way of this process.
 
     Raises:
         WorkloadError: a workload is declared wrongly; nothing has been measured.
         FleetError: no worker can do what is left; what arrived is stored.
         StoreError: the results folder cannot take records; those before are kept.
+        UsageError: a store with an effort that looks at what it has measured.
     """
     for workload in workloads:
         check(workload)
-    return _Sweep(pool, workloads, context, options, on_progress, on_note, each_machine).run(wait_s)
+    if store and options.effort.adaptive:
+        raise UsageError(
+            "--store does not work with an effort that adds processes where intervals are wide "
+            "(thorough): it would have to read the records. Name one such as 8x3."
+        )
+    asked = pool, workloads, context, options, on_progress, on_note, each_machine, store
+    return _Sweep(*asked).run(wait_s)
 
 
 @dataclass(eq=False)
 class Attempt:
     """An order that is on its way."""
 
+    order: str
     task: Task
     job: Job
-    worker: Worker
     team: Team
-    devices: list[str]
-    future: Future[bytes] | None = None
 
-    def keep(self, record: Record, ref: JobCase | None, hopeless: bool) -> None:
-        """Store a record."""
-        state, group = self.team.state, self.team.groups[self.task.name]
-        state.keep(record, group, ref, self.job.process, hopeless)
+
+@dataclass(eq=False)
+class Worker:
+    """A worker that has been seen at an address, until it is gone from there."""
+
+    address: str
+    seat: Seat
+    future: Future[Any] | None = None
+    """What it is asked, or sent; None where it is free."""
+    attempt: Attempt | None = None
+    place: Place | None = None
+    """What it says of itself; None until it has."""
+    refused: str = ""
+    """Why it is not used; can be said after its name."""
+    teams: dict[str, Team] = field(default_factory=dict)
+    """By target: what it may be given."""
+    stored: dict[str, int] = field(default_factory=dict)
+    """What it may remove from its spool: orders, and their bytes there."""
+    turn: int = 0
+    """When it was last sent something: workers that share a device take turns."""
+    since_s: float = field(default_factory=time.monotonic)
+    misses: int = 0
+    """How many of its orders landed elsewhere, where workers cannot be chosen."""
+
+    @property
+    def label(self) -> str:
+        """The worker for people: its machine and its address."""
+        return f"{self.place.machine} ({self.address})" if self.place else self.address
+
+    @property
+    def host(self) -> str:
+        """The machine that it is on, once that is known."""
+        return self.place.host if self.place else ""
+
+    def lacks(self, target: str) -> str:
+        """Return why it measures nothing on a target, as far as that is known."""
+        if self.refused or not self.place:
+            return self.refused or "has not answered"
+        resources = ", ".join(f"{name}={n:g}" for name, n in (self.seat.resources or {}).items())
+        reason = self.place.lacking.get(target)
+        return f"has the resources: {resources or 'any'}" + (f"; {reason}" if reason else "")
 
 
 @dataclass(eq=False)
 class _Sweep:
-    """One thread drives; others, which wait for workers, leave it events: what it is to call."""
-
     pool: Pool
     workloads: Sequence[type[Workload]]
     context: Context
@@ -112,77 +169,277 @@ class _Sweep:
     on_progress: Callable[[Progress], None]
     on_note: Callable[[str], None]
     each_machine: bool
-    attempts: dict[str, Attempt] = field(default_factory=dict)
-    """By order."""
-    waiting: list[Task] = field(default_factory=list)
+    store: str
+    workers: dict[str, Worker] = field(default_factory=dict)
+    """Everyone who is there, by address."""
+    teams: dict[tuple[str, ...], Team] = field(default_factory=dict)
     planned: set[Team] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
+    tasks: list[Task] = field(default_factory=list)
+    """All of them."""
+    queue: Queue = field(default_factory=Queue)
+    """Those that wait."""
+    gone_s: dict[Key, float] = field(default_factory=dict)
+    """When who may take tasks was first seen to be gone."""
+    aside: dict[str, str] = field(default_factory=dict)
+    """Hosts that are used no more, and why."""
     looked_s: float = 0.0
 
     def __post_init__(self) -> None:
         self.outcome = Outcome()
-        self.events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.counter = itertools.count(1)
-        asked = self.pool, self.workloads, self.context, self.options, self.outcome
-        self.workers = Workers(*asked, self._on_progress, self.on_note, self.events)
+        self.loops: defaultdict[str, Loops] = defaultdict(Loops)
+        self.name = SweepName.of(self.options)
+        self.sources = [locate(workload) for workload in self.workloads]
+        self.versions = {
+            sources.name(source): "" if source.pickled else sources.versions_of(workload)
+            for workload, source in zip(self.workloads, self.sources, strict=True)
+        }
+        self.owner = spool.owner_of(self.context.results, platform.node())
+        self.question = Question(
+            owner=self.owner,
+            sources=self.sources,
+            exclude=_exclude(self.context.results, self.sources),
+            store=self.store,
+        )
+        self.placement = {} if self.each_machine else tasks.read_placement(self.context.results)
 
     def run(self, wait_s: float) -> Outcome:
-        self.workers.gather(wait_s)
         try:
+            self._gather(time.monotonic() + wait_s)
             self._drive(max(HOPE_S, wait_s))
         except BaseException:  # Ctrl-C included: workers must not go on measuring
-            attempts = self.attempts.values()
-            self.pool.stop(self.workers.name.name, [each.worker.address for each in attempts])
-            for future in (attempt.future for attempt in attempts):
-                if future:
-                    future.cancel()
+            busy = [worker for worker in self.workers.values() if worker.attempt]
+            self.pool.stop(self.name.name, [worker.address for worker in busy])
+            for worker in busy:
+                if worker.future:
+                    worker.future.cancel()
             raise
-        # What attempts that came to nothing had finished; and what is stored is forgotten there.
-        with contextlib.suppress(FleetError):
-            self.workers.fetch([a for a, worker in self.workers.there.items() if worker.place])
+        finally:
+            self._place()
+        with contextlib.suppress(FleetError):  # the next sweep takes in what is left there
+            self._take_leave()
         for team in self.planned:
             team.state.close()
         return self.outcome
+
+    def _place(self) -> None:
+        """Keep which class measures what."""
+        if not self.each_machine:
+            added = {t.name: t.team.machine for t in self.tasks if t.team and t.process}
+            tasks.write_placement(self.context.results, added)
+
+    def _gather(self, deadline: float) -> None:
+        """Find the workers, and wait for those that are needed and not there yet."""
+        while True:
+            self._look()
+            while any(not w.place and not w.refused for w in self.workers.values()):
+                self._wait()
+            lacking = self._lacking()
+            if not lacking:
+                return
+            if time.monotonic() > deadline:
+                raise FleetError(lacking)
+            time.sleep(TICK_S)
 
     def _drive(self, hope_s: float) -> None:
         busy_s = time.monotonic()
         while True:
             self._plan()
             self._assign()
+            measured = any(worker.attempt for worker in self.workers.values())
             # Whoever is being asked may do what waits, and with each_machine all of it once more.
-            asking = self.workers.asking and (self.waiting or self.each_machine)
-            if self.attempts or asking:
+            asked = any(worker.future for worker in self.workers.values())
+            if measured or (asked and (self.queue or self.each_machine)):
                 busy_s = time.monotonic()
-            elif not self.waiting:
+            elif not self.queue:
                 return
             elif time.monotonic() - busy_s > hope_s:
-                targets = sorted({task.target for task in self.waiting})
-                raise FleetError(
-                    f"{len(self.waiting)} group(s) of cases on {', '.join(targets)} are not done, "
-                    f"and for {hope_s:.0f} s no worker of {self.pool.name} could take any of them. "
-                    "What arrived is stored. Start workers again and run the same command: it "
-                    "resumes."
-                )
-            with contextlib.suppress(queue.Empty):
-                self.events.get(timeout=TICK_S)()
-            if time.monotonic() - self.looked_s > LOOK_S:
-                self._look()
+                raise FleetError(self._left(hope_s))
+            self._wait()
+
+    def _left(self, hope_s: float) -> str:
+        left = list(self.queue)
+        homes = sorted({task.home for task in left if task.home})
+        stays = (
+            f" They stay with {', '.join(homes)}, which measured them before: numbers of another "
+            f"class would be put against theirs. Where it is gone for good, remove its lines from "
+            f"{self.context.results / 'placement.json'}."
+        )
+        return (
+            f"{len(left)} group(s) of cases on {', '.join(sorted({t.target for t in left}))} are "
+            f"not done, and for {hope_s:.0f} s no worker of {self.pool.name} could take any of "
+            f"them.{stays if homes else ''} What arrived is stored. Start workers again and run "
+            "the same command: it resumes."
+        )
+
+    def _wait(self) -> None:
+        """Wait for an answer or a result, and take in all that there are; look who is there."""
+        by_future = {w.future: w for w in self.workers.values() if w.future}
+        if by_future:
+            done = wait(by_future, TICK_S, FIRST_COMPLETED).done
+        else:
+            time.sleep(TICK_S)
+            done = set()
+        for future in done:
+            worker = by_future[future]
+            if worker.future is future:  # else it was lost meanwhile
+                worker.future = None
+                if worker.attempt:
+                    self._on_result(worker, worker.attempt, future)
+                else:
+                    self._on_answer(worker, future)
+        if time.monotonic() - self.looked_s > LOOK_S:
+            self._look()
+
+    # Who is there
 
     def _look(self) -> None:
+        """Ask workers that have come what they are, and put back what those had that are gone."""
         self.looked_s = time.monotonic()
-        for worker in self.workers.look():
-            if worker.order:
-                self._on_lost(self._end(worker.order), "the worker was lost")
-        there = set[Key]()
-        for worker in self.workers.there.values():
-            if worker.place:
-                there |= keys(worker.teams.values(), worker.place.host)
-        for task in self.waiting:
-            task.release_if_left(there)
+        seats = self.pool.workers()
+        for address, worker in list(self.workers.items()):
+            if address not in seats or seats[address].id != worker.seat.id:
+                del self.workers[address]
+                if worker.attempt:
+                    self._on_lost(worker, worker.attempt, "the worker was lost")
+            elif not worker.place and not worker.refused and self._is_late(worker):
+                self._refuse(worker, f"does not answer: nothing within {ANSWER_S:g} s")
+        question = msgspec.msgpack.encode(self.question)
+        for address in [one for one in seats if one not in self.workers]:
+            asked = self.pool.ask(address, question)
+            self.workers[address] = Worker(address, seats[address], asked)
+        there = {
+            key
+            for worker in self.workers.values()
+            for key in tasks.keys(worker.teams.values(), worker.host)
+        }
+        for key in self.queue.waited_for():
+            if not key.host or key in there:
+                self.gone_s.pop(key, None)
+            elif self.looked_s - self.gone_s.setdefault(key, self.looked_s) > GRACE_S:
+                for task in self.queue.take(key):
+                    task.release()
+                    self.queue.push(task)
+
+    def _is_late(self, worker: Worker) -> bool:
+        return self.looked_s - worker.since_s > ANSWER_S
+
+    def _refuse(self, worker: Worker, why: str) -> None:
+        """Use a worker no more, for a reason that can be said after its name."""
+        worker.refused, worker.teams, worker.future = why, {}, None
+        self.on_note(f"The worker {worker.label} is not used: it {why}.")
+
+    def _on_answer(self, worker: Worker, future: Future[Any]) -> None:
+        try:
+            answer = future.result()
+        except BrokenExecutor as error:
+            raise gone(self.pool, said(error)) from error
+        except Exception as error:  # of Dask's, or of whoever's executor it is
+            text = said(error)
+            what = (
+                "has no harness" if "No module named 'harness'" in text else "cannot say what it is"
+            )
+            self._refuse(worker, f"{what} ({text})")
+            return
+        if not isinstance(answer, bytes):
+            self._refuse(worker, f"has harness {answer}, and this is harness {__version__}")
+            return
+        found = worker.place = msgspec.msgpack.decode(answer, type=Place)
+        others = {w.label: w.place for w in self.workers.values() if w.teams and w.place}
+        if not self.pool.chooses and found.host in {other.host for other in others.values()}:
+            worker.refused = "is on the machine of another one"
+            return
+        self._take_in(worker, found)
+        sent = any(source.pickled for source in self.sources)
+        variable = "HARNESS_MACHINE" if self.each_machine else "HARNESS_CLASS"
+        why = place.unfit(found, self.context.commit, self.versions, sent)
+        why = why or place.unlike(found, others, variable) or self.aside.get(found.host, "")
+        if why:
+            self._refuse(worker, why)
+            return
+        wanted = self.options.targets or [t for w in self.workloads for t in w.targets]
+        for target in dict.fromkeys(wanted):
+            if worker.seat.resources and worker.seat.resources.get(target, 0) < 1:
+                continue
+            lacking = found.lacking.get(target)
+            if not lacking:
+                worker.teams[target] = self._team(found, target)
+            elif worker.seat.resources:
+                self.on_note(
+                    f"The worker {worker.label} has the resource {target}, but cannot measure on "
+                    f"it: {lacking}."
+                )
+
+    def _take_in(self, worker: Worker, found: Place) -> None:
+        """Store what a worker keeps and the tree lacks; it then forgets it."""
+        count = spool.take_in(self.context.results, found.kept.values())
+        worker.stored |= {order: len(content) for order, content in found.kept.items()}
+        if count:
+            self.on_note(f"{count} finished record(s) were waiting on workers, and are stored now.")
+
+    def _take_leave(self) -> None:
+        """Store what attempts that came to nothing had finished, and let workers forget it."""
+        leaving = [worker for worker in self.workers.values() if worker.place]
+        deadline = time.monotonic() + ANSWER_S
+        for _ in range(2):  # what the first answers bring is forgotten with the second question
+            asked = {}
+            for worker in leaving:
+                done = {"sources": [], "stored": worker.stored}
+                question = msgspec.structs.replace(self.question, **done)
+                worker.stored = {}
+                asked[worker.address] = self.pool.ask(
+                    worker.address, msgspec.msgpack.encode(question)
+                )
+            for worker in leaving:
+                with contextlib.suppress(Exception):  # it may have gone
+                    answer = asked[worker.address].result(deadline - time.monotonic())
+                    self._take_in(worker, msgspec.msgpack.decode(answer, type=Place))
+            leaving = [worker for worker in leaving if worker.stored]
+
+    def _team(self, found: Place, target: str) -> Team:
+        """Return the team of a worker on a target, with its state."""
+        machine = found.machine if self.each_machine else found.kind
+        key = (machine, found.env, found.identity, target)
+        if key not in self.teams:
+            host = Host(found.identity, found.versions, lambda target: None, project_differences)
+            state = SweepState(
+                self.workloads,
+                dataclasses.replace(self.context, machine=machine, env=found.env, host=host),
+                dataclasses.replace(self.options, targets=(target,)),
+                self._on_progress,
+                self.outcome,
+                self.name,
+            )
+            if self.store:
+                file = state.plan.context.store.path.relative_to(self.context.results)
+                there = spool.stored(self.store, file)
+                state.resume((r.key, r.replicate, r.code) for r in there if r.status == "ok")
+            groups = {group.name: group for group in state.groups}
+            self.teams[key] = Team(target, machine, state, groups)
+        return self.teams[key]
+
+    def _lacking(self) -> str:
+        """Say what has to be there before anything is measured, and is not."""
+        has = {target for worker in self.workers.values() for target in worker.teams}
+        missing = next((one for one in self.options.targets or () if one not in has), "")
+        if has and not missing:
+            return ""
+        name, start = self.pool.name, ""
+        if self.pool.chooses:
+            start = f"dask worker {name} --nthreads 1 --resources {missing or 'cpu'}=1"
+        if not self.workers:
+            return f"{name} has no workers. Start one on each machine, for example: {start}"
+        head = f"No worker of {name} can measure{missing and f' on {missing}'}:"
+        reasons = [f"{worker.label} {worker.lacks(missing)}" for worker in self.workers.values()]
+        text = "\n  ".join([head, *reasons])
+        return f"{text}\nStart one where it can be measured: {start}" if start else text
+
+    # Who measures what
 
     def _plan(self) -> None:
         """Divide the work among the teams that have come since this was last done."""
-        for team in self.workers.teams.values():
+        for team in self.teams.values():
             if team in self.planned:
                 continue
             self.planned.add(team)
@@ -191,93 +448,85 @@ class _Sweep:
             for name in team.groups:
                 if self.each_machine or name not in self.groups:
                     task = Task(name, team.target, next(self.counter), fixed=self.each_machine)
-                    task.team = team if self.each_machine else self._beginner(name, team.target)
-                    self.waiting.append(task)
+                    if self.each_machine:
+                        task.team = team
+                    else:
+                        task.home = self.placement.get(name) or self._beginner(name, team.target)
+                    self.tasks.append(task)
+                    self.queue.push(task)
             self.groups |= {*skipped, *team.groups}
 
-    def _beginner(self, group: str, target: str) -> Team | None:
-        """Return the team that has begun a group in an earlier sweep: it goes on with it."""
-        teams = [team for team in self.workers.teams.values() if team.target == target]
+    def _beginner(self, group: str, target: str) -> str:
+        """Return the class that has begun a group in an earlier sweep: it goes on with it."""
+        teams = [team for team in self.teams.values() if team.target == target]
         team = max(teams, key=lambda team: team.begun(group))
-        return team if team.begun(group) else None
+        return team.machine if team.begun(group) else ""
 
     def _assign(self) -> None:
-        """Give every worker that is free something to measure."""
-        busy = {device for attempt in self.attempts.values() for device in attempt.devices}
-        free = [worker for worker in self.workers.there.values() if not worker.order]
+        """Give every worker that is free something to measure: the earliest process of all."""
+        busy = {d for w in self.workers.values() if w.attempt for d in _devices(w, w.attempt.task)}
+        free = [w for w in self.workers.values() if w.teams and not w.future and not w.attempt]
         for worker in sorted(free, key=lambda worker: worker.turn):
-            attempt = worker.place and self._begin(worker, worker.place, busy)
-            if attempt:
-                self._send(attempt)
-                busy.update(attempt.devices)
+            assert worker.place
+            teams = [
+                team
+                for target, team in worker.teams.items()
+                if busy.isdisjoint(worker.place.devices(target))
+            ]
+            allowed = tasks.keys(teams, worker.host)
+            while (task := self.queue.pop(allowed)) is not None:
+                team = worker.teams[task.target]
+                if job := task.begin(team, worker.host):
+                    self._send(worker, Attempt(uuid.uuid4().hex[:16], task, job, team))
+                    busy.update(_devices(worker, task))
+                    break
 
-    def _begin(self, worker: Worker, place: Place, busy: set[str]) -> Attempt | None:
-        """Return the next job that a worker may have: the earliest process of all tasks."""
-        teams = [t for t in worker.teams.values() if busy.isdisjoint(place.devices(t.target))]
-        allowed = keys(teams, place.host)
-        while True:
-            tasks = [task for task in self.waiting if task.key in allowed]
-            if not tasks:
-                return None
-            task = min(tasks, key=lambda task: (task.process, task.number))
-            self.waiting.remove(task)
-            team = worker.teams[task.target]
-            job = task.begin(team, place.host)
-            if job:
-                return Attempt(task, job, worker, team, place.devices(task.target))
-
-    def _send(self, attempt: Attempt) -> None:
-        worker = attempt.worker
+    def _send(self, worker: Worker, attempt: Attempt) -> None:
         # Another client's order for the same cases may wait there to take the last ones over.
         done = dict([*worker.stored.items()][:-1])
-        worker.order = uuid.uuid4().hex[:16]
+        worker.stored = {id: size for id, size in worker.stored.items() if id not in done}
         worker.turn = next(self.counter)
         order = Order(
-            id=worker.order,
-            owner=self.workers.owner,
-            sweep=self.workers.name.name,
+            id=attempt.order,
+            owner=self.owner,
+            sweep=self.name.name,
             job=attempt.job,
+            host=worker.host,
             identity=attempt.team.state.plan.context.host.identity,
-            devices=attempt.devices,
+            devices=_devices(worker, attempt.task),
             stored=done,
+            store=self.store,
             fresh=self.options.fresh,
         )
-        worker.stored = {id: size for id, size in worker.stored.items() if id not in done}
-        self.attempts[order.id] = attempt
+        worker.attempt = attempt
         try:
-            sent = self.pool.submit(msgspec.json.encode(order), worker.address, attempt.task.target)
+            worker.future = self.pool.submit(
+                pack(order), worker.address, worker.seat, attempt.task.target
+            )
+        except FleetError:
+            raise
         except Exception as error:  # an executor of somebody's may raise anything
             raise gone(self.pool, said(error)) from error
-        attempt.future = sent
-        sent.add_done_callback(
-            lambda future: self.events.put(functools.partial(self._on_done, order.id, future))
-        )
 
     # What comes back
 
-    def _on_done(self, order: str, future: Future[bytes]) -> None:
-        if order not in self.attempts:
-            return  # its worker was lost before
+    def _on_result(self, worker: Worker, attempt: Attempt, future: Future[bytes]) -> None:
         try:
-            result = remote.decode_result(future.result())
+            result = orders.decode_result(future.result())
         except BrokenExecutor as error:
             raise gone(self.pool, said(error)) from error
         except Exception as error:  # of Dask's, or of whoever's executor it is
             self._look()  # raises where it is the pool that is gone
-            if order in self.attempts:
-                self._on_lost(self._end(order), said(error))
+            if worker.attempt:
+                self._on_lost(worker, attempt, said(error))
             return
-        attempt = self._end(order)
-        refs = {ref.key: ref for ref in attempt.job.cases}
-        for record in map(decode, result.records.splitlines()):
-            if isinstance(record, Record):
-                attempt.keep(record, refs.get(record.key), record.key in result.hopeless)
-        self.outcome.timed_ns += result.timed_ns
-        self.outcome.wall_ns += result.wall_ns
-        worker, task = attempt.worker, attempt.task
+        task = attempt.task
+        worker.attempt = None
+        self._keep(attempt, result)
         if result.kept_bytes:
-            worker.stored[order] = result.kept_bytes
+            worker.stored[attempt.order] = result.kept_bytes
         if not result.refused:
+            task.done.append(task.process)
             task.advance()
         elif result.elsewhere and not self.pool.chooses and worker.misses < MISSES:
             worker.misses += 1
@@ -285,42 +534,87 @@ class _Sweep:
         else:
             task.put_back(f"{worker.label}: {result.refused}")
             was = "is not what it said" if result.elsewhere else "cannot go on"
-            self.workers.refuse(worker, f"{was}: {result.refused}")
+            self._refuse(worker, f"{was}: {result.refused}")
+        why = ""
+        if result.loop_ns and worker.host not in self.aside:
+            why = self.loops[attempt.team.machine].outlying(worker.host, result.loop_ns)
+        if worker.host in self.aside:
+            task.forget()
+        self.queue.push(task)
+        if why:
+            self._put_aside(worker, why)
 
-    def _end(self, order: str) -> Attempt:
-        """Free the worker, and let the task wait for its next turn."""
-        attempt = self.attempts.pop(order)
-        attempt.worker.order = ""
-        self.waiting.append(attempt.task)
-        return attempt
+    def _keep(self, attempt: Attempt, result: Result) -> None:
+        """Store what an attempt has brought."""
+        state, group = attempt.team.state, attempt.team.groups[attempt.task.name]
+        refs = {ref.key: ref for ref in attempt.job.cases}
+        process = attempt.job.process
+        for record in map(decode, result.records.splitlines()):
+            if isinstance(record, Record):
+                hopeless = record.key in result.hopeless
+                state.keep(record, group, refs.get(record.key), process, hopeless)
+        for key in result.done:
+            state.know(key, group, process)
+        self.outcome.timed_ns += result.timed_ns
+        self.outcome.wall_ns += result.wall_ns
 
-    def _on_lost(self, attempt: Attempt, why: str) -> None:
+    def _put_aside(self, worker: Worker, why: str) -> None:
+        """Use a host no more, and let the others of its class measure what it has."""
+        host = worker.host
+        self.aside[host] = f"is put aside: {why}"
+        self.outcome.aside[worker.label] = self.aside[host]
+        for other in self.workers.values():
+            if other.host == host and not other.refused:
+                self._refuse(other, self.aside[host])
+        waiting = [task for key in self.queue.waited_for() for task in self.queue.take(key)]
+        moving = {id(w.attempt.task) for w in self.workers.values() if w.attempt}
+        for task in self.tasks:
+            if task.host == host and id(task) not in moving:
+                task.forget()
+                if task not in waiting:
+                    waiting.append(task)
+        for task in waiting:
+            self.queue.push(task)
+
+    def _on_lost(self, worker: Worker, attempt: Attempt, why: str) -> None:
         """Put the work of an attempt that was lost back, or give up its cases."""
-        if attempt.future:
-            attempt.future.cancel()
-        task, job, label = attempt.task, attempt.job, attempt.worker.label
+        if worker.future:
+            worker.future.cancel()
+        worker.attempt = worker.future = None
+        task, job = attempt.task, attempt.job
         task.losses += 1
-        task.put_back(f"{label}: {why}")
+        task.put_back(f"{worker.label}: {why}")
         given_up = task.losses == LOSSES
         self.on_note(
-            f"{task.name}, process {job.process + 1}: {label}: {why}. "
+            f"{task.name}, process {job.process + 1}: {worker.label}: {why}. "
             f"It is {'given up' if given_up else 'done again'}."
         )
         if given_up:
             reason = f"given up after {LOSSES} attempts; the last: {task.retries[-1]}"
+            group = attempt.team.groups[task.name]
             for ref in job.cases:
-                retries = list(task.retries)
-                record = unmeasured(job, ref, "failed", reason, retries=retries)
-                attempt.keep(record, ref, hopeless=True)
+                record = unmeasured(job, ref, "failed", reason, retries=list(task.retries))
+                attempt.team.state.keep(record, group, ref, job.process, hopeless=True)
             task.advance()
+        self.queue.push(task)
 
     def _on_progress(self, progress: Progress) -> None:
         machine = progress.record.machine if progress.record else ""
         totals: dict[str, list[int]] = {}
-        for team in self.workers.teams.values():
+        for team in self.teams.values():
             totals.setdefault(team.target, []).append(team.state.total)
-        done = sum(team.state.done for team in self.workers.teams.values())
+        done = sum(team.state.done for team in self.teams.values())
         total = sum(sum(each) if self.each_machine else max(each) for each in totals.values())
         self.on_progress(
             dataclasses.replace(progress, done=min(done, total), total=total, machine=machine)
         )
+
+
+def _devices(worker: Worker, task: Task) -> list[str]:
+    return worker.place.devices(task.target) if worker.place else []
+
+
+def _exclude(results: Path, sources: Sequence[Source]) -> str:
+    """Return where the results are, seen from the folder of the first workload with a file."""
+    folder = next((Path(source.file).parent for source in sources if source.file), None)
+    return os.path.relpath(results.resolve(), folder) if folder else ""

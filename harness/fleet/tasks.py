@@ -1,27 +1,45 @@
-"""What a sweep over a fleet has still to measure, and which workers may take it next."""
+"""What a sweep over a fleet has still to measure, and which workers may take it next.
+
+A case stays with its class of machine: the first that measures it. Which that was is kept beside
+the records, in `placement.json`, so that the same class measures it at the next commit.
+"""
 
 from __future__ import annotations
 
 import functools
-import time
-from collections import Counter
-from collections.abc import Collection, Iterable
+import heapq
+import json
+import statistics
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
 from harness.engine.job import Job
 from harness.engine.plan import Group
 from harness.engine.state import SweepState
+from harness.errors import StoreError
+from harness.records.files import replaced
 
-GRACE_S = 15.0
-"""How long a machine whose last worker is lost may take to come back, before what it was measuring
-is measured anew elsewhere."""
+OFF = 1.25
+"""A host whose plain loop takes this many times as long as the median of its class, or is as much
+faster, is put aside. A convention: hosts of one class differ by a few percent."""
+
+LEAST_HOSTS = 3
+"""Of fewer nobody can say which one is off."""
+
+LEAST_LOOPS = 3
+"""Processes of a host, before it is judged."""
 
 
 @dataclass(eq=False)
 class Team:
-    """The workers that measure alike on one target, and count as one machine."""
+    """The workers of a class that measure alike on one target."""
 
     target: str
+    machine: str
+    """What the class is called; with `each_machine`, the machine itself."""
     state: SweepState
     groups: dict[str, Group]
 
@@ -34,21 +52,27 @@ class Team:
         return sum(self._known[ref.key] for ref in self.groups[group].refs)
 
 
-Key = tuple[Team | None, str, str]
-"""Team, host and target of the workers that may take a task; None and "" stand for any."""
+class Key(NamedTuple):
+    """Who may take a task; what is empty stands for any."""
+
+    target: str
+    home: str = ""
+    team: Team | None = None
+    host: str = ""
 
 
-def keys(teams: Iterable[Team], host: str) -> set[Key]:
+def keys(teams: Iterable[Team], host: str) -> list[Key]:
     """Return the keys of the tasks that a worker on a host, of some teams, may take."""
-    return {
+    return [
         key
         for team in teams
         for key in (
-            (team, host, team.target),
-            (team, "", team.target),
-            (None, "", team.target),
+            Key(team.target),
+            Key(team.target, team.machine),
+            Key(team.target, team=team),
+            Key(team.target, team=team, host=host),
         )
-    }
+    ]
 
 
 @dataclass(eq=False)
@@ -59,6 +83,8 @@ class Task:
     target: str
     number: int
     """Its turn among all tasks."""
+    home: str = ""
+    """The class that does it, since earlier sweeps; empty where none has begun."""
     team: Team | None = None
     """Who does it; None where nobody has begun."""
     fixed: bool = False
@@ -67,16 +93,16 @@ class Task:
     """Where it was begun; a team may have several."""
     process: int = 0
     """The next one."""
+    done: list[int] = field(default_factory=list)
+    """The processes that this host has measured."""
     retries: list[str] = field(default_factory=list)
     """What became of earlier attempts at the process that is next."""
     losses: int = 0
-    gone_s: float = 0.0
-    """When who may take it was first seen to be gone; 0 where they are there."""
 
     @property
     def key(self) -> Key:
-        """Who may take it; see :func:`keys`."""
-        return self.team, self.host, self.target
+        """Who may take it."""
+        return Key(self.target, "" if self.team else self.home, self.team, self.host)
 
     def begin(self, team: Team, host: str) -> Job | None:
         """Return the next job for a team, skipping what is there; None if nothing is left."""
@@ -101,20 +127,93 @@ class Task:
         if self.process == 0:
             self.release()
 
-    def release_if_left(self, there: Collection[Key]) -> None:
-        """Release it where those who may take it have been gone for too long.
-
-        `there` holds the keys of all workers.
-        """
-        if self.team is None or self.key in there:
-            self.gone_s = 0.0
-        elif not self.gone_s:
-            self.gone_s = time.monotonic()
-        elif time.monotonic() - self.gone_s > GRACE_S:
-            self.release()
-
     def release(self) -> None:
         """Let another machine begin from the first process: one machine measures all of a case."""
-        self.host, self.process, self.gone_s = "", 0, 0.0
+        self.host, self.process, self.done = "", 0, []
         if not self.fixed:
             self.team = None
+
+    def forget(self) -> None:
+        """Release it, and let what this host has measured be measured again."""
+        for process in self.done if self.team else ():
+            assert self.team is not None
+            self.team.state.forget(self.team.groups[self.name], process)
+        self.release()
+
+
+class Queue:
+    """The tasks that wait, the earliest process first, by who may take them."""
+
+    def __init__(self) -> None:
+        self._heaps: defaultdict[Key, list[tuple[int, int, Task]]] = defaultdict(list)
+
+    def __iter__(self) -> Iterator[Task]:
+        return (task for heap in self._heaps.values() for *_, task in heap)
+
+    def __bool__(self) -> bool:
+        return any(self._heaps.values())
+
+    def push(self, task: Task) -> None:
+        """Let a task wait."""
+        heapq.heappush(self._heaps[task.key], (task.process, task.number, task))
+
+    def pop(self, allowed: Iterable[Key]) -> Task | None:
+        """Return the first task that one of some keys may take; None where there is none."""
+        heaps = [heap for key in allowed if (heap := self._heaps.get(key))]
+        return heapq.heappop(min(heaps))[-1] if heaps else None
+
+    def take(self, key: Key) -> list[Task]:
+        """Return all tasks of a key, which then wait no more."""
+        return [task for *_, task in self._heaps.pop(key, [])]
+
+    def waited_for(self) -> list[Key]:
+        """Return the keys that tasks wait for."""
+        return [key for key, heap in self._heaps.items() if heap]
+
+
+class Loops:
+    """The plain loop of the reference program on each host of a class, in nanoseconds."""
+
+    def __init__(self) -> None:
+        self._of: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=16))
+        self._medians: dict[str, float] = {}
+
+    def outlying(self, host: str, loop_ns: float) -> str:
+        """Add a time of a host; return why it is not like the others of its class, or nothing."""
+        times = self._of[host]
+        times.append(loop_ns)
+        if len(times) >= LEAST_LOOPS:
+            self._medians[host] = statistics.median(times)
+        if host not in self._medians or len(self._medians) < LEAST_HOSTS:
+            return ""
+        ratio = self._medians[host] / statistics.median(self._medians.values())
+        if 1 / OFF < ratio < OFF:
+            return ""
+        del self._medians[host]
+        return (
+            f"its plain loop takes {ratio:.2f} times as long as the median of "
+            f"{len(self._medians) + 1} hosts of its class"
+        )
+
+
+def read_placement(results: Path) -> dict[str, str]:
+    """Return which class each group of cases stays with, as a results tree has it."""
+    try:
+        found = json.loads((results / "placement.json").read_text())
+        return {str(group): str(kind) for group, kind in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        raise StoreError(
+            f"{results / 'placement.json'} cannot be read: {error}. Expected an object: group of "
+            "cases to class of machine. Restore it, or remove it to place cases anew."
+        ) from error
+
+
+def write_placement(results: Path, added: Mapping[str, str]) -> None:
+    """Add to what a results tree says of which class measures what."""
+    before = read_placement(results)
+    after = {**before, **added}
+    if after != before:
+        with replaced(results / "placement.json", remedy="Free space there.") as file:
+            file.write(json.dumps(dict(sorted(after.items())), indent=1) + "\n")

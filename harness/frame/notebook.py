@@ -7,7 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.declare.workload import Workload
 from harness.engine.context import Options, local_context
@@ -20,8 +20,6 @@ from harness.stages import sampling
 from harness.stages.scenarios.registry import find as find_scenario
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     import pandas as pd
 
 
@@ -39,7 +37,7 @@ def sweep(
     timeout_s: float | None = None,
     memory_limit_bytes: int | None = None,
     seed: int | None = None,
-    executor: Executor | None = None,
+    executor: Any = None,
     each_machine: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> pd.DataFrame:
@@ -63,8 +61,9 @@ def sweep(
         timeout_s: seconds that one pass over one case may take; None means the workload's own.
         memory_limit_bytes: what a measuring process may hold; None means 80 % of the machine's.
         seed: the order of visits is drawn from it; None draws a seed, which is recorded.
-        executor: measure on its workers and not here: `client.get_executor()` of a Dask client, or
-            anything with the shape of `concurrent.futures.Executor`; see docs/fleet.md.
+        executor: measure on its workers and not here: a Dask `Client`, a cluster such as
+            `LocalCluster`, `client.get_executor()`, the address of a scheduler, or anything with
+            the shape of `concurrent.futures.Executor`; see docs/fleet.md.
         each_machine: with `executor`, measure every case on every machine, and not once.
         on_progress: called after every message of a measuring process.
 

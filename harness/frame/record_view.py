@@ -48,7 +48,7 @@ else:
         Record,
         {field.name for field in msgspec.structs.fields(Record)}
         - {"sweep", "seed", "snapshot", "compile_times", "not_forked"}
-        - {"load_average", "retries", "stderr"},
+        - {"load_average", "retries", "stderr", "worker"},
         stages=dict[str, StageView],
         code=msgspec.Raw,
         facts=TotalsView | None,

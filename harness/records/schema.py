@@ -185,6 +185,8 @@ class Record(msgspec.Struct, omit_defaults=True):
     """1, 5 and 15 minutes, read when the process began."""
     retries: list[str] = msgspec.field(default_factory=list)
     """On a fleet: what became of earlier attempts at this, on which workers."""
+    worker: str = ""
+    """On a fleet: the name of the machine that measured it; `machine` is that of its class."""
     stderr: list[str] = msgspec.field(default_factory=list)
     """The last lines that the process wrote, where it failed."""
 

@@ -7,13 +7,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import msgspec
 
 from harness.engine.context import Options, local_context
-from harness.fleet import remote
-from harness.fleet.place import Place
+from harness.fleet import machine, place
+from harness.fleet import order as orders
+from harness.fleet.order import Result
 from harness.fleet.pool import Seat
-from harness.fleet.remote import Result
 from harness.fleet.sweep import sweep_on
-from harness.records import environment
-from harness.records.schema import decode, encode
 from harness.stages import sampling
 
 
@@ -36,17 +34,16 @@ class Hands:
     def workers(self):
         return dict(self.seats)
 
-    def everywhere(self, workers, function, *arguments):
-        return {worker: self.say(worker, function(*arguments)) for worker in workers}
+    def ask(self, address, question):
+        return self.threads.submit(self.say, address, question)
 
-    def say(self, worker, answer):
-        if not isinstance(answer, Place):
-            return answer
+    def say(self, worker, question):
+        found = msgspec.msgpack.decode(place.answer(question), type=place.Place)
         self.on_ask(worker)
-        return msgspec.structs.replace(answer, **self.changes[worker])
+        return msgspec.msgpack.encode(msgspec.structs.replace(found, **self.changes[worker]))
 
-    def submit(self, order, address, target):
-        asked = remote.decode_order(order)
+    def submit(self, order, address, seat, target):
+        asked = orders.decode_order(order)
         self.sent.append((address, asked))
         try:
             found = self.on_send(asked, address)
@@ -55,16 +52,13 @@ class Hands:
             failed.set_exception(error)
             return failed
         if found is not None:
-            return self.threads.submit(msgspec.json.encode, found)
+            return self.threads.submit(orders.pack, found)
         return self.threads.submit(self.work, asked)
 
     def work(self, asked):
-        """Measure under the name that the worker has for the client."""
-        machine, own = asked.job.base["machine"], environment.machine_name()
-        asked.job.base["machine"] = own
-        done = remote.decode_result(remote.carry_out(msgspec.json.encode(asked)))
-        done.records = b"".join(renamed(line, machine) for line in done.records.splitlines())
-        return msgspec.json.encode(done)
+        """Measure on this machine, whatever the worker has said of itself."""
+        asked.host = machine.host()
+        return orders.carry_out(orders.pack(asked))
 
     def come(self, worker, since="1", **changes):
         """Let a worker come, or come back as another one."""
@@ -73,10 +67,6 @@ class Hands:
 
     def stop(self, sweep, workers):
         self.stopped.append(sweep)
-
-
-def renamed(line, machine):
-    return encode(msgspec.structs.replace(decode(line), machine=machine))
 
 
 DONE = Result()

@@ -156,7 +156,7 @@ class Fleet:
         **variables: str,
     ) -> subprocess.Popen[bytes]:
         """Start a worker of a machine called `machine`; see :meth:`wait_for`."""
-        more = {"HARNESS_MACHINE": machine, **variables}
+        more = {"HARNESS_MACHINE": machine, "HARNESS_CLASS": machine, **variables}
         if python:
             more["PYTHONPATH"] = python
         return self._start(
@@ -193,6 +193,8 @@ class Fleet:
         context = local_context(
             results or self.results, self.project / self.package, "client", night
         )
+        if only:  # else cases would wait for the class that measured them before
+            (context.results / "placement.json").unlink(missing_ok=True)
         notes, messages = [], []
         with Client(self.address, set_as_default=False) as client:
             outcome = sweep.sweep_on(

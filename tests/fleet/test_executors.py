@@ -1,7 +1,6 @@
 """harness.sweep over whatever has the shape of an executor."""
 
 import multiprocessing
-import os
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 import harness
 from harness import spec
 from harness.errors import FleetError, HarnessWarning, UsageError
-from harness.fleet import remote
+from harness.fleet import pools
 from tests.sweeps import workload
 
 Scale = workload("small", "Scale")
@@ -67,16 +66,16 @@ def test_what_does_not_go_with_an_executor_or_without_one_is_refused(tmp_path):
 def test_an_executor_that_was_shut_down_is_said(tmp_path):
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
-    with pytest.raises(FleetError, match="ThreadPoolExecutor did not answer: RuntimeError"):
+    with pytest.raises(FleetError, match="ThreadPoolExecutor is gone: RuntimeError: "):
         harness.sweep(Scale, effort="1x1", executor=executor, results=tmp_path)
 
 
 class Breaking(ThreadPoolExecutor):
     """Answers, and then raises what it was told to."""
 
-    def submit(self, fn, *args):
-        if fn is not remote.carry_out:
-            return super().submit(fn, *args)
+    def submit(self, fn, text, names):
+        if text != pools.CARRY_OUT:
+            return super().submit(fn, text, names)
         if self.how == "at once":
             raise OSError("no route to the cluster")
         future = Future()
@@ -96,13 +95,9 @@ def test_an_executor_that_raises_ends_the_sweep_or_fails_the_case(tmp_path):
     assert frame["reason"].str.contains("given up after 3 attempts").all()
 
 
-def die(*_):
-    os._exit(1)
-
-
 def test_a_pool_of_processes_that_breaks_ends_the_sweep(tmp_path, monkeypatch):
     context = multiprocessing.get_context("spawn")
-    monkeypatch.setattr(remote, "carry_out", die)
+    monkeypatch.setattr(pools, "CARRY_OUT", "__import__('os')._exit(1)")
     with (
         ProcessPoolExecutor(1, mp_context=context) as executor,
         pytest.raises(FleetError, match="ProcessPoolExecutor is gone: "),

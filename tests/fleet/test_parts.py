@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 
 import msgspec
 import pytest
@@ -11,9 +10,9 @@ from distributed.config import defaults
 from harness.declare.location import import_file, locate
 from harness.engine.context import Options, local_context
 from harness.engine.state import Outcome, SweepState
-from harness.fleet import machine, place, refusals, sources, spool
-from harness.fleet import tasks as tasks_module
-from harness.fleet.tasks import Task, Team, keys
+from harness.fleet import machine, place, sources, spool
+from harness.fleet.place import Question
+from harness.fleet.tasks import Loops, Task, Team, keys
 from harness.records import environment
 from harness.records.git import Commit
 from harness.records.schema import encode
@@ -34,7 +33,7 @@ def spooled(tmp_path, monkeypatch):
 @pytest.fixture
 def here(spooled):
     """What this process says of itself."""
-    return place.describe("owner", [], "")
+    return place.describe(Question(owner="owner", sources=[]))
 
 
 def but(found, **changes):
@@ -44,14 +43,14 @@ def but(found, **changes):
 # Which worker may take what
 
 
-def team(target="cpu"):
-    return Team(target, state=None, groups={})
+def team(machine, target="cpu"):
+    return Team(target, machine, state=None, groups={})
 
 
-def test_what_was_begun_stays_where_it_was_begun():
-    a, b, tpu = team(), team(), team("tpu")
-    fresh, resumed = Task("fresh", "cpu", 1), Task("resumed", "cpu", 2, team=b)
-    begun = Task("begun", "cpu", 3, team=a, host="one", process=1)
+def test_what_was_begun_stays_where_it_was_begun_and_a_case_with_its_class():
+    a, b, tpu = team("x"), team("y"), team("x", "tpu")
+    fresh, resumed = Task("fresh", "cpu", 1), Task("resumed", "cpu", 2, home="y")
+    begun = Task("begun", "cpu", 3, home="x", team=a, host="one", process=1)
     assert fresh.key in keys([a], "one")
     assert fresh.key in keys([b], "two")
     assert fresh.key not in keys([tpu], "one")
@@ -63,30 +62,26 @@ def test_what_was_begun_stays_where_it_was_begun():
     assert (begun.team, begun.host, begun.retries) == (a, "one", ["lost"])
     begun.advance()
     assert begun.retries == []
+    begun.release()
+    assert begun.key in keys([a], "two")
+    assert begun.key not in keys([b], "two"), "its class measured it before"
     first = Task("first", "cpu", 4, team=a, host="one")
     first.put_back("lost")
     assert (first.team, first.host) == (None, ""), "nobody has finished a process of it"
+    fixed = Task("fixed", "cpu", 5, team=a, fixed=True, host="one", process=3)
+    fixed.release()
+    assert (fixed.team, fixed.host, fixed.process) == (a, "", 0)
 
 
-def test_what_a_machine_that_is_gone_began_is_released_after_a_while(monkeypatch):
-    monkeypatch.setattr(tasks_module, "GRACE_S", 0.05)
-    a, b = team(), team()
-    begun = Task("begun", "cpu", 1, team=a, host="one", process=3)
-    fixed = Task("fixed", "cpu", 2, team=a, fixed=True, host="one", process=3)
-
-    def look(*there):
-        for task in (begun, fixed):
-            task.release_if_left({key for team, host in there for key in keys([team], host)})
-
-    look((b, "two"))
-    time.sleep(0.1)
-    look((a, "one"), (b, "two"))  # it is back
-    look((b, "two"))
-    assert (begun.team, begun.process) == (a, 3), "it has as long again"
-    time.sleep(0.1)
-    look((b, "two"))
-    assert (begun.team, begun.process, begun.host) == (None, 0, "")
-    assert (fixed.team, fixed.host) == (a, ""), "one that is fixed waits for its machine"
+def test_a_host_whose_loop_is_far_off_its_class_is_told_and_two_hosts_tell_nothing():
+    loops, hosts = Loops(), {"one": 100.0, "two": 102.0}
+    said = [loops.outlying(host, ns) for _ in range(4) for host, ns in hosts.items()]
+    said += [loops.outlying("three", 160.0) for _ in range(2)]
+    assert not any(said), "two hosts, and two processes of a third, say nothing"
+    assert loops.outlying("three", 160.0) == (
+        "its plain loop takes 1.57 times as long as the median of 3 hosts of its class"
+    )
+    assert loops.outlying("one", 100.0) == ""
 
 
 # Devices
@@ -218,7 +213,7 @@ def of_jax(version):
         ({"dirty": "d1"}, "has uncommitted changes (d1) since commit aaaaaaaa, and here there "),
         ({"trouble": "the disk is full"}, "cannot keep records: the disk is full"),
         *(
-            ({"machine": name}, f"calls its machine {name!r}, which cannot name a folder")
+            ({"kind": name}, f"calls its machine {name!r}, which cannot name a folder")
             for name in ("a/b", "..", ".", "a/")
         ),
         ({}, ""),
@@ -226,7 +221,7 @@ def of_jax(version):
 )
 def test_what_does_not_fit_is_said_with_both_versions(here, changes, reason):
     found = but(here, **{"commit": "a" * 40, "workloads": {"w": "mine"}, **changes})
-    text = refusals.unfit(found, Commit("a" * 40), {"w": "mine"}, False)
+    text = place.unfit(found, Commit("a" * 40), {"w": "mine"}, False)
     assert text.startswith(reason)
     assert bool(text) == bool(reason)
 
@@ -236,8 +231,8 @@ def test_a_workload_that_is_not_there_is_said_with_what_to_do(spooled, tmp_path,
     (tmp_path / "leaving.py").write_text("raise SystemExit('not today')")
     gone = msgspec.structs.replace(locate(Scale), file="/nowhere/small.py")
     leaving = msgspec.structs.replace(gone, module="leaving", file="/nowhere/leaving.py")
-    found = place.describe("owner", [gone, leaving], "")
-    text = refusals.unfit(found, Commit(), {"troubled.small.Scale": "2.0/2.0"}, False)
+    found = place.describe(Question(owner="owner", sources=[gone, leaving]))
+    text = place.unfit(found, Commit(), {"troubled.small.Scale": "2.0/2.0"}, False)
     assert text.startswith("cannot use troubled.small.Scale: there is no troubled.small in ")
     assert "Start it in the folder that holds the workloads' package" in text
     assert found.broken["leaving.Scale"] == "SystemExit: not today"
@@ -293,10 +288,10 @@ def test_a_spool_forgets_only_what_the_client_has(spooled):
     store.append([record(1)])
     spool.forget("owner", {"order": size, "never": 3})
     assert [r.replicate for r in spool.kept("owner")] == [record(n).replicate for n in (0, 1)]
-    assert list(spool.fetch("owner")) == ["order"]
-    assert spool.fetch("another") == {}
+    assert list(spool.contents("owner")) == ["order"]
+    assert spool.contents("another") == {}
     spool.forget("owner", {"order": store.size()})
-    assert spool.fetch("owner") == {}
+    assert spool.contents("owner") == {}
 
 
 def test_owners_differ_by_tree_and_machine_and_name_no_path(tmp_path):

@@ -140,7 +140,7 @@ def test_dask_s_own_executor_chooses_workers(fleet, tmp_path):
 @needs("tpu:v5e")
 @pytest.mark.slow
 def test_a_cpu_and_a_target_compiled_for_on_it_are_never_measured_at_the_same_time(fleet):
-    fleet.worker("tpus", "tpu:v5e=1", HARNESS_MACHINE="alpha")
+    fleet.worker("tpus", "tpu:v5e=1", HARNESS_CLASS="alpha")
     fleet.wait_for("alpha", "beta", "tpus")
     sweep = fleet.start(
         [fleet.workload("small", "Scale")],

@@ -71,6 +71,7 @@ class Fleet:
         if machine:
             found |= {
                 "HARNESS_MACHINE": machine,
+                "HARNESS_CLASS": machine,
                 "HARNESS_SPOOL": str(self.folder / "spool" / machine),
             }
         return found

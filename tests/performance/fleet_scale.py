@@ -2,15 +2,15 @@
 
     python -m tests.performance.fleet_scale [--units 100000] [--workers 8] [--workloads 1000]
 
-Drives the client of `harness run --on` itself, over a real scheduler and real workers, each in
-a process of its own that says that it is a machine of its own. The suite is real too: each of its
-workloads has `units / workloads` processes; every unit is an order of the plan's, of which only the
-cases are taken away when it is sent. So all is done that is done for a unit, but for starting a
-process that measures and for storing records.
+Drives the client of `harness run --on ... --store` itself, over a real scheduler and real workers,
+each in a process of its own that says that it is a machine of its own. The suite is real too: each
+of its workloads has `units / workloads` processes; every unit is an order of the plan's. All is done
+that is done for a unit, but for starting a process that measures: its record is made up, of about
+three kilobytes, and written to the worker's spool and to the store.
 
-Printed are units per second, units that were lost or came back twice, and memory of the client and
-of the scheduler along the way: the slope over the last three quarters of the units, in bytes per
-unit.
+Printed are units per second, units that were lost or came back twice, records in the store, and
+memory of the client and of the scheduler along the way: the slope over the last three quarters of
+the units, in bytes per unit.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from collections import Counter
 from concurrent.futures import Future
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import psutil
 
 from harness.declare import discovery
 from harness.engine.context import Options, local_context
 from harness.errors import FleetError
-from harness.fleet import remote, sweep
+from harness.fleet import order as orders
+from harness.fleet import sweep
+from harness.fleet.pool import Seat
 from harness.fleet.pools import DaskPool, connect
+from harness.records.store import record_files
 from harness.stages import sampling
 from tests.performance import command
 from tests.performance.fleet_processes import commit, fleet
 
-TARGET_PER_S = 200
-FLAT_BYTES = 200
-"""A client that keeps this much of each unit would hold 20 MB after 100,000."""
+TARGET_PER_S = 250
 SAMPLES = 100
 PER_FILE = 10
 
@@ -58,8 +58,8 @@ class Noop{number}(Workload):
 '''
 
 
-class Emptying(DaskPool):
-    """Dask's workers, which are sent orders without their cases; what comes back is counted."""
+class Counting(DaskPool):
+    """Dask's workers; what comes back is counted."""
 
     def watch(self, units: int, others: dict[str, list[psutil.Process]]) -> None:
         """Begin to count: so many units, and the client's, scheduler's and workers' processes."""
@@ -70,22 +70,20 @@ class Emptying(DaskPool):
         self.memory: list[tuple[int, int, int]] = []
         self.began = 0.0
 
-    def submit(self, order: bytes, address: str, target: str) -> Future[bytes]:
-        """Send an order that asks for nothing."""
+    def submit(self, order: bytes, address: str, seat: Seat, target: str) -> Future[bytes]:
+        """Send an order."""
         if not self.began:
             self.spent = {who: cpu_s(them) for who, them in self.others.items()}
             self.began = time.monotonic()
-        asked = remote.decode_order(order)
-        asked.job.cases = []
-        future = super().submit(msgspec.json.encode(asked), address, target)
-        future.add_done_callback(
-            lambda done: self._count((asked.job.group, asked.job.process), done)
-        )
+        asked = orders.decode_order(order)
+        future = super().submit(order, address, seat, target)
+        unit = asked.job.group, asked.job.process
+        future.add_done_callback(lambda done: self._count(unit, done))
         return future
 
     def _count(self, unit: tuple[str, int], done: Future[bytes]) -> None:
         error = None if done.cancelled() else done.exception()
-        if done.cancelled() or error or remote.decode_result(done.result()).refused:
+        if done.cancelled() or error or orders.decode_result(done.result()).refused:
             self.failed.append(f"{unit}: {error}")
             return
         self.back[unit] += 1
@@ -143,8 +141,11 @@ def measure(units: int, workers: int, workloads: int) -> None:
         chosen = discovery.discover(on.project / "benchmarks")
         context = local_context(on.folder / "results", on.project / "benchmarks")
         processes = -(-units // workloads)
-        options = Options(sampling.effort(f"{processes}x1"), targets=("cpu",), seed=0)
-        pool = Emptying(connect(on.address), on.address)
+        options = Options(
+            sampling.effort(f"{processes}x1"), targets=("cpu",), seed=0, compute=False
+        )
+        store = on.folder / "store"
+        pool = Counting(connect(on.address), on.address)
         begin = time.monotonic()
         pool.watch(
             processes * workloads,
@@ -155,12 +156,16 @@ def measure(units: int, workers: int, workloads: int) -> None:
             },
         )
         try:
-            sweep.sweep_on(pool, chosen.workloads, context, options, on_note=print)
+            sweep.sweep_on(
+                pool, chosen.workloads, context, options, on_note=print, store=str(store)
+            )
         except FleetError as error:
             print(f"ended early: {error}")
         took_s = time.monotonic() - pool.began
         spent = {who: cpu_s(them) - pool.spent[who] for who, them in pool.others.items()}
         pool.client.close()
+        kept = sum(len(file.read_bytes().splitlines()) for file in record_files(store))
+        print(f"{kept} records in the store")
     wanted = {(f"{name}@cpu", number) for name in names for number in range(processes)}
     count = sum(pool.back.values())
     print(f"{count} units over {workers} workers in {took_s:.1f} s: {count / took_s:.0f}/s", end="")

@@ -1,4 +1,4 @@
-"""Carry an order out, on the worker: records go to the spool first and to the client then."""
+"""Carry an order out, on the worker: records go to its spool first, to client or store then."""
 
 from __future__ import annotations
 
@@ -25,24 +25,32 @@ class Order(msgspec.Struct, kw_only=True):
     """Whose records they are; see :mod:`harness.fleet.spool`."""
     sweep: str
     job: Job
+    host: str
+    """Which machine is meant; see :func:`harness.fleet.machine.host`."""
     identity: str
     """That of the environment for which the job was planned."""
     devices: list[str]
     """What the job has for itself while it is measured."""
     stored: dict[str, int] = msgspec.field(default_factory=dict)
     """Earlier orders whose records the client has, and the bytes of their files there."""
+    store: str = ""
+    """Where records are put, and not sent to the client; see :func:`harness.fleet.spool.push`."""
     fresh: bool = False
     """Measure again what is kept there of other sweeps."""
     harness: str = __version__
 
 
-class Result(msgspec.Struct):
+class Result(msgspec.Struct, omit_defaults=True):
     """What became of an order."""
 
     records: bytes = b""
     """Of cases, of the process itself and of its reference program: lines of the store."""
+    done: list[str] = msgspec.field(default_factory=list)
+    """The keys of cases whose records are in the store that the order names."""
     hopeless: list[str] = msgspec.field(default_factory=list)
     """The keys of cases that another process could not do better."""
+    loop_ns: float = 0.0
+    """How long the plain loop of the reference program took; 0 where none was measured."""
     timed_ns: float = 0.0
     wall_ns: float = 0.0
     refused: str = ""
@@ -53,8 +61,9 @@ class Result(msgspec.Struct):
     """The size of its file in the spool."""
 
 
-decode_order = msgspec.json.Decoder(Order).decode
-decode_result = msgspec.json.Decoder(Result).decode
+decode_order = msgspec.msgpack.Decoder(Order).decode
+decode_result = msgspec.msgpack.Decoder(Result).decode
+pack = msgspec.msgpack.encode
 
 
 class Stopped(Exception):
@@ -88,7 +97,7 @@ def carry_out(order: bytes) -> bytes:
         result.refused = spool.trouble(asked.owner)
     if not result.refused:
         _measure(asked, result)
-    return msgspec.json.encode(result)
+    return pack(result)
 
 
 def _measure(asked: Order, result: Result) -> None:
@@ -112,6 +121,12 @@ def _measure(asked: Order, result: Result) -> None:
         pass
     except (HarnessError, OSError) as error:  # a disk is full, or no process can be started
         result.refused = spool.trouble(asked.owner) or f"{type(error).__name__}: {error}"
+    if asked.store:
+        try:
+            spool.push(asked.owner, asked.id, asked.store)
+        except (HarnessError, OSError) as error:
+            result.refused = result.refused or str(error)
+            result.done.clear()
     result.kept_bytes = store.size()
     if not result.kept_bytes:
         spool.forget(asked.owner, {asked.id: 0})
@@ -119,23 +134,23 @@ def _measure(asked: Order, result: Result) -> None:
 
 def _at_home(job: Job, source: Source) -> Job:
     """Return a job with what depends on the machine in how its target is reached."""
+    job.base["worker"] = environment.machine_name()
     target = targets.TARGETS.get(job.target)
     if target is None:  # from a file of the client's, whose text the job holds
         return msgspec.structs.replace(job, source=source)
     has_jax = not job.backend or SIDES[job.backend].uses_jax
     platforms = target.platforms if has_jax else job.platforms
-    environment = dict(target.environment)
-    return msgspec.structs.replace(job, source=source, platforms=platforms, environment=environment)
+    needed = dict(target.environment)
+    return msgspec.structs.replace(job, source=source, platforms=platforms, environment=needed)
 
 
 def _changed(asked: Order) -> str:
     """Say what is not as it was when this worker was chosen: it may be another one by now."""
     if asked.harness != __version__:
         return f"it has harness {__version__}, and the client {asked.harness}"
+    if machine.host() != asked.host:
+        return "it is on another machine now"
     machine.versions()  # before the identity, which is made of them
-    name, was = environment.machine_name(), asked.job.base["machine"]
-    if name != was:
-        return f"it is on the machine {name} now, and was on {was}"
     if environment.identity() != asked.identity:
         return "its packages, flags, plugins or hardware are not what they were"
     return ""
@@ -145,28 +160,36 @@ class _Listener:
     def __init__(self, asked: Order, result: Result) -> None:
         self.asked = asked
         self.result = result
-        self.store = spool.store(asked.owner, asked.id)
+        self.spooled = spool.store(asked.owner, asked.id)
 
     def start(self) -> None:
         """Take over what an earlier order has left in the spool."""
         job = self.asked.job
-        replicate, sweep = job.base["replicate"], job.base["sweep"]
         wanted = {ref.key: ref for ref in job.cases}
         for record in spool.kept(self.asked.owner):
-            if record.replicate != replicate or record.status not in ("ok", "refused"):
+            if record.replicate != job.base["replicate"] or record.status not in ("ok", "refused"):
                 continue
-            if self.asked.fresh and record.sweep != sweep:
+            if self.asked.fresh and record.sweep != self.asked.sweep:
                 continue
             ref = wanted.pop(record.key, None)
             if ref or record.key in (job.process_key, job.reference_key):
-                self.result.records += encode(record)
+                if self.asked.store:
+                    self.spooled.append([record])
+                self._report(record)
         job.cases = list(wanted.values())
 
     def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
-        self.store.append([record])
-        self.result.records += encode(record)
+        self.spooled.append([record])
+        self._report(record)
         if hopeless:
             self.result.hopeless.append(record.key)
+
+    def _report(self, record: Record) -> None:
+        self.result.loop_ns = record.reference_ns.get("loop", self.result.loop_ns)
+        if self.asked.store and record.status == "ok":
+            self.result.done.append(record.key)
+        else:
+            self.result.records += encode(record)
 
     def tell(self, case: str, stage: str, ref: JobCase | None = None) -> None:
         pass
