@@ -130,7 +130,7 @@ class Client:
             self.running = subprocess.Popen(
                 command,
                 cwd=self.fleet.project,
-                env=self.fleet.environment(),
+                env=self.fleet.environment() | {"HARNESS_COMPUTE": "0"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

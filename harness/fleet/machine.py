@@ -156,10 +156,9 @@ def undo_nanny() -> None:
 
 def added_by_nanny(found: Mapping[str, str], given: Mapping[str, str]) -> list[str]:
     """Return the variables of a worker that its nanny has added to what that was `given`."""
-    from distributed.config import defaults  # of the extra `fleet`
-
+    dask = sys.modules["distributed.config"].defaults["distributed"]
     added = {
-        **defaults["distributed"]["nanny"]["pre-spawn-environ"],
+        **dask["nanny"]["pre-spawn-environ"],
         "PYTHONHASHSEED": 6640,  # the nanny's own (distributed 2026.8)
     }
     return [n for n, value in added.items() if found.get(n) == str(value) and n not in given]

@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -117,14 +118,20 @@ def take_in(results: Path, contents: Iterable[bytes]) -> int:
 # A store of many clients and workers: a results tree with a file per order, at any URL of fsspec's.
 
 
+def _files(url: str) -> tuple[Any, str]:
+    """Return the file system of a store, and the path in it."""
+    import fsspec  # of the extra `fleet`
+
+    found: tuple[Any, str] = fsspec.url_to_fs(url)
+    return found
+
+
 def push(owner: str, order: str, url: str) -> None:
     """Put the file of an order into a store, as a whole or not at all, and forget it here.
 
     Raises:
         StoreError: the store cannot take it; it is still here.
     """
-    import fsspec  # of the extra `fleet`
-
     own = store(owner, order)
     content = own.path.read_bytes()
     records = filter(lambda one: isinstance(one, Record), map(decode, content.splitlines()))
@@ -132,7 +139,7 @@ def push(owner: str, order: str, url: str) -> None:
     if isinstance(first, Record):
         name = store_path(Path(), first.machine, first.commit, first.env, first.night)
         try:
-            files, root = fsspec.url_to_fs(url)
+            files, root = _files(url)
             target = f"{root}/{name.with_suffix('')}.{order}.jsonl"
             if getattr(files, "local_file", False):
                 with replaced(Path(target), "wb", "") as handle:
@@ -174,9 +181,7 @@ def stored(url: str, name: Path) -> Iterator[Stored]:
         FleetError: the store cannot be read.
     """
     try:
-        import fsspec  # of the extra `fleet`
-
-        files, root = fsspec.url_to_fs(url)
+        files, root = _files(url)
         for path in files.glob(f"{root}/{name.with_suffix('')}.*.jsonl"):
             for line in files.cat_file(path).splitlines():
                 found = decode_as(_decoder, line)

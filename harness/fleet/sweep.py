@@ -32,7 +32,7 @@ from harness.fleet import place, sources, spool, tasks
 from harness.fleet.order import Order, Result, pack
 from harness.fleet.place import Place, Question
 from harness.fleet.pool import Pool, Seat, gone, said
-from harness.fleet.tasks import Key, Loops, Queue, Task, Team
+from harness.fleet.tasks import HostLoops, Queue, Takers, Task, Team
 from harness.records.schema import Record, decode
 
 LOOK_S = 1.0
@@ -179,7 +179,7 @@ class _Sweep:
     """All of them."""
     queue: Queue = field(default_factory=Queue)
     """Those that wait."""
-    gone_s: dict[Key, float] = field(default_factory=dict)
+    gone_s: dict[Takers, float] = field(default_factory=dict)
     """When who may take tasks was first seen to be gone."""
     aside: dict[str, str] = field(default_factory=dict)
     """Hosts that are used no more, and why."""
@@ -188,7 +188,7 @@ class _Sweep:
     def __post_init__(self) -> None:
         self.outcome = Outcome()
         self.counter = itertools.count(1)
-        self.loops: defaultdict[str, Loops] = defaultdict(Loops)
+        self.loops: defaultdict[str, HostLoops] = defaultdict(HostLoops)
         self.name = SweepName.of(self.options)
         self.sources = [locate(workload) for workload in self.workloads]
         self.versions = {
@@ -275,15 +275,12 @@ class _Sweep:
 
     def _wait(self) -> None:
         """Wait for an answer or a result, and take in all that there are; look who is there."""
-        by_future = {w.future: w for w in self.workers.values() if w.future}
-        if by_future:
-            done = wait(by_future, TICK_S, FIRST_COMPLETED).done
-        else:
+        busy = [(worker.future, worker) for worker in self.workers.values() if worker.future]
+        if not busy:
             time.sleep(TICK_S)
-            done = set()
-        for future in done:
-            worker = by_future[future]
-            if worker.future is future:  # else it was lost meanwhile
+        wait([future for future, _ in busy], TICK_S, FIRST_COMPLETED)
+        for future, worker in busy:
+            if future.done() and worker.future is future:  # else it was lost meanwhile
                 worker.future = None
                 if worker.attempt:
                     self._on_result(worker, worker.attempt, future)

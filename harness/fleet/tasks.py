@@ -52,7 +52,7 @@ class Team:
         return sum(self._known[ref.key] for ref in self.groups[group].refs)
 
 
-class Key(NamedTuple):
+class Takers(NamedTuple):
     """Who may take a task; what is empty stands for any."""
 
     target: str
@@ -61,16 +61,16 @@ class Key(NamedTuple):
     host: str = ""
 
 
-def keys(teams: Iterable[Team], host: str) -> list[Key]:
+def keys(teams: Iterable[Team], host: str) -> list[Takers]:
     """Return the keys of the tasks that a worker on a host, of some teams, may take."""
     return [
         key
         for team in teams
         for key in (
-            Key(team.target),
-            Key(team.target, team.machine),
-            Key(team.target, team=team),
-            Key(team.target, team=team, host=host),
+            Takers(team.target),
+            Takers(team.target, team.machine),
+            Takers(team.target, team=team),
+            Takers(team.target, team=team, host=host),
         )
     ]
 
@@ -100,9 +100,9 @@ class Task:
     losses: int = 0
 
     @property
-    def key(self) -> Key:
+    def key(self) -> Takers:
         """Who may take it."""
-        return Key(self.target, "" if self.team else self.home, self.team, self.host)
+        return Takers(self.target, "" if self.team else self.home, self.team, self.host)
 
     def begin(self, team: Team, host: str) -> Job | None:
         """Return the next job for a team, skipping what is there; None if nothing is left."""
@@ -145,7 +145,7 @@ class Queue:
     """The tasks that wait, the earliest process first, by who may take them."""
 
     def __init__(self) -> None:
-        self._heaps: defaultdict[Key, list[tuple[int, int, Task]]] = defaultdict(list)
+        self._heaps: defaultdict[Takers, list[tuple[int, int, Task]]] = defaultdict(list)
 
     def __iter__(self) -> Iterator[Task]:
         return (task for heap in self._heaps.values() for *_, task in heap)
@@ -157,21 +157,21 @@ class Queue:
         """Let a task wait."""
         heapq.heappush(self._heaps[task.key], (task.process, task.number, task))
 
-    def pop(self, allowed: Iterable[Key]) -> Task | None:
+    def pop(self, allowed: Iterable[Takers]) -> Task | None:
         """Return the first task that one of some keys may take; None where there is none."""
         heaps = [heap for key in allowed if (heap := self._heaps.get(key))]
         return heapq.heappop(min(heaps))[-1] if heaps else None
 
-    def take(self, key: Key) -> list[Task]:
+    def take(self, key: Takers) -> list[Task]:
         """Return all tasks of a key, which then wait no more."""
         return [task for *_, task in self._heaps.pop(key, [])]
 
-    def waited_for(self) -> list[Key]:
+    def waited_for(self) -> list[Takers]:
         """Return the keys that tasks wait for."""
         return [key for key, heap in self._heaps.items() if heap]
 
 
-class Loops:
+class HostLoops:
     """The plain loop of the reference program on each host of a class, in nanoseconds."""
 
     def __init__(self) -> None:

@@ -57,6 +57,7 @@ def sent(pool):
 def test_an_unlike_machine_of_the_same_name_is_not_used_and_the_rest_goes_on(at):
     other = {"arch": "x", "cpu": "Another One 9000", "cores": 8, "GPUs": "", "GiB": 8}
     pool = Hands({"a": {}, "b": {"hardware": other, "host": "another"}})
+    pool.on_ask = lambda worker: worker == "b" and time.sleep(0.3)
     pool.on_send = lambda order, worker: DONE
     _, notes = at(pool, "2x1")
     assert sent(pool) == [("a", 0), ("a", 1)]

@@ -12,7 +12,7 @@ from harness.engine.context import Options, local_context
 from harness.engine.state import Outcome, SweepState
 from harness.fleet import machine, place, sources, spool
 from harness.fleet.place import Question
-from harness.fleet.tasks import Loops, Task, Team, keys
+from harness.fleet.tasks import HostLoops, Task, Team, keys
 from harness.records import environment
 from harness.records.git import Commit
 from harness.records.schema import encode
@@ -74,7 +74,7 @@ def test_what_was_begun_stays_where_it_was_begun_and_a_case_with_its_class():
 
 
 def test_a_host_whose_loop_is_far_off_its_class_is_told_and_two_hosts_tell_nothing():
-    loops, hosts = Loops(), {"one": 100.0, "two": 102.0}
+    loops, hosts = HostLoops(), {"one": 100.0, "two": 102.0}
     said = [loops.outlying(host, ns) for _ in range(4) for host, ns in hosts.items()]
     said += [loops.outlying("three", 160.0) for _ in range(2)]
     assert not any(said), "two hosts, and two processes of a third, say nothing"
