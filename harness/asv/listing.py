@@ -68,10 +68,12 @@ def _compare_common(conf: Any, hash_1: str, hash_2: str, **options: Any) -> Any:
 def _environments(conf: Any, commit: str, options: Mapping[str, Any]) -> set[str]:
     machines = [load_json(path)["machine"] for path in iter_machine_files(conf.results_dir)]
     machine = options.get("machine") or (machines[0] if len(machines) == 1 else "")
+    if not machine:
+        return set()  # asv says so
     with contextlib.suppress(NoSuchNameError):
         commit = get_repo(conf).get_hash_from_name(commit)
     found = iter_results_for_machine_and_hash(conf.results_dir, machine, commit)
-    return {result.env_name for result in found if machine}
+    return {result.env_name for result in found}
 
 
 def install() -> None:

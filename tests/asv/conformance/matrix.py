@@ -242,12 +242,12 @@ def test_continuous_interleaves_by_default_and_not_where_told(every):
 
 @pytest.mark.parametrize("options", [[], ["--skip-save"]])
 def test_find_measures_anew_and_finds_the_commit(every, options):
-    before, stored = processes(every), of(every, 3)
+    before, stored = processes(every), at(every, 3)["result"]
     words = ("find", f"{every.commits[0]}..HEAD", TRACE, "-E", env(RELEASES[1]), *options)
     said = every.asv(*words, HARNESS_EFFORT="1x1", HARNESS_FIRST_CALLS="0")
     assert f"Greatest regression found: {every.commits[2][:8]}" in said
     if options:
-        assert of(every, 3) == stored
+        assert at(every, 3)["result"] == stored
     else:
         assert len(processes(every) - before) >= 2
 
