@@ -58,27 +58,17 @@ def visible_gpus() -> dict[str, str]:
     return {}
 
 
-def hardware() -> dict[str, str | int]:
-    """Return what the machines of a class have in common: processor, cores, memory, GPUs."""
-    found = targets_host.host()
-    gib = found["ram_bytes"] / 2**30
-    step = 2.0 ** max(math.floor(math.log2(gib)) - 3, 0)  # a system keeps some of it to itself
-    return {
-        **{name: found[name] for name in ("arch", "cpu", "cores")},
-        "GiB": math.ceil(gib / step) * int(step),
-        "GPUs": "; ".join(sorted(set(visible_gpus().values()))),
-    }
-
-
 def kind() -> str:
-    """Return the name of this machine's class: HARNESS_CLASS, else made of its hardware."""
-    given = os.environ.get("HARNESS_CLASS")
+    """Return the name of this machine's class: HARNESS_CLASS, else its hardware."""
+    found, given = targets_host.host(), os.environ.get("HARNESS_CLASS")
     if given:
         return given
-    _, cpu, cores, gib, gpus = hardware().values()
-    text = re.sub(r"\((R|TM)\)|\b(CPU|Processor)\b", " ", str(cpu), flags=re.IGNORECASE)
-    words = f"{text} {cores} cores {gib} GiB {gpus}"
-    return re.sub(r"[^A-Za-z0-9.]+", "-", words).strip("-.").lower()
+    gib = found["ram_bytes"] / 2**30
+    step = 2.0 ** max(math.floor(math.log2(gib)) - 3, 0)  # a system keeps some of it to itself
+    cpu = re.sub(r"\((R|TM)\)|\b(CPU|Processor)\b", " ", found["cpu"], flags=re.IGNORECASE)
+    words = [cpu, f"{found['cores']} cores {math.ceil(gib / step) * step:g} GiB"]
+    text = " ".join([*words, *sorted(set(visible_gpus().values()))])
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.").lower()
 
 
 def versions() -> dict[str, str]:

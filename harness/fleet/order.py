@@ -82,9 +82,6 @@ def stop(sweep: str) -> None:
 def carry_out(order: bytes) -> bytes:
     """Measure what an :class:`Order` asks for, and return the :class:`Result`; runs on the worker.
 
-    The records of cases that are in the spool already, from a client that went away or a worker
-    that was killed, are returned and not measured again.
-
     Raises:
         WorkerLost: it was begun here before.
     """
@@ -163,33 +160,25 @@ class _Listener:
         self.spooled = spool.store(asked.owner, asked.id)
 
     def start(self) -> None:
-        """Take over what an earlier order has left in the spool."""
+        """Take over what an earlier order, or another client's, has left in the spool."""
         job = self.asked.job
         wanted = {ref.key: ref for ref in job.cases}
-        for record in spool.kept(self.asked.owner):
-            if record.replicate != job.base["replicate"] or record.status not in ("ok", "refused"):
-                continue
+        for record in spool.kept(self.asked.owner, job.base["replicate"]):
             if self.asked.fresh and record.sweep != self.asked.sweep:
                 continue
-            ref = wanted.pop(record.key, None)
-            if ref or record.key in (job.process_key, job.reference_key):
-                if self.asked.store:
-                    self.spooled.append([record])
-                self._report(record)
+            if wanted.pop(record.key, None) or record.key in (job.process_key, job.reference_key):
+                self.keep(record, None)
         job.cases = list(wanted.values())
 
     def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
         self.spooled.append([record])
-        self._report(record)
-        if hopeless:
-            self.result.hopeless.append(record.key)
-
-    def _report(self, record: Record) -> None:
         self.result.loop_ns = record.reference_ns.get("loop", self.result.loop_ns)
         if self.asked.store and record.status == "ok":
             self.result.done.append(record.key)
         else:
             self.result.records += encode(record)
+        if hopeless:
+            self.result.hopeless.append(record.key)
 
     def tell(self, case: str, stage: str, ref: JobCase | None = None) -> None:
         pass

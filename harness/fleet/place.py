@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -44,8 +43,6 @@ class Place(msgspec.Struct, kw_only=True):
     identity: str
     """See :func:`harness.records.environment.identity`."""
     versions: dict[str, str]
-    hardware: dict[str, str | int]
-    """What machines of one name have in common."""
     gpus: list[str]
     """The GPUs that the worker may use, each by what no other one is called."""
     lacking: dict[str, str]
@@ -73,15 +70,10 @@ class Place(msgspec.Struct, kw_only=True):
 
 
 def answer(question: bytes) -> bytes:
-    """Answer an encoded :class:`Question` with a :class:`Place`; runs on the worker."""
+    """Answer an encoded :class:`Question` with a :class:`Place`: what the worker is it runs in."""
     asked = msgspec.msgpack.decode(question, type=Question)
-    spool.forget(asked.owner, asked.stored)
-    return msgspec.msgpack.encode(describe(asked))
-
-
-def describe(asked: Question) -> Place:
-    """Say what the worker is that this runs in."""
     machine.undo_nanny()
+    spool.forget(asked.owner, asked.stored)
     wanted = asked.sources
     files = [sources.here(source) for source in wanted]
     folder = next((Path(found.file).parent for found in files if found and found.file), None)
@@ -94,14 +86,13 @@ def describe(asked: Question) -> Place:
     trouble = spool.trouble(asked.owner)
     if asked.store and not trouble:
         trouble = spool.push_all(asked.owner, asked.store)
-    return Place(
+    found = Place(
         host=machine.host(),
         machine=environment.machine_name(),
         kind=machine.kind(),
         env=environment.env_name(),
         identity=environment.identity(),
         versions=versions,
-        hardware=machine.hardware(),
         gpus=list(machine.visible_gpus()),
         lacking={name: target.lacking() or "" for name, target in targets.TARGETS.items()},
         commit=commit.hash,
@@ -111,6 +102,7 @@ def describe(asked: Question) -> Place:
         trouble=trouble,
         kept=spool.contents(asked.owner),
     )
+    return msgspec.msgpack.encode(found)
 
 
 def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool) -> str:
@@ -152,22 +144,3 @@ def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool)
 
 def _changes(dirty: str) -> str:
     return f"uncommitted changes ({dirty})" if dirty else "no uncommitted changes"
-
-
-def unlike(place: Place, others: Mapping[str, Place], variable: str) -> str:
-    """Say of which other worker a worker has the name, though it is on an unlike machine.
-
-    The name is that of its machine or of its class, which `variable` gives it.
-    """
-    name = operator.attrgetter("machine" if variable == "HARNESS_MACHINE" else "kind")
-    for label, other in others.items():
-        if name(other) == name(place) and other.host != place.host:
-            both = {name: (mine, other.hardware[name]) for name, mine in place.hardware.items()}
-            text = "; ".join(f"{name}: {a}, not {b}" for name, (a, b) in both.items() if a != b)
-            if text:
-                return (
-                    f"has the name of {label}, which is an unlike machine ({text}): their results "
-                    f"would be mixed. Set {variable} to a name of its own where one of them is "
-                    "started"
-                )
-    return ""

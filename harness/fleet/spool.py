@@ -18,7 +18,7 @@ import msgspec
 
 from harness.errors import FleetError, StoreError
 from harness.records.files import replaced
-from harness.records.schema import Problems, Record, decode, decode_as, digest, read_file
+from harness.records.schema import Record, decode, decode_as, digest
 from harness.records.store import Store, store_path
 
 LEAST_BYTES = 64 * 2**20
@@ -66,13 +66,11 @@ def trouble(owner: str) -> str:
     return ""
 
 
-def kept(owner: str) -> list[Record]:
-    """Return what is kept for an owner, in the order in which it was finished."""
-    found: list[Record] = []
-    with contextlib.suppress(OSError):
-        for path in sorted((folder() / owner).glob("*.jsonl"), key=os.path.getmtime):
-            found += read_file(path, Problems())
-    return found
+def kept(owner: str, replicate: str) -> list[Record]:
+    """Return what is kept for an owner of one process of a group."""
+    lines = b"".join(contents(owner).values()).splitlines()
+    found = [one for one in map(decode, lines) if isinstance(one, Record)]
+    return [r for r in found if r.replicate == replicate and r.status in ("ok", "refused")]
 
 
 def contents(owner: str) -> dict[str, bytes]:
@@ -140,7 +138,9 @@ def push(owner: str, order: str, url: str) -> None:
         name = store_path(Path(), first.machine, first.commit, first.env, first.night)
         try:
             files, root = _files(url)
-            target = f"{root}/{name.with_suffix('')}.{order}.jsonl"
+            # Never the name of an earlier part: what is being measured may have been put already.
+            part = f"{order}-{os.urandom(4).hex()}"
+            target = f"{root}/{name.with_suffix('')}.{part}.jsonl"
             if getattr(files, "local_file", False):
                 with replaced(Path(target), "wb", "") as handle:
                     handle.write(content)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import itertools
-import os
-import platform
 import time
 import uuid
 from collections import defaultdict
@@ -14,25 +10,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from harness import __version__
 from harness.declare.check import check
-from harness.declare.code import project_differences
-from harness.declare.location import Source, locate
 from harness.declare.workload import Workload
-from harness.engine.context import Context, Host, Options, SweepName
-from harness.engine.job import Job, unmeasured
-from harness.engine.state import Outcome, Progress, SweepState
+from harness.engine.context import Context, Options
+from harness.engine.job import unmeasured
+from harness.engine.state import Outcome, Progress
 from harness.errors import FleetError, UsageError
 from harness.fleet import order as orders
-from harness.fleet import place, sources, spool, tasks
+from harness.fleet import tasks
 from harness.fleet.order import Order, Result, pack
-from harness.fleet.place import Place, Question
-from harness.fleet.pool import Pool, Seat, gone, said
+from harness.fleet.pool import Pool, gone, said
 from harness.fleet.tasks import HostLoops, Queue, Takers, Task, Team
+from harness.fleet.workers import Attempt, Worker, Workers
 from harness.records.schema import Record, decode
 
 LOOK_S = 1.0
@@ -45,9 +35,6 @@ WAIT_S = 5.0
 
 HOPE_S = 30.0
 """How long a sweep whose remaining work no worker can take waits for one, at least."""
-
-ANSWER_S = 120.0
-"""How long workers may take to say what they are: they import the workloads for it."""
 
 GRACE_S = 15.0
 """How long a machine whose last worker is lost may take to come back, before what it was measuring
@@ -104,104 +91,26 @@ def sweep_on(
             "--store does not work with an effort that adds processes where intervals are wide "
             "(thorough): it would have to read the records. Name one such as 8x3."
         )
+    if store and "://" not in store:
+        store = str(Path(store).resolve())  # workers may be in other folders
     asked = pool, workloads, context, options, on_progress, on_note, each_machine, store
     return _Sweep(*asked).run(wait_s)
 
 
 @dataclass(eq=False)
-class Attempt:
-    """An order that is on its way."""
-
-    order: str
-    task: Task
-    job: Job
-    team: Team
-
-
-@dataclass(eq=False)
-class Worker:
-    """A worker that has been seen at an address, until it is gone from there."""
-
-    address: str
-    seat: Seat
-    future: Future[Any] | None = None
-    """What it is asked, or sent; None where it is free."""
-    attempt: Attempt | None = None
-    place: Place | None = None
-    """What it says of itself; None until it has."""
-    refused: str = ""
-    """Why it is not used; can be said after its name."""
-    teams: dict[str, Team] = field(default_factory=dict)
-    """By target: what it may be given."""
-    stored: dict[str, int] = field(default_factory=dict)
-    """What it may remove from its spool: orders, and their bytes there."""
-    turn: int = 0
-    """When it was last sent something: workers that share a device take turns."""
-    since_s: float = field(default_factory=time.monotonic)
-    misses: int = 0
-    """How many of its orders landed elsewhere, where workers cannot be chosen."""
-
-    @property
-    def label(self) -> str:
-        """The worker for people: its machine and its address."""
-        return f"{self.place.machine} ({self.address})" if self.place else self.address
-
-    @property
-    def host(self) -> str:
-        """The machine that it is on, once that is known."""
-        return self.place.host if self.place else ""
-
-    def lacks(self, target: str) -> str:
-        """Return why it measures nothing on a target, as far as that is known."""
-        if self.refused or not self.place:
-            return self.refused or "has not answered"
-        resources = ", ".join(f"{name}={n:g}" for name, n in (self.seat.resources or {}).items())
-        reason = self.place.lacking.get(target)
-        return f"has the resources: {resources or 'any'}" + (f"; {reason}" if reason else "")
-
-
-@dataclass(eq=False)
-class _Sweep:
-    pool: Pool
-    workloads: Sequence[type[Workload]]
-    context: Context
-    options: Options
-    on_progress: Callable[[Progress], None]
-    on_note: Callable[[str], None]
-    each_machine: bool
-    store: str
-    workers: dict[str, Worker] = field(default_factory=dict)
-    """Everyone who is there, by address."""
-    teams: dict[tuple[str, ...], Team] = field(default_factory=dict)
-    planned: set[Team] = field(default_factory=set)
-    groups: set[str] = field(default_factory=set)
+class _Sweep(Workers):
     tasks: list[Task] = field(default_factory=list)
     """All of them."""
     queue: Queue = field(default_factory=Queue)
     """Those that wait."""
+    planned: set[Team] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
     gone_s: dict[Takers, float] = field(default_factory=dict)
     """When who may take tasks was first seen to be gone."""
-    aside: dict[str, str] = field(default_factory=dict)
-    """Hosts that are used no more, and why."""
-    looked_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.outcome = Outcome()
-        self.counter = itertools.count(1)
+        super().__post_init__()
         self.loops: defaultdict[str, HostLoops] = defaultdict(HostLoops)
-        self.name = SweepName.of(self.options)
-        self.sources = [locate(workload) for workload in self.workloads]
-        self.versions = {
-            sources.name(source): "" if source.pickled else sources.versions_of(workload)
-            for workload, source in zip(self.workloads, self.sources, strict=True)
-        }
-        self.owner = spool.owner_of(self.context.results, platform.node())
-        self.question = Question(
-            owner=self.owner,
-            sources=self.sources,
-            exclude=_exclude(self.context.results, self.sources),
-            store=self.store,
-        )
         self.placement = {} if self.each_machine else tasks.read_placement(self.context.results)
 
     def run(self, wait_s: float) -> Outcome:
@@ -218,7 +127,7 @@ class _Sweep:
         finally:
             self._place()
         with contextlib.suppress(FleetError):  # the next sweep takes in what is left there
-            self._take_leave()
+            self.take_leave()
         for team in self.planned:
             team.state.close()
         return self.outcome
@@ -232,10 +141,10 @@ class _Sweep:
     def _gather(self, deadline: float) -> None:
         """Find the workers, and wait for those that are needed and not there yet."""
         while True:
-            self._look()
+            self.look()
             while any(not w.place and not w.refused for w in self.workers.values()):
                 self._wait()
-            lacking = self._lacking()
+            lacking = self.lacking()
             if not lacking:
                 return
             if time.monotonic() > deadline:
@@ -285,27 +194,13 @@ class _Sweep:
                 if worker.attempt:
                     self._on_result(worker, worker.attempt, future)
                 else:
-                    self._on_answer(worker, future)
+                    self.on_answer(worker, future)
         if time.monotonic() - self.looked_s > LOOK_S:
-            self._look()
+            self.look()
+            self._release()
 
-    # Who is there
-
-    def _look(self) -> None:
-        """Ask workers that have come what they are, and put back what those had that are gone."""
-        self.looked_s = time.monotonic()
-        seats = self.pool.workers()
-        for address, worker in list(self.workers.items()):
-            if address not in seats or seats[address].id != worker.seat.id:
-                del self.workers[address]
-                if worker.attempt:
-                    self._on_lost(worker, worker.attempt, "the worker was lost")
-            elif not worker.place and not worker.refused and self._is_late(worker):
-                self._refuse(worker, f"does not answer: nothing within {ANSWER_S:g} s")
-        question = msgspec.msgpack.encode(self.question)
-        for address in [one for one in seats if one not in self.workers]:
-            asked = self.pool.ask(address, question)
-            self.workers[address] = Worker(address, seats[address], asked)
+    def _release(self) -> None:
+        """Let others take what machines had begun that have been gone for too long."""
         there = {
             key
             for worker in self.workers.values()
@@ -319,119 +214,6 @@ class _Sweep:
                     task.release()
                     self.queue.push(task)
 
-    def _is_late(self, worker: Worker) -> bool:
-        return self.looked_s - worker.since_s > ANSWER_S
-
-    def _refuse(self, worker: Worker, why: str) -> None:
-        """Use a worker no more, for a reason that can be said after its name."""
-        worker.refused, worker.teams, worker.future = why, {}, None
-        self.on_note(f"The worker {worker.label} is not used: it {why}.")
-
-    def _on_answer(self, worker: Worker, future: Future[Any]) -> None:
-        try:
-            answer = future.result()
-        except BrokenExecutor as error:
-            raise gone(self.pool, said(error)) from error
-        except Exception as error:  # of Dask's, or of whoever's executor it is
-            text = said(error)
-            what = (
-                "has no harness" if "No module named 'harness'" in text else "cannot say what it is"
-            )
-            self._refuse(worker, f"{what} ({text})")
-            return
-        if not isinstance(answer, bytes):
-            self._refuse(worker, f"has harness {answer}, and this is harness {__version__}")
-            return
-        found = worker.place = msgspec.msgpack.decode(answer, type=Place)
-        others = {w.label: w.place for w in self.workers.values() if w.teams and w.place}
-        if not self.pool.chooses and found.host in {other.host for other in others.values()}:
-            worker.refused = "is on the machine of another one"
-            return
-        self._take_in(worker, found)
-        sent = any(source.pickled for source in self.sources)
-        variable = "HARNESS_MACHINE" if self.each_machine else "HARNESS_CLASS"
-        why = place.unfit(found, self.context.commit, self.versions, sent)
-        why = why or place.unlike(found, others, variable) or self.aside.get(found.host, "")
-        if why:
-            self._refuse(worker, why)
-            return
-        wanted = self.options.targets or [t for w in self.workloads for t in w.targets]
-        for target in dict.fromkeys(wanted):
-            if worker.seat.resources and worker.seat.resources.get(target, 0) < 1:
-                continue
-            lacking = found.lacking.get(target)
-            if not lacking:
-                worker.teams[target] = self._team(found, target)
-            elif worker.seat.resources:
-                self.on_note(
-                    f"The worker {worker.label} has the resource {target}, but cannot measure on "
-                    f"it: {lacking}."
-                )
-
-    def _take_in(self, worker: Worker, found: Place) -> None:
-        """Store what a worker keeps and the tree lacks; it then forgets it."""
-        count = spool.take_in(self.context.results, found.kept.values())
-        worker.stored |= {order: len(content) for order, content in found.kept.items()}
-        if count:
-            self.on_note(f"{count} finished record(s) were waiting on workers, and are stored now.")
-
-    def _take_leave(self) -> None:
-        """Store what attempts that came to nothing had finished, and let workers forget it."""
-        leaving = [worker for worker in self.workers.values() if worker.place]
-        deadline = time.monotonic() + ANSWER_S
-        for _ in range(2):  # what the first answers bring is forgotten with the second question
-            asked = {}
-            for worker in leaving:
-                done = {"sources": [], "stored": worker.stored}
-                question = msgspec.structs.replace(self.question, **done)
-                worker.stored = {}
-                asked[worker.address] = self.pool.ask(
-                    worker.address, msgspec.msgpack.encode(question)
-                )
-            for worker in leaving:
-                with contextlib.suppress(Exception):  # it may have gone
-                    answer = asked[worker.address].result(deadline - time.monotonic())
-                    self._take_in(worker, msgspec.msgpack.decode(answer, type=Place))
-            leaving = [worker for worker in leaving if worker.stored]
-
-    def _team(self, found: Place, target: str) -> Team:
-        """Return the team of a worker on a target, with its state."""
-        machine = found.machine if self.each_machine else found.kind
-        key = (machine, found.env, found.identity, target)
-        if key not in self.teams:
-            host = Host(found.identity, found.versions, lambda target: None, project_differences)
-            state = SweepState(
-                self.workloads,
-                dataclasses.replace(self.context, machine=machine, env=found.env, host=host),
-                dataclasses.replace(self.options, targets=(target,)),
-                self._on_progress,
-                self.outcome,
-                self.name,
-            )
-            if self.store:
-                file = state.plan.context.store.path.relative_to(self.context.results)
-                there = spool.stored(self.store, file)
-                state.resume((r.key, r.replicate, r.code) for r in there if r.status == "ok")
-            groups = {group.name: group for group in state.groups}
-            self.teams[key] = Team(target, machine, state, groups)
-        return self.teams[key]
-
-    def _lacking(self) -> str:
-        """Say what has to be there before anything is measured, and is not."""
-        has = {target for worker in self.workers.values() for target in worker.teams}
-        missing = next((one for one in self.options.targets or () if one not in has), "")
-        if has and not missing:
-            return ""
-        name, start = self.pool.name, ""
-        if self.pool.chooses:
-            start = f"dask worker {name} --nthreads 1 --resources {missing or 'cpu'}=1"
-        if not self.workers:
-            return f"{name} has no workers. Start one on each machine, for example: {start}"
-        head = f"No worker of {name} can measure{missing and f' on {missing}'}:"
-        reasons = [f"{worker.label} {worker.lacks(missing)}" for worker in self.workers.values()]
-        text = "\n  ".join([head, *reasons])
-        return f"{text}\nStart one where it can be measured: {start}" if start else text
-
     # Who measures what
 
     def _plan(self) -> None:
@@ -444,7 +226,7 @@ class _Sweep:
             team.state.note_skipped(() if self.each_machine else self.groups)
             for name in team.groups:
                 if self.each_machine or name not in self.groups:
-                    task = Task(name, team.target, next(self.counter), fixed=self.each_machine)
+                    task = Task(name, team.target, len(self.tasks), fixed=self.each_machine)
                     if self.each_machine:
                         task.team = team
                     else:
@@ -461,36 +243,28 @@ class _Sweep:
 
     def _assign(self) -> None:
         """Give every worker that is free something to measure: the earliest process of all."""
-        busy = {d for w in self.workers.values() if w.attempt for d in _devices(w, w.attempt.task)}
-        free = [w for w in self.workers.values() if w.teams and not w.future and not w.attempt]
-        for worker in sorted(free, key=lambda worker: worker.turn):
-            assert worker.place
-            teams = [
-                team
-                for target, team in worker.teams.items()
-                if busy.isdisjoint(worker.place.devices(target))
-            ]
-            allowed = tasks.keys(teams, worker.host)
+        for worker in self.workers.values():
+            if worker.future or worker.attempt:
+                continue
+            allowed = tasks.keys(worker.teams.values(), worker.host)
             while (task := self.queue.pop(allowed)) is not None:
                 team = worker.teams[task.target]
                 if job := task.begin(team, worker.host):
                     self._send(worker, Attempt(uuid.uuid4().hex[:16], task, job, team))
-                    busy.update(_devices(worker, task))
                     break
 
     def _send(self, worker: Worker, attempt: Attempt) -> None:
         # Another client's order for the same cases may wait there to take the last ones over.
         done = dict([*worker.stored.items()][:-1])
         worker.stored = {id: size for id, size in worker.stored.items() if id not in done}
-        worker.turn = next(self.counter)
         order = Order(
             id=attempt.order,
-            owner=self.owner,
+            owner=self.question.owner,
             sweep=self.name.name,
             job=attempt.job,
             host=worker.host,
             identity=attempt.team.state.plan.context.host.identity,
-            devices=_devices(worker, attempt.task),
+            devices=worker.place.devices(attempt.task.target) if worker.place else [],
             stored=done,
             store=self.store,
             fresh=self.options.fresh,
@@ -513,9 +287,9 @@ class _Sweep:
         except BrokenExecutor as error:
             raise gone(self.pool, said(error)) from error
         except Exception as error:  # of Dask's, or of whoever's executor it is
-            self._look()  # raises where it is the pool that is gone
+            self.look()  # raises where it is the pool that is gone
             if worker.attempt:
-                self._on_lost(worker, attempt, said(error))
+                self.on_lost(worker, attempt, said(error))
             return
         task = attempt.task
         worker.attempt = None
@@ -531,7 +305,7 @@ class _Sweep:
         else:
             task.put_back(f"{worker.label}: {result.refused}")
             was = "is not what it said" if result.elsewhere else "cannot go on"
-            self._refuse(worker, f"{was}: {result.refused}")
+            self.refuse(worker, f"{was}: {result.refused}")
         why = ""
         if result.loop_ns and worker.host not in self.aside:
             why = self.loops[attempt.team.machine].outlying(worker.host, result.loop_ns)
@@ -562,7 +336,7 @@ class _Sweep:
         self.outcome.aside[worker.label] = self.aside[host]
         for other in self.workers.values():
             if other.host == host and not other.refused:
-                self._refuse(other, self.aside[host])
+                self.refuse(other, self.aside[host])
         waiting = [task for key in self.queue.waited_for() for task in self.queue.take(key)]
         moving = {id(w.attempt.task) for w in self.workers.values() if w.attempt}
         for task in self.tasks:
@@ -573,7 +347,7 @@ class _Sweep:
         for task in waiting:
             self.queue.push(task)
 
-    def _on_lost(self, worker: Worker, attempt: Attempt, why: str) -> None:
+    def on_lost(self, worker: Worker, attempt: Attempt, why: str) -> None:
         """Put the work of an attempt that was lost back, or give up its cases."""
         if worker.future:
             worker.future.cancel()
@@ -594,24 +368,3 @@ class _Sweep:
                 attempt.team.state.keep(record, group, ref, job.process, hopeless=True)
             task.advance()
         self.queue.push(task)
-
-    def _on_progress(self, progress: Progress) -> None:
-        machine = progress.record.machine if progress.record else ""
-        totals: dict[str, list[int]] = {}
-        for team in self.teams.values():
-            totals.setdefault(team.target, []).append(team.state.total)
-        done = sum(team.state.done for team in self.teams.values())
-        total = sum(sum(each) if self.each_machine else max(each) for each in totals.values())
-        self.on_progress(
-            dataclasses.replace(progress, done=min(done, total), total=total, machine=machine)
-        )
-
-
-def _devices(worker: Worker, task: Task) -> list[str]:
-    return worker.place.devices(task.target) if worker.place else []
-
-
-def _exclude(results: Path, sources: Sequence[Source]) -> str:
-    """Return where the results are, seen from the folder of the first workload with a file."""
-    folder = next((Path(source.file).parent for source in sources if source.file), None)
-    return os.path.relpath(results.resolve(), folder) if folder else ""

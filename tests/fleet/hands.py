@@ -75,7 +75,7 @@ DONE = Result()
 
 def sweep(pool, workloads, results, folder, effort="1x1", **options):
     """Measure over a pool; return the outcome and the notes."""
-    how = {name: options.pop(name) for name in ("each_machine",) if name in options}
+    how = {name: options.pop(name) for name in ("each_machine", "store") if name in options}
     context = local_context(results, folder, "client")
     asked = Options(sampling.effort(effort), targets=("cpu",), **options)
     notes = []

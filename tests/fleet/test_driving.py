@@ -8,16 +8,18 @@ import time
 import pytest
 
 from harness.declare.location import locate
-from harness.errors import FleetError
+from harness.errors import FleetError, UsageError
 from harness.fleet import sources, spool
 from harness.fleet import sweep as sweeping
 from harness.fleet.order import Result
 from harness.fleet.pool import Seat
-from harness.targets.host import host
+from harness.records import environment
+from harness.records.store import Store, record_files
 from tests.fleet.hands import DONE, Hands, sweep
 from tests.sweeps import SUITES, workload
 
-Scale = workload("small", "Scale")
+Scale, Several = workload("small", "Scale"), workload("small", "Several")
+Printing = workload("bad", "Printing")
 
 
 @functools.cache
@@ -32,7 +34,7 @@ def at(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_SPOOL", str(tmp_path / "spool"))
     monkeypatch.setattr(sweeping, "LOOK_S", 0.05)
     monkeypatch.setattr(sweeping, "TICK_S", 0.05)
-    found = find((locate(Scale), locate(workload("bad", "Printing"))))
+    found = find(tuple(map(locate, (Scale, Several, Printing))))
     monkeypatch.setattr("harness.fleet.place.sources.find", lambda wanted: found)
     made = []
 
@@ -54,20 +56,6 @@ def sent(pool):
     return [(worker, order.job.process) for worker, order in pool.sent]
 
 
-def test_an_unlike_machine_of_the_same_name_is_not_used_and_the_rest_goes_on(at):
-    other = {"arch": "x", "cpu": "Another One 9000", "cores": 8, "GPUs": "", "GiB": 8}
-    pool = Hands({"a": {}, "b": {"hardware": other, "host": "another"}})
-    pool.on_ask = lambda worker: worker == "b" and time.sleep(0.3)
-    pool.on_send = lambda order, worker: DONE
-    _, notes = at(pool, "2x1")
-    assert sent(pool) == [("a", 0), ("a", 1)]
-    (note,) = notes
-    assert "(b) is not used: it has the name of " in note
-    assert "(a), which is an unlike machine (" in note
-    assert f"cpu: Another One 9000, not {host()['cpu']}" in note
-    assert "HARNESS_CLASS" in note
-
-
 def test_what_takes_workers_down_is_given_up_and_the_sweep_goes_on(at):
     pool = Hands({"a": {"machine": "alpha"}})
 
@@ -77,7 +65,7 @@ def test_what_takes_workers_down_is_given_up_and_the_sweep_goes_on(at):
         return DONE
 
     pool.on_send = on_send
-    outcome, notes = at(pool, "2x1", [Scale, workload("bad", "Printing")])
+    outcome, notes = at(pool, "2x1", [Scale, Printing])
     assert [order.job.process for _, order in pool.sent if "Scale" in order.job.group] == [0, 0, 0]
     assert [order.job.process for _, order in pool.sent if "Printing" in order.job.group] == [0, 1]
     assert {(r.workload, r.status) for r in cases(outcome)} == {("small.Scale", "failed")}
@@ -271,3 +259,56 @@ def test_a_pool_that_goes_ends_the_sweep(at):
     with pytest.raises(FleetError, match="hands is gone: goodbye"):
         at(pool)
     assert pool.stopped == [pool.sent[0][1].sweep]
+
+
+def test_records_go_to_a_store_that_the_next_sweep_resumes_from(at, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeping, "HOPE_S", 0.2)
+    store, pool = tmp_path / "store", Hands({"a": {"kind": "x"}})
+    first, _ = at(pool, compute=False, store=str(store))
+    assert (first.measured, first.records) == (2, [])
+    found = [record for file in record_files(store) for record in Store(file).read()]
+    assert [r.status for r in found if r.workload == "small.Scale"] == ["ok"] * 2
+    assert {(r.machine, r.worker) for r in found} == {("x", environment.machine_name())}
+    assert record_files(tmp_path / "results") == [] or not cases(first)
+    again = Hands({"a": {"kind": "x"}})
+    second, _ = at(again, compute=False, store=str(store))
+    assert (second.measured, second.reused, again.sent) == (0, 2, [])
+    with pytest.raises(UsageError, match="does not work with an effort that adds processes"):
+        at(again, "thorough", store=str(store))
+    with pytest.raises(FleetError, match="are not done"):
+        at(Hands({"a": {"kind": "x"}}), compute=False, store="/dev/null/no")
+    with pytest.raises(FleetError, match="nothing://x cannot take records: Protocol not known"):
+        at(Hands({"a": {"kind": "x"}}), compute=False, store="nothing://x")
+
+
+def test_a_host_far_off_its_class_is_put_aside_and_its_cases_measured_on_others(at):
+    pool = Hands({name: {"kind": "x", "host": name} for name in "abc"})
+    pool.on_send = lambda order, worker: Result(loop_ns=200.0 if worker == "c" else 100.0)
+    several = [Scale, Several, Printing]
+    outcome, notes = at(pool, "6x1", several)
+    ((label, reason),) = outcome.aside.items()
+    assert label.endswith("(c)")
+    assert "plain loop takes 2.00 times as long as the median of 3 hosts" in reason
+    assert any("is not used: it is put aside" in note for note in notes)
+    by_group = {}
+    for worker, order in pool.sent:
+        by_group.setdefault(order.job.group, []).append((worker, order.job.process))
+    for sent_for in by_group.values():
+        last = sent_for[-6:]
+        assert [process for _, process in last] == list(range(6)), "all of it anew"
+        assert len({worker for worker, _ in last} - {"c"}) == 1
+
+
+def test_a_case_waits_for_its_class_at_the_next_sweep_and_another_is_not_given_it(at, monkeypatch):
+    monkeypatch.setattr(sweeping, "HOPE_S", 0.2)
+    first = Hands({"a": {"kind": "x"}})
+    first.on_send = lambda order, worker: DONE
+    at(first)
+    other = Hands({"b": {"kind": "y"}})
+    with pytest.raises(FleetError, match=r"stay with x, which measured them before.*placement"):
+        at(other)
+    assert other.sent == []
+    third = Hands({"b": {"kind": "y"}, "c": {"kind": "x", "host": "another"}})
+    third.on_send = lambda order, worker: DONE
+    at(third)
+    assert {worker for worker, _ in third.sent} == {"c"}

@@ -11,7 +11,7 @@ from harness.declare.location import import_file, locate
 from harness.engine.context import Options, local_context
 from harness.engine.state import Outcome, SweepState
 from harness.fleet import machine, place, sources, spool
-from harness.fleet.place import Question
+from harness.fleet.place import Place, Question
 from harness.fleet.tasks import HostLoops, Task, Team, keys
 from harness.records import environment
 from harness.records.git import Commit
@@ -33,7 +33,12 @@ def spooled(tmp_path, monkeypatch):
 @pytest.fixture
 def here(spooled):
     """What this process says of itself."""
-    return place.describe(Question(owner="owner", sources=[]))
+    return said(sources=[])
+
+
+def said(**asked):
+    question = msgspec.msgpack.encode(Question(owner="owner", **asked))
+    return msgspec.msgpack.decode(place.answer(question), type=Place)
 
 
 def but(found, **changes):
@@ -231,7 +236,7 @@ def test_a_workload_that_is_not_there_is_said_with_what_to_do(spooled, tmp_path,
     (tmp_path / "leaving.py").write_text("raise SystemExit('not today')")
     gone = msgspec.structs.replace(locate(Scale), file="/nowhere/small.py")
     leaving = msgspec.structs.replace(gone, module="leaving", file="/nowhere/leaving.py")
-    found = place.describe(Question(owner="owner", sources=[gone, leaving]))
+    found = said(sources=[gone, leaving])
     text = place.unfit(found, Commit(), {"troubled.small.Scale": "2.0/2.0"}, False)
     assert text.startswith("cannot use troubled.small.Scale: there is no troubled.small in ")
     assert "Start it in the folder that holds the workloads' package" in text
@@ -287,8 +292,7 @@ def test_a_spool_forgets_only_what_the_client_has(spooled):
     size = store.size()
     store.append([record(1)])
     spool.forget("owner", {"order": size, "never": 3})
-    assert [r.replicate for r in spool.kept("owner")] == [record(n).replicate for n in (0, 1)]
-    assert list(spool.contents("owner")) == ["order"]
+    assert len(spool.contents("owner")["order"].splitlines()) == 2
     assert spool.contents("another") == {}
     spool.forget("owner", {"order": store.size()})
     assert spool.contents("owner") == {}

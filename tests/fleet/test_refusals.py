@@ -6,7 +6,7 @@ import pytest
 
 import harness
 from harness.errors import FleetError
-from harness.fleet import pools, sweep
+from harness.fleet import pools, workers
 from harness.fleet.sources import IMPORT_S
 from tests.fleet.processes import REPOSITORY, project
 
@@ -83,4 +83,4 @@ def test_an_address_where_no_scheduler_answers_is_said_within_seconds(address, s
 
 
 def test_importing_may_not_take_longer_than_asking():
-    assert IMPORT_S < sweep.ANSWER_S
+    assert IMPORT_S < workers.ANSWER_S
