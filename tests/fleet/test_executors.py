@@ -4,6 +4,7 @@ import multiprocessing
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
+from distributed import Client, LocalCluster
 
 import harness
 from harness import spec
@@ -68,6 +69,18 @@ def test_an_executor_that_was_shut_down_is_said(tmp_path):
     executor.shutdown()
     with pytest.raises(FleetError, match="ThreadPoolExecutor is gone: RuntimeError: "):
         harness.sweep(Scale, effort="1x1", executor=executor, results=tmp_path)
+
+
+def test_dask_s_clusters_and_clients_are_taken_and_anything_else_is_said():
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+        assert set(harness.sweep(Scale, effort="1x1", executor=cluster)["status"]) == {"ok"}
+        with Client(cluster, set_as_default=False) as client:
+            assert set(harness.sweep(Scale, effort="1x1", executor=client)["status"]) == {"ok"}
+        with pytest.raises(FleetError, match="The client was closed"):
+            harness.sweep(Scale, effort="1x1", executor=client)
+    for wrong in (cluster, 3, ThreadPoolExecutor):
+        with pytest.raises(FleetError, match="Expected"):
+            harness.sweep(Scale, effort="1x1", executor=wrong)
 
 
 class Breaking(ThreadPoolExecutor):
