@@ -16,7 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.frame.frame import is_missing
+
+def is_missing(value: object) -> bool:
+    """Return whether a cell of an axis says that its workload lacks the axis."""
+    return isinstance(value, float) and value != value
 
 
 def encode(axes: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.declare.filters import Filters, is_value, wanted_values
 from harness.errors import UsageError, find_name, match_names
+from harness.frame.axes_text import is_missing
 from harness.frame.frame import (
     COLUMNS,
     COUNT,
@@ -21,7 +22,6 @@ from harness.frame.frame import (
     OBJECT,
     ORIGIN,
     axis_columns,
-    is_missing,
 )
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ class Where:
         """
         if not self:
             return frame
+        every = axis_columns(frame)
         for name, values in self.columns.items():
             frame = frame[frame[name].isin(values)]
         if len(frame):
@@ -98,7 +99,7 @@ class Where:
         for name, values in self.axes.items():
             if len(frame):
                 frame = frame[[cell in values for cell in frame[name]]]
-        empty = [name for name in axis_columns(frame) if all(map(is_missing, frame[name]))]
+        empty = [name for name in every if all(map(is_missing, frame[name]))]
         return frame.drop(columns=empty).reset_index(drop=True)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.frame import axes_text
 from harness.program.facts import TOTALS
 from harness.stages.registry import STAGES
 
@@ -74,8 +75,12 @@ COLUMNS = {
     "static": TEXT,
     "n_forked": NUMBER,
     **dict.fromkeys(TOTALS, NUMBER),
+    "axes": TEXT,
 }
 """Columns that every frame has, in order, and what they hold; one column per axis follows."""
+
+AXES = "axes"
+"""The column with the axes of each row as JSON, and so with the names of the columns of axes."""
 
 TEXT_LISTS = ("processes", "cpu_processes")
 
@@ -113,19 +118,21 @@ def axis_column(axis: str, columns: Container[str] = COLUMNS) -> str:
 
 
 def axis_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the columns of a frame that hold axes."""
-    return [column for column in frame.columns if column not in COLUMNS]
+    """Return the columns of a frame that hold axes.
+
+    What :data:`AXES` names; where nothing does, whatever not all frames have.
+    """
+    texts = [text for text in frame[AXES].dropna().unique() if text] if AXES in frame else []
+    if not texts:
+        return [column for column in frame.columns if column not in COLUMNS]
+    names = {name for text in texts for name in axes_text.decode(text)}
+    return [column for column in frame.columns if column in names]
 
 
 def with_axes(columns: Sequence[str], axes: Iterable[str]) -> list[str]:
     """Return the columns of a table of cases, with those of axes in front of `target`."""
     at = columns.index("target")
     return [*columns[:at], *axes, *columns[at:]]
-
-
-def is_missing(value: object) -> bool:
-    """Return whether a cell of an axis says that its workload lacks the axis."""
-    return isinstance(value, float) and value != value
 
 
 def ordinary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -165,7 +172,9 @@ def to_frame(parts: Sequence[Rows]) -> pd.DataFrame:
     data = {
         column: series(kind, [part.columns[column] for part in parts])
         for column, kind in COLUMNS.items()
+        if column != AXES
     }
+    data[AXES] = series(TEXT, [_axes_texts(part) for part in parts])
     names = dict.fromkeys(axis for part in parts for axes in part.axes for axis in axes)
     for axis in names:
         data[axis_column(axis)] = series(OBJECT, [_axis_values(part, axis) for part in parts])
@@ -175,6 +184,12 @@ def to_frame(parts: Sequence[Rows]) -> pd.DataFrame:
 def _axis_values(part: Rows, axis: str) -> np.ndarray[Any, Any]:
     values = objects(axes.get(axis, math.nan) for axes in part.axes)
     return values[part.case]  # type: ignore[no-any-return]
+
+
+def _axes_texts(part: Rows) -> np.ndarray[Any, Any]:
+    named = ({axis_column(axis): value for axis, value in axes.items()} for axes in part.axes)
+    texts = objects(map(axes_text.encode, named))
+    return texts[part.case]  # type: ignore[no-any-return]
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:

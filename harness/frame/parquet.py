@@ -25,6 +25,7 @@ from harness.errors import StoreError
 from harness.frame import axes_text
 from harness.frame.choose import Where, check_axes
 from harness.frame.frame import (
+    AXES,
     COLUMNS,
     COUNT,
     LISTS,
@@ -43,9 +44,6 @@ from harness.records.schema import digest
 
 MARK, VERSION = b"harness_frame", b"1"
 """What a file's metadata say of its columns; a reader refuses files of any other version."""
-
-AXES = "axes"
-"""The column that holds the axes of each row as JSON."""
 
 GROUP_ROWS = 1_000
 """Rows that are read together: fewer are read faster by a filter, more are opened faster."""
@@ -119,7 +117,7 @@ def _to_table(frame: pd.DataFrame) -> pa.Table:
             texts[key] = axes_text.encode(dict(zip(names, values, strict=True)))
         axes.append(texts[key])
     columns: dict[str, Any] = {
-        **{name: frame[name] for name in COLUMNS},
+        **{name: frame[name] for name in COLUMNS if name != AXES},
         AXES: axes or ["{}"] * len(frame),
     }
     arrays = []
@@ -178,14 +176,14 @@ def read(path: Path, where: Where, columns: Sequence[str] | None = None) -> pd.D
         batches.sort(key=_order)
     table = pa.Table.from_batches(batches, pa.schema([_SCHEMA.field(name) for name in wanted]))
     del batches
-    frame: dict[str, Any] = {}
+    frame, axes = dict[str, Any](), dict[str, Any]()
     for name in wanted:
         column, table = table[name], table.drop_columns([name])  # what is converted is let go
         if name == AXES:
-            frame |= _axis_columns(column)
-        elif columns is None or name in columns:
+            axes = _axis_columns(column)
+        if columns is None or name in columns:
             frame[name] = _series(name, column)
-    return pd.DataFrame(frame)
+    return pd.DataFrame(frame | axes)
 
 
 def _check(fragment: ds.ParquetFileFragment) -> None:

@@ -21,6 +21,7 @@ from harness.frame.cases import (
 )
 from harness.frame.frame import axis_column, axis_columns
 from harness.frame.tables import case_texts
+from harness.frame.typed import takes_frame
 from harness.stages.registry import names as stage_names
 
 STEPS = stage_names("build", "compile", where=lambda stage: stage.stacked)
@@ -40,6 +41,7 @@ _AXES = ("axis", "new_program", "n_values", "n_cases", "n_programs", "build_s", 
 _STATIC = ("static_axis", "static_value", "same_program", "n_values", "per_value_s")
 
 
+@takes_frame
 def recompile_map(frame: pd.DataFrame, by: Literal["case", "axis"] = "case") -> pd.DataFrame:
     """Return which cases of a workload XLA built the same program for, and which needed a new one.
 
@@ -141,6 +143,7 @@ def _by_axis(part: pd.DataFrame, axes: Sequence[str]) -> Iterator[dict[str, Any]
         }
 
 
+@takes_frame
 def static_costs(
     frame: pd.DataFrame, axes: Sequence[str] | Mapping[str, Sequence[str]] | None = None
 ) -> pd.DataFrame:

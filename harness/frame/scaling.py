@@ -12,6 +12,7 @@ from scipy import stats
 from harness.errors import UsageError
 from harness.frame.cases import CASE, case_columns, check, check_axis, free_names, keys, measured
 from harness.frame.frame import stage_order
+from harness.frame.typed import takes_frame
 
 POWER_LAW, CURVED, TWO_VALUES, ONE_VALUE = "power law", "curved", "two values", "one value"
 
@@ -27,6 +28,7 @@ COLUMNS = (*_OWN, "least", "most", "least_s", "most_s")
 """Columns of the fit, behind those that name the case."""
 
 
+@takes_frame
 def scaling(frame: pd.DataFrame, axis: str, stage: str | None = None) -> pd.DataFrame:
     """Return how each stage's time grows with an axis, as time = a * axis ** exponent.
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from harness.frame.cases import by_stage, case_columns, check, free_names, keys, measured
 from harness.frame.frame import ORIGIN, axis_columns, ordinary
+from harness.frame.typed import takes_frame
 from harness.stages.registry import PROCESS_STAGES, STAGES, names, used
 
 ONCE = ("python", *(name for name in PROCESS_STAGES if name != "ready"))
@@ -36,6 +37,7 @@ _SECONDS = {
 _COLUMNS = (*_SECONDS.values(), "entry_bytes", "saved_s", "relative_warm")
 
 
+@takes_frame
 def phases(frame: pd.DataFrame) -> pd.DataFrame:
     """Return where the time from starting a process to its first result goes, a row per case.
 
@@ -131,6 +133,7 @@ def _once(frame: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
     return table[list(ONCE)]
 
 
+@takes_frame
 def cache_effectiveness(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a row per case whose first call was measured both cold and warm.
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.frame import INSTRUMENTS, axis_columns, is_missing, ordinary, stage_order
+from harness.frame.axes_text import is_missing
+from harness.frame.frame import INSTRUMENTS, axis_columns, ordinary, stage_order
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import scaled_text, seconds_text
 from harness.stages import compile

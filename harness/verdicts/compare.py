@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness.declare.filters import Filters
 from harness.errors import UsageError
+from harness.frame.typed import takes_frame
 from harness.verdicts import arms
 from harness.verdicts.arms import Arm
 from harness.verdicts.error_rates import ErrorRates, Setting, fitting, setting_of, stored
@@ -36,6 +37,7 @@ class Comparison:
     """Rows of unlike machines were compared, because a user asked for it."""
 
 
+@takes_frame
 def compare(
     frame: pd.DataFrame | None,
     a: str,

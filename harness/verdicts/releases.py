@@ -9,11 +9,13 @@ import pandas as pd
 from packaging.version import InvalidVersion, Version
 
 from harness.frame.cases import check
+from harness.frame.typed import takes_frame
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.judge import compare_arms
 from harness.verdicts.pairs import comparable_rows
 
 
+@takes_frame
 def releases(
     frame: pd.DataFrame, *, rates: ErrorRates | Sequence[ErrorRates] | None = None
 ) -> pd.DataFrame:

@@ -135,7 +135,8 @@ def test_an_axis_that_is_not_there_or_holds_no_numbers_is_refused():
 
 def test_axes_named_as_columns_of_the_result_and_hostile_names_are_kept():
     found = swept(lambda size: size, workload=HOSTILE)
-    found = harness.scaling(found.assign(fit="x", low=found["low"]), "size")
+    named = found["axes"].str.replace("}", ', "fit": "x"}')
+    found = harness.scaling(found.assign(fit="x", axes=named), "size")
     assert found["workload"].tolist() == [HOSTILE]
     assert found["axis_fit"].tolist() == ["x"]
     assert found["fit"].tolist() == ["power law"]

@@ -12,6 +12,7 @@ import pandas as pd
 
 from harness.frame.differences import difference, environment_difference, facts_difference, hardware
 from harness.frame.frame import axis_columns, with_axes
+from harness.frame.typed import takes_frame
 from harness.stages import compile
 from harness.stages.registry import STAGES, effect, runs_program
 from harness.verdicts.counts import Proof, proof
@@ -35,6 +36,7 @@ _COUNTS = ("n_before", "n_after", "series", "position")
 _OTHERS = (*_NUMBERS, *_COUNTS, "same_program", "started_at")
 
 
+@takes_frame
 def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
     """Return the change points of every case and stage over commits and nights, newest first.
 

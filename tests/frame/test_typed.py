@@ -1,0 +1,76 @@
+"""What has been through pandas gives the same answers, or one clear error."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pytest
+
+import harness
+from harness.errors import UsageError
+
+
+def through_csv(frame, **options):
+    return pd.read_csv(io.StringIO(frame.to_csv(index=False)), low_memory=False, **options)
+
+
+TREATED = {
+    "a helper column": lambda frame: frame.assign(ms=frame["value"] * 1e3, note="x"),
+    "reset_index": lambda frame: frame.reset_index(),
+    "another order of rows": lambda frame: frame.sample(frac=1, random_state=1),
+    "another order of columns": lambda frame: frame[frame.columns[::-1]],
+    "one label for all rows": lambda frame: frame.set_axis([0] * len(frame)),
+    "a column as index": lambda frame: frame.set_index("commit", drop=False),
+    "an index of several": lambda frame: frame.set_index(["workload", "stage"], drop=False),
+    "convert_dtypes": lambda frame: frame.convert_dtypes(),
+    "categories": lambda frame: frame.astype({"workload": "category", "stage": "category"}),
+    "objects": lambda frame: frame.astype(object),
+    "CSV": through_csv,
+    "CSV, empty text kept": lambda frame: through_csv(frame, keep_default_na=False),
+}
+
+QUESTIONS = {
+    "compare": lambda frame: harness.compare(frame, "jax=0.11.2", "jax=0.12.0.1"),
+    "scaling": lambda frame: harness.scaling(frame, "width"),
+    "phases": harness.phases,
+    "static_costs": harness.static_costs,
+    "recompile_map": harness.recompile_map,
+    "releases": harness.releases,
+}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    whole = harness.load("results")
+    return whole[whole["workload"].str.contains("Softmax|UnrolledLoop")]
+
+
+@pytest.fixture(scope="module")
+def answers(frame):
+    return {name: question(frame) for name, question in QUESTIONS.items()}
+
+
+def sorted_rows(answer):
+    """Rows in an order of their own, as the order of what is asked about decides theirs."""
+    texts = answer[sorted(answer.columns)].map(
+        lambda cell: f"{cell:.9g}" if isinstance(cell, float) else repr(cell)
+    )
+    return sorted(map(tuple, texts.itertuples(index=False)))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("treated", TREATED)
+def test_what_has_been_through_pandas_gives_the_same_answer(frame, answers, treated, question):
+    if question == "recompile_map" and "order of rows" in treated:
+        pytest.skip("its rows say what is new against those before them")
+    assert not answers[question].empty
+    found = QUESTIONS[question](TREATED[treated](frame))
+    assert set(found.columns) == set(answers[question].columns)
+    assert sorted_rows(found) == sorted_rows(answers[question])
+
+
+def test_a_column_of_other_values_is_named(frame):
+    for name, value in (("value", "fast"), ("samples", "{}"), ("started_at", "soon")):
+        with pytest.raises(UsageError, match=f"The column '{name}' cannot be read as it is"):
+            harness.phases(frame.astype({name: object}).assign(**{name: value}))
