@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import sys
+import tempfile
 
 import hypothesis
 import pytest
@@ -16,6 +19,9 @@ for name in [name for name in os.environ if name.startswith(("HARNESS_", "ASV_",
 
 # What is tested here is the same on every backend, and the CPU is there on every machine.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Other tests measure on this machine.
+os.environ["HARNESS_LOCKS"] = tempfile.mkdtemp(prefix="harness-locks-")
+atexit.register(shutil.rmtree, os.environ["HARNESS_LOCKS"], ignore_errors=True)
 os.environ["HARNESS_COMPUTE"] = "0"  # a process more per sweep, which few tests need
 
 # A shell's jobs in the background ignore SIGINT, and those under nohup SIGHUP; processes that tests

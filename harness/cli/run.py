@@ -100,6 +100,14 @@ def run(
         float | None,
         typer.Option(min=0.001, help="Seconds that one pass over one case may take."),
     ] = None,
+    wait: Annotated[
+        bool | None,
+        typer.Option(
+            "--wait/--no-wait",
+            help="While others measure on this machine: wait for them, as by default, or end at "
+            "once. HARNESS_WAIT=0 does the latter for every command.",
+        ),
+    ] = None,
     seed: options.Seed = None,
     machine: options.Machine = None,
     night: Annotated[
@@ -169,6 +177,8 @@ def run(
         broken=chosen.broken_names(),
         seed=seed,
     )
+    if wait is not None:
+        asked = dataclasses.replace(asked, wait=wait)
     context = local_context(results, benchmarks, machine, environment.night(night))
     if not on and (loaded := machine_load.loaded_before()):
         say(loaded)

@@ -21,6 +21,9 @@ from harness.records.store import Store, store_path
 from harness.stages import sampling
 from harness.stages.injection import Injected
 
+WAIT_VARIABLE = "HARNESS_WAIT"
+"""The variable that says 0 where a sweep is to end if others measure on this machine."""
+
 COMPUTE_VARIABLE = "HARNESS_COMPUTE"
 """The variable that says 0 where `compute` is not to be taken."""
 
@@ -108,6 +111,8 @@ class Options:
     """Modules and workloads that cannot be used, and why; stored, so that they are missed."""
     memory_limit_bytes: int | None = None
     seed: int | None = None
+    wait: bool = field(default_factory=lambda: os.environ.get(WAIT_VARIABLE, "1") != "0")
+    """Whether to wait while others measure on this machine, or to raise at once."""
     forked: bool = True
     """Whether measuring processes are forked where that is safe."""
     compute: bool = field(default_factory=lambda: os.environ.get(COMPUTE_VARIABLE, "1") != "0")

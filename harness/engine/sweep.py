@@ -7,6 +7,7 @@ complete, so that a sweep which is ended resumes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -16,10 +17,11 @@ from harness.declare.check import check
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.execution import execute
+from harness.engine.lock import alone, processor
 from harness.engine.machine_load import Others
 from harness.engine.parents import Parents
 from harness.engine.state import GroupListener, Outcome, Progress, SweepState
-from harness.errors import FleetError
+from harness.errors import FleetError, UsageError
 
 ROUNDS = 3
 """The first measures everything, the others what ran code that was edited meanwhile."""
@@ -35,6 +37,7 @@ def sweep(
 
     Raises:
         WorkloadError: a workload is declared wrongly; nothing has been measured.
+        UsageError: others measure on this machine, and it is not to wait for them.
         StoreError: the results folder cannot take records; those before are kept.
     """
     for workload in workloads:
@@ -43,22 +46,49 @@ def sweep(
     state = SweepState(workloads, context, options, on_progress, outcome)
     outcome.left_out = state.plan.left_out
     state.note_skipped()
-    for _ in range(ROUNDS):
-        measured = False
-        with Parents() as parents:  # new ones where they have loaded what was edited meanwhile
-            for process in range(state.rounds):
-                for groups in state.plan.together():
-                    jobs = [job for group in groups if (job := state.job(group, process))]
-                    if jobs:
-                        job = replace(jobs[0], also=jobs[1:])
-                        listener = GroupListener(state, groups, process)
-                        execute(job, listener, parents if options.forked else None)
-                        measured = True
-        if not measured:
-            break
+    with ExitStack() as held:
+        is_alone = False
+        for _ in range(ROUNDS):
+            measured = False
+            with Parents() as parents:  # new ones where they have loaded what was edited meanwhile
+                for process in range(state.rounds):
+                    for groups in state.plan.together():
+                        jobs = [job for group in groups if (job := state.job(group, process))]
+                        if jobs and not is_alone:
+                            held.enter_context(_alone(options, on_progress))
+                            # What was waited for may have measured some of it.
+                            jobs = [job for group in groups if (job := state.job(group, process))]
+                            is_alone = True
+                        if jobs:
+                            job = replace(jobs[0], also=jobs[1:])
+                            listener = GroupListener(state, groups, process)
+                            execute(job, listener, parents if options.forked else None)
+                            measured = True
+            if not measured:
+                break
     outcome.others_cores = others.cores()
     state.close()
     return outcome
+
+
+def _alone(
+    options: Options, on_progress: Callable[[Progress], None]
+) -> AbstractContextManager[None]:
+    """Hold this machine against all others who measure on it."""
+    told: list[str] = []
+
+    def check(holder: str) -> None:
+        if not options.wait:
+            raise UsageError(
+                f"{holder} measures on this machine, and two at once would disturb each other. "
+                "Wait for it, or leave out --no-wait."
+            )
+        if holder not in told:
+            told.append(holder)
+            warning = f"waits: {holder} measures on this machine; --no-wait ends instead"
+            on_progress(Progress("", "", "", 0, 0, 0, warning=warning))
+
+    return alone([processor()], check)
 
 
 def sweep_elsewhere(where: Any, *arguments: Any, **named: Any) -> Outcome:

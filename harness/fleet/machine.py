@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import math
 import multiprocessing
 import os
-import platform
 import re
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import psutil
 
+from harness.engine.lock import alone as alone
+from harness.engine.lock import host as host
 from harness.records import environment
-from harness.records.schema import digest
 from harness.targets import host as targets_host
-
-LOOK_S = 0.2
-"""How often it is seen whether a device is free."""
-
-
-@functools.cache
-def host() -> str:
-    """Return what this machine is, whatever it is called: what its system made up at its start."""
-    try:
-        # Linux; all containers of a machine have it in common.
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return platform.node() or "localhost"
 
 
 @functools.cache
@@ -88,44 +71,6 @@ def versions() -> dict[str, str]:
 def _versions(stamp: tuple[int, ...]) -> dict[str, str]:
     environment.surroundings.cache_clear()
     return environment.versions()
-
-
-@contextlib.contextmanager
-def alone(devices: Iterable[str], check: Callable[[], None]) -> Iterator[None]:
-    """Hold devices of this machine against every other worker, whoever its client is.
-
-    `check` is called while another one holds any of them; what it raises ends the waiting.
-    """
-    with contextlib.ExitStack() as held:
-        for device in sorted(devices):  # in one order, so that no two wait for each other
-            fd = _open(_locks() / f"jax-harness-{digest(device)}.lock")
-            held.callback(os.close, fd)
-            while True:
-                try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    check()
-                    time.sleep(LOOK_S)
-        yield
-
-
-def _locks() -> Path:
-    """Return a folder that all workers of a machine share, though each job may have its TMPDIR.
-
-    HARNESS_LOCKS names another one, to whoever wants to measure beside others all the same.
-    """
-    shared = "/tmp" if Path("/tmp").is_dir() else tempfile.gettempdir()
-    return Path(os.environ.get("HARNESS_LOCKS") or shared)
-
-
-def _open(path: Path) -> int:
-    """Open a file that any user may have made; Linux lets nobody else open it for writing."""
-    with contextlib.suppress(FileExistsError):
-        fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        os.fchmod(fd, 0o644)  # other users read it, whatever this one's umask is
-        return fd
-    return os.open(path, os.O_RDONLY)
 
 
 @functools.cache

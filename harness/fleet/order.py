@@ -110,7 +110,7 @@ def _measure(asked: Order, result: Result) -> None:
     listener = _Listener(asked, result)
     try:
         store.open()
-        with machine.alone(asked.devices, listener.check):
+        with machine.alone(asked.devices, lambda holder: listener.check()):
             listener.start()
             if asked.job.cases:
                 execute(asked.job, listener)

@@ -80,7 +80,6 @@ def write(frame: pd.DataFrame, handle: IO[bytes], with_axes: bool = False) -> No
         for name in axis_columns(frame):
             column = axis_column(name, _SCHEMA.names)
             table = table.append_column(column, _of_one_type(frame[name]))
-        table = table.select([*(name for name in table.column_names if name != AXES), AXES])
     pq.write_table(
         table,
         handle,

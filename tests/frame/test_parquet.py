@@ -335,6 +335,5 @@ def test_other_programs_find_a_column_per_axis_of_one_type(tmp_path):
     assert set(table["mixed"].to_pylist()) == {"1"}
     assert set(table["shape"].to_pylist()) == {None, "(1, 2)"}
     assert set(table["size"].to_pylist()) == {"8", str(2**70)}
-    assert table.column_names[-1] == "axes"
-    assert "axis_axes" in table.column_names
+    assert {"axes", "axis_axes"} <= set(table.column_names)
     assert_same(load(tmp_path), load(tmp_path / "rows.parquet"))

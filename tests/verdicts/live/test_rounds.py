@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import harness
-from harness.cli import app
 from harness.cli.compare import measured
 from harness.declare.filters import Filters
 from harness.errors import HarnessError, UsageError
@@ -24,6 +24,7 @@ from harness.verdicts.live.comparison import compare_live
 from harness.verdicts.live.difference import difference_problems
 from harness.verdicts.live.rounds import LiveOptions
 from harness.verdicts.summary import legend
+from tests import forks
 from tests.repositories import git
 
 BENCHMARK = """
@@ -138,7 +139,7 @@ def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project,
         run_live(*arms, options(effort="2x1"), results, on_progress=interrupted_at(1, []))
 
 
-def test_a_module_that_can_no_longer_be_imported_is_broken_until_it_can(project, monkeypatch):
+def test_a_module_that_can_no_longer_be_imported_is_broken_until_it_can(project):
     benchmarks, results = project / "benchmarks", project / "results"
     whole = (benchmarks / "scale.py").read_text()
     (benchmarks / "fine.py").write_text(whole.replace("Scale", "Fine"))
@@ -154,13 +155,12 @@ def test_a_module_that_can_no_longer_be_imported_is_broken_until_it_can(project,
     assert set(frame["workload"]) == {*broken["workload"], "fine.Fine", "fine.Other"}
 
     shutil.rmtree(project / "harness")
-    monkeypatch.setenv("PYTHONPATH", str(project / "src"))
-    monkeypatch.syspath_prepend(project / "src")
+    path = os.pathsep.join([str(project / "src"), os.environ.get("PYTHONPATH", "")])
     for text, code in ((f"import no_such_module{whole}", 3), (whole, 0)):
         (benchmarks / "scale.py").write_text(text)
-        command = ["run", "--effort", "quick", "fine.Other", "-r", str(results)]
-        done = CliRunner().invoke(app, command)
-        assert done.exit_code == code, done.output
+        command = [sys.executable, "-m", "harness", "run", "--effort", "quick", "fine.Other"]
+        done = forks.run([*command, "-r", str(results)], env={**os.environ, "PYTHONPATH": path})
+        assert done.returncode == code, done.stderr
         assert ("scale" in set(harness.load(str(results))["workload"])) is (code == 3)
 
 
