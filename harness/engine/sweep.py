@@ -81,11 +81,11 @@ def _alone(
         if not options.wait:
             raise UsageError(
                 f"{holder} measures on this machine, and two at once would disturb each other. "
-                "Wait for it, or leave out --no-wait."
+                "Wait for it, or leave out --no-wait and HARNESS_WAIT=0."
             )
         if holder not in told:
             told.append(holder)
-            warning = f"waits: {holder} measures on this machine; --no-wait ends instead"
+            warning = f"waits: {holder} measures on this machine; HARNESS_WAIT=0 ends"
             on_progress(Progress("", "", "", 0, 0, 0, warning=warning))
 
     return alone([processor()], check)
