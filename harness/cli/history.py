@@ -91,7 +91,7 @@ def history(
         say(f"{results.path}: {lacking}")
         raise typer.Exit(ExitCode.NOTHING)
     narrow = output.format is Format.table and output.path is None and console.width < WIDE
-    output.show(_page(found, since, narrow), found)
+    output.show(_page(found, since, narrow, texts.too_short(points)), found)
     if output.path is not None:
         say(f"{len(found)} change points written to {output.path}")
     if figure is not None:
@@ -103,10 +103,11 @@ def history(
         say(f"{figure} drawn{more if there_are > drawing.PANELS else ''}")
 
 
-def _page(found: pd.DataFrame, since: str, narrow: bool) -> Iterator[Part]:
+def _page(found: pd.DataFrame, since: str, narrow: bool, short: str) -> Iterator[Part]:
     if found.empty:
         after = f" since {since}" if since else ""
-        yield f"No change point{after}: no step is as large as what counts in its stage."
+        said = f"No change point{after}: no step is as large as what counts in its stage. {short}"
+        yield said.rstrip()
         return
     rows = texts.table(found)
     if narrow:

@@ -55,16 +55,29 @@ def alone(devices: Iterable[str], check: Callable[[str], None]) -> Iterator[None
     """
     with contextlib.ExitStack() as held:
         for device in sorted(devices):  # in one order, so that no two wait for each other
-            fd = _open(_folder() / f"jax-harness-{digest(device)}.lock")
+            fd = _locked(_folder() / f"jax-harness-{digest(device)}.lock", check)
             held.callback(os.close, fd)
-            while True:
-                try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    check(_holder(fd))
-                    time.sleep(LOOK_S)
         yield
+
+
+def _locked(path: Path, check: Callable[[str], None]) -> int:
+    """Return the file with the lock, once this process holds it."""
+    while True:
+        fd = _open(path)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(fd), os.stat(path)):
+                return fd
+        except FileNotFoundError:
+            pass  # somebody has tidied up since: the next to come would make another file
+        except BlockingIOError:
+            try:
+                check(_holder(fd))
+            except BaseException:
+                os.close(fd)
+                raise
+            time.sleep(LOOK_S)
+        os.close(fd)
 
 
 def _folder() -> Path:

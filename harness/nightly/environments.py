@@ -60,6 +60,10 @@ class Recipe:
         return Path(sys.executable) if name == INSTALLED else self.folder / name / "bin" / "python"
 
 
+LEAST_JAX = (0, 10)
+"""The first release of JAX that the harness works with, as in pyproject.toml."""
+
+
 def parse(text: str) -> list[str]:
     """Return the environments that a comma-separated list names, each once.
 
@@ -73,6 +77,10 @@ def parse(text: str) -> list[str]:
                 f"{name!r} is no environment: expected installed, newest, nightly, or a release of "
                 "JAX such as 0.11.2; separate several with commas."
             )
+        release = re.match(r"(\d+)\.(\d+)", name)
+        if release and tuple(map(int, release.groups())) < LEAST_JAX:
+            least = ".".join(map(str, LEAST_JAX))
+            raise UsageError(f"--jax {name}: expected jax {least} or later, as the harness needs.")
     if not names:
         raise UsageError("--jax names no environment: expected a list such as installed,newest.")
     return names

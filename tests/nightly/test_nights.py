@@ -181,6 +181,7 @@ def test_a_night_that_measured_nothing_has_its_own_exit_code(copy):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (["--jax", "0.3", "--dry-run"], "--jax 0.3: expected jax 0.10 or later"),
         (["--jax", "latest"], "'latest' is no environment: expected installed, newest, nightly"),
         (["--jax", ","], "--jax names no environment"),
         (["--night", "a/b"], "'a/b' is no name for a night"),

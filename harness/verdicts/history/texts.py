@@ -70,6 +70,19 @@ def extent(points: pd.DataFrame) -> str:
     )
 
 
+def too_short(points: pd.DataFrame) -> str:
+    """Return in a sentence how many series cannot have a change of time yet; "" for none."""
+    measured = points[points["value"].notna()]
+    sizes = measured.groupby(["series", "piece"]).size()
+    short = int((sizes < LEAST).sum())
+    return (
+        f"{short} of {len(sizes)} series have fewer than the {LEAST} points that a change of time "
+        "needs."
+        if short
+        else ""
+    )
+
+
 def since(found: pd.DataFrame, night: str) -> pd.DataFrame:
     """Return the change points first seen in `night` or later; all of them for ""."""
     if not night:
