@@ -6,7 +6,7 @@ isolated processes; read the results as a pandas frame::
     import harness
 
     frame = harness.sweep(MyWorkload, effort="quick")   # measure here and now
-    frame = harness.load("results")                     # or read what was measured before
+    frame = harness.load("results", all=True)           # or read what was measured before
     harness.compare(frame, "jax=0.11.2", "jax=0.12.0.1")  # what became slower?
 
 Importing this package loads neither JAX nor pandas: every name below is resolved on first use.

@@ -63,7 +63,7 @@ def python(house, script):
 def test_a_new_stage_is_in_the_frame_calibrated_in_its_place_and_proven(house):
     said = python(
         house,
-        "frame = harness.load('results')\n"
+        "frame = harness.load('results', all=True)\n"
         "cases = frame[(frame.workload == 'sums.Sum') & (frame.scenario == 'off')]\n"
         "print(list(dict.fromkeys(cases.stage.astype(str))))\n"
         "own = cases[cases.stage == 'serialize']\n"
@@ -96,7 +96,7 @@ def test_a_new_stage_is_shown_compared_reported_and_read_by_asv(house, page):
 def test_a_new_scenario_has_its_stages_and_is_measured_in_a_filled_directory(house):
     said = python(
         house,
-        "frame = harness.load('results')\n"
+        "frame = harness.load('results', all=True)\n"
         "own = frame[(frame.workload == 'sums.Sum') & (frame.scenario == 'kept')]\n"
         "print(sorted(set(own.stage)), set(own.status))",
     )
@@ -126,7 +126,7 @@ def test_a_new_side_is_measured_compared_and_drawn(house):
 def test_a_new_fact_is_recorded_shown_and_read_by_asv(house):
     said = python(
         house,
-        "(value,) = set(harness.load('compared')['selects'].dropna())\n"
+        "(value,) = set(harness.load('compared', all=True)['selects'].dropna())\n"
         "print(value, harness.asv.metrics.METRICS['selects'].unit)",
     )
     assert said.split() == ["1.0", "count"]

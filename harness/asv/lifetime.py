@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import functools
 import os
-import signal
+import select
 import sys
 import threading
-import time
 
 import psutil
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+from harness.asv.call import AsvCall
+from harness.engine.keeper import end_with_parent
 
 
 def end_with(pid: int) -> None:
     """End this process when another is gone."""
 
     def watch() -> None:
-        with contextlib.suppress(psutil.Error):
-            asv = psutil.Process(pid)
-            while asv.is_running() and asv.status() != psutil.STATUS_ZOMBIE:
-                time.sleep(0.5)
+        try:
+            select.select([os.pidfd_open(pid)], [], [])
+        except (AttributeError, OSError):  # it is gone, or this is no Linux
+            with contextlib.suppress(psutil.Error):
+                psutil.Process(pid).wait()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -34,12 +35,7 @@ def end_server() -> None:
     A thread that watches, as above, must not be there when it forks.
     """
     if sys.platform == "linux" and sys.argv[1:2] == ["run_server"]:
-        _die_with_parent()
-        os.register_at_fork(after_in_child=_die_with_parent)
-
-
-def _die_with_parent() -> None:
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent or parent == 1:  # it was gone before
-        os._exit(1)
+        if os.getppid() == 1 != AsvCall.current().pid:  # asv was gone before
+            os._exit(1)
+        end_with_parent(os.getppid())
+        os.register_at_fork(after_in_child=functools.partial(end_with_parent, os.getpid()))

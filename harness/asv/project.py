@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from asv.config import Config
 from asv.machine import Machine, MachineCollection
@@ -36,8 +38,8 @@ class AsvProject:
 
     @classmethod
     def load(cls, config: Path) -> AsvProject:
-        """Read a configuration; asv's UserError if it cannot be read."""
-        conf = Config.load(str(config))
+        """Read a configuration; see :func:`configuration`."""
+        conf = configuration(config)
         folder = config.resolve().parent
         repo = folder / conf.repo  # a remote repository is no folder: then the project's own
         repo = repo if repo.is_dir() else folder
@@ -65,10 +67,7 @@ class AsvProject:
                 f"There is no asv project here: {config} does not exist. `harness init` writes "
                 "one, or name yours with --config."
             )
-        try:
-            return cls.load(config)
-        except UserError as error:
-            raise UsageError(f"asv cannot read {config}: {error}") from error
+        return cls.load(config)
 
     @classmethod
     def find(
@@ -77,6 +76,29 @@ class AsvProject:
         """Read the first configuration there is in `folders`."""
         files = (folder / name for folder in folders for name in names)
         return next((cls.load(file) for file in files if file.is_file()), None)
+
+
+def configuration(file: Path) -> Any:
+    """Return a configuration as asv reads it.
+
+    Raises:
+        UsageError: asv cannot read it, or would take what is misspelled for nothing.
+    """
+    try:
+        conf = Config.load(str(file))
+    except (UserError, OSError, ValueError, TypeError, AttributeError) as error:
+        said = " ".join(str(error).split()).rstrip(".")
+        raise UsageError(f"asv cannot read {file}: {said}.") from None
+    known = {**vars(Config()), "repo": "", "version": 1, "build_cache_size": 2}
+    for name, value in vars(conf).items():
+        meant = get_close_matches(name, known, 1, 0.85)
+        if name not in known and meant:
+            raise UsageError(f"{file}: asv knows no {name!r}. Did you mean {meant[0]!r}?")
+        usual = known.get(name)
+        if isinstance(usual, str | list | dict) and not isinstance(value, type(usual)):
+            kind = {str: "a text", list: "a list", dict: "an object"}[type(usual)]
+            raise UsageError(f"{file}: {name} is {value!r:.60}; expected {kind}.")
+    return conf
 
 
 def know_machine(name: str = "") -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import grp
 import importlib.util
 import os
 import stat
@@ -11,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from harness.cache import acl
 from harness.cache.ailment import Ailment, Examined, Sign
-from harness.cache.directory import user_name
+from harness.cache.directory import CACHE_SUFFIX, user_name
 from harness.cache.survey import Entry
 
 SLOW_PUT_S = 0.1
@@ -21,8 +21,7 @@ SLOW_PUT_S = 0.1
 def _open_to_others(examined: Examined) -> Iterator[Sign]:
     """Look at permissions and owners, from the directory up to the root, and at the entries.
 
-    Whoever can rename a parent can put another directory in its place. Access control lists are
-    not seen.
+    Whoever can rename a parent can put another directory in its place.
     """
     if not examined.local:
         return
@@ -39,20 +38,18 @@ def _open_to_others(examined: Examined) -> Iterator[Sign]:
         if seen.st_mode & stat.S_IWOTH and not exempt:
             remedy = _TAKE_AWAY.format(f"chmod o-w {path}")
             yield Sign((), f"everyone on this machine {told}", remedy=remedy)
-        elif seen.st_mode & stat.S_IWGRP and not exempt and is_shared(seen.st_gid, seen.st_uid):
-            group = _group_name(seen.st_gid)
-            remedy = (
-                f"If everyone in {group} may run code as you, nothing; else `chmod g-w {path}`."
-            )
-            yield Sign((), f"the group {group} {told}", "ailing", remedy)
+        elif not exempt:
+            for who in acl.writers(str(path), seen.st_mode, seen.st_uid, seen.st_gid):
+                remedy = f"If {who} may run code as you, nothing; else `chmod g-w {path}`."
+                yield Sign((), f"{who} {told}", "ailing", remedy)
         if seen.st_uid not in (0, os.geteuid()):
             owner = user_name(seen.st_uid)
             remedy = f"If {owner} may run code as you, nothing; else use a directory of your own."
             yield Sign((), f"{owner}, whose it is, {told}", "ailing", remedy)
-    yield from _entries_of_others(examined.survey.entries)
+    yield from _entries_of_others(place, examined.survey.entries)
 
 
-def _entries_of_others(entries: Iterable[Entry]) -> Iterator[Sign]:
+def _entries_of_others(place: Path, entries: Iterable[Entry]) -> Iterator[Sign]:
     plain = [one for one in entries if one.mode and stat.S_ISREG(one.mode)]
     # A link shows every permission, and grants none.
     everyone = [one.name for one in plain if (one.mode or 0) & stat.S_IWOTH]
@@ -66,12 +63,10 @@ def _entries_of_others(entries: Iterable[Entry]) -> Iterator[Sign]:
     for one in plain:
         if one.owner is not None and one.owner not in (0, os.geteuid()):
             others[user_name(one.owner)].append(one.name)
-        elif (
-            (one.mode or 0) & stat.S_IWGRP
-            and one.group is not None
-            and is_shared(one.group, one.owner or 0)
-        ):
-            others[f"the group {_group_name(one.group)}"].append(one.name)
+        elif one.owner is not None and one.group is not None:
+            path = f"{place}/{one.name}{CACHE_SUFFIX}"
+            for who in acl.writers(path, one.mode or 0, one.owner, one.group):
+                others[who].append(one.name)
     for who, names in others.items():
         yield Sign(
             tuple(names),
@@ -84,24 +79,6 @@ def _entries_of_others(entries: Iterable[Entry]) -> Iterator[Sign]:
 _TAKE_AWAY = (
     "Take the permission away (`{}`), and fill a new directory if you do not know who used it."
 )
-
-
-def is_shared(gid: int, uid: int) -> bool:
-    """Whether a group has members besides one user, whose private group it otherwise is."""
-    if gid == 0:
-        return False  # root's own group
-    try:
-        group = grp.getgrgid(gid)
-    except KeyError:
-        return True
-    return group.gr_name != user_name(uid) or bool(set(group.gr_mem) - {user_name(uid)})
-
-
-def _group_name(gid: int) -> str:
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return f"group {gid}"
 
 
 OTHERS_CAN_WRITE = Ailment(

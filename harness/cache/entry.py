@@ -90,7 +90,7 @@ def read_contents(file: BinaryIO) -> Contents:
 
 def _unpack(parts: Iterator[bytes], compression: str) -> Contents:
     digest, size, first = hashlib.blake2b(digest_size=16), 0, b""
-    machine = _Machine()
+    machine = Machine()
     try:
         for part in parts:
             first += part[: HEAD_BYTES - len(first)]
@@ -101,6 +101,8 @@ def _unpack(parts: Iterator[bytes], compression: str) -> Contents:
                 raise _Bad("unchecked", f"it unpacks to more than {MOST_BYTES >> 30} GiB")
         if size <= TIME_BYTES:
             raise _Bad("garbage", f"it unpacks to {size} bytes: no executable is in it")
+        if missing := _missing_bytes(first[TIME_BYTES:], size - TIME_BYTES):
+            raise _Bad("torn", f"the executable in it stops {missing} bytes early")
     except _Bad as bad:
         return Contents(bad.state, str(bad), compression, unpacked_bytes=size)
     header = _header_of(first[TIME_BYTES:])
@@ -203,6 +205,27 @@ def _format_of(header: dict[int, bytes]) -> str:
     return f"{name.decode('ascii')} {_varint(header.get(_VERSION, b''), 0)[0]}"
 
 
+def _missing_bytes(head: bytes, size: int) -> int:
+    """How many bytes an executable for CPUs lacks, by the length that it tells of itself.
+
+    Those for GPUs and TPUs tell none in this place.
+
+    Args:
+        head: Its first bytes.
+        size: How many there are of it.
+    """
+    header = _header_of(head)
+    length, start = _varint(head, 0)
+    at = start + length
+    if _format_of(header) not in KNOWN_FORMATS or head[at : at + 1] != _FIRST_FIELD:
+        return 0
+    inside, begin = _varint(head, at + 1)
+    return max(0, begin + inside - size)
+
+
+_FIRST_FIELD = b"\n"
+"""The tag of the first field of XLA's ExecutableAndOptionsProto, which is the executable."""
+
 _TARGET = re.compile(rb"\n.(?:x86_64|aarch64|arm64)-[\w.-]+\x12.([\w.-]+)\x1a", re.DOTALL)
 """What XLA:CPU writes of the machine that it compiled for: triple, processor, and features."""
 
@@ -210,8 +233,8 @@ _FEATURES_BYTES = 16 * 1024
 """The features of a processor take less; they are a kilobyte."""
 
 
-class _Machine:
-    """The machine that an executable for CPUs is compiled for, found as its bytes go by."""
+class Machine:
+    """The machine that code for CPUs is compiled for, found as the bytes that say so go by."""
 
     def __init__(self) -> None:
         self.processor = ""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from harness.cache import processor
 from harness.cache.ailment import Ailment, Examined, Sign
 from harness.cache.entry import KNOWN_FORMATS, State
+from harness.cache.loads import NO_SYMBOLS
 from harness.cache.survey import Entry
 
 FUTURE_S = 60.0
@@ -68,11 +69,11 @@ UNCHECKED = Ailment(
 def _wrong_module(examined: Examined) -> Iterator[Sign]:
     for entry in examined.survey.entries:
         inside = entry.contents.module
-        if inside and inside != _as_xla_names(entry.module):
+        if inside and inside != as_xla_names(entry.module):
             yield Sign((entry.name,), f"the module in it is {inside}, not {entry.module}")
 
 
-def _as_xla_names(module: str) -> str:
+def as_xla_names(module: str) -> str:
     """XLA's own name of a module: each byte that is no letter, digit, `_`, `.` or `-` is a `_`."""
     return re.sub(r"[^\w.-]", "_", module.encode().decode("latin-1"), flags=re.ASCII)
 
@@ -92,15 +93,22 @@ _MAY_BE_OTHERS = (
     "move it out of the way: JAX compiles it anew each time."
 )
 
+_MAY_BE_NEWER = (
+    "Another release of jaxlib may load it, so it stays. If programs of this one alone use this "
+    "directory, move it out of the way: JAX compiles it anew each time."
+)
+
 
 def _refused(examined: Examined) -> Iterator[Sign]:
     for entry in examined.survey.entries:
         if said := examined.refused.get(entry.name):
             evidence = f"XLA does not load it for a CPU: {said}"
-            if entry.contents.processor:
-                yield Sign((entry.name,), evidence)
-            else:
+            if not entry.contents.processor:
                 yield Sign((entry.name,), evidence, "note", _MAY_BE_OTHERS, settled=False)
+            elif NO_SYMBOLS in said:
+                yield Sign((entry.name,), evidence, "note", _MAY_BE_NEWER, settled=False)
+            else:
+                yield Sign((entry.name,), evidence)
 
 
 UNLOADABLE = Ailment("unloadable", "ailing", _COMPILED_EACH_TIME, _refused, moved_aside=True)

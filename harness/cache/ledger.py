@@ -15,7 +15,7 @@ import msgspec
 from harness.errors import LedgerError as LedgerError
 from harness.watch.ledger import Ledger as Ledger
 from harness.watch.ledger import ledger as ledger
-from harness.watch.ledger_events import SCHEMA, parts_of
+from harness.watch.ledger_events import FILE_SUFFIX, SCHEMA, parts_of
 from harness.watch.ledger_events import Component as Component
 from harness.watch.ledger_events import Event as Event
 from harness.watch.ledger_events import Requests as Requests
@@ -23,39 +23,42 @@ from harness.watch.ledger_events import Requests as Requests
 if TYPE_CHECKING:
     import pandas as pd  # half a second that events alone do not take
 
+NO_REQUEST = "the program compiled nothing, or ran a Python that ignores PYTHONPATH (-I, -E, -S)."
+"""Why a ledger may be empty."""
+
 
 def read(path: Path | str) -> Requests:
-    """Read a ledger file; lines that are no event are counted and left out.
+    """Read a ledger, a file or a folder of files; lines that are no event are counted and left out.
 
     Raises:
-        LedgerError: if the file cannot be read, or holds lines but not one event.
+        LedgerError: if it cannot be read, or holds lines but not one event.
     """
     path = Path(path)
+    files = sorted(path.glob("*" + FILE_SUFFIX)) if path.is_dir() else [path]
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = [line for file in files for line in file.read_bytes().split(b"\n") if line]
     except OSError as error:
         raise LedgerError(
             f"The ledger {path} cannot be read: {error.strerror}. "
             "`harness cache ledger -o FILE -- python program.py` writes one."
         ) from None
     events: list[Event] = []
-    broken = 0
     decoder = msgspec.json.Decoder(Event)
-    for line in filter(None, lines):
+    for line in lines:
         try:
             event = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError):  # a ValidationError is a DecodeError
-            broken += 1
             continue
         if event.schema == SCHEMA:
             events.append(event)
-        else:
-            broken += 1
+    broken = len(lines) - len(events)
     if broken and not events:
         raise LedgerError(
             f"{path} is no ledger: none of its {broken} lines is an event that this version of "
             "harness knows. `harness cache ledger -o FILE -- python program.py` writes one."
         )
+    if path.is_dir():
+        events.sort(key=lambda event: event.at_s)
     return Requests(tuple(events), parts_of(path), broken)
 
 
@@ -173,15 +176,11 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
 def _cold_bounds_s(hits: Iterable[Event]) -> tuple[float, float]:
     """Return between which sums the compile seconds of hits lie that nobody measured.
 
-    An entry holds the compile's whole seconds; JAX tells them less the time of retrieval.
+    An entry holds the compile's whole seconds, rounded down.
     """
-    low = high = 0.0
-    for hit in hits:
-        if hit.jax_saved_s is None or hit.load_s is None:
-            return 0.0, math.inf
-        whole_s = max(0, round(hit.jax_saved_s + hit.load_s))
-        low, high = low + whole_s, high + whole_s + 1
-    return low, high
+    stored = [hit.stored_compile_s for hit in hits]
+    known_s = sum(whole_s for whole_s in stored if whole_s is not None)
+    return known_s, math.inf if None in stored else known_s + len(stored)
 
 
 def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFrame:

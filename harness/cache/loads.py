@@ -24,7 +24,10 @@ from harness.watch.jax_names import module
 PATIENCE_S = 60.0
 """No entry takes longer; the process is then stopped, and the entry is not judged."""
 
-_PROVES = re.compile("pars|deserializ|decompress|magic|corrupt", re.IGNORECASE)
+NO_SYMBOLS = "Symbols not found"
+"""What XLA says where the code of a kernel is not there, or calls what only another jaxlib has."""
+
+_PROVES = re.compile(f"pars|deserializ|decompress|magic|corrupt|{NO_SYMBOLS}", re.IGNORECASE)
 """In what XLA says of bytes that are no executable (jaxlib 0.10.2 to 0.12.0.1)."""
 
 

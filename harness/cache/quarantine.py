@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, UnusableCacheError
+from harness.cache.lock import locked
 from harness.cache.survey import QUARANTINE_PREFIX, Entry
 
 
@@ -30,15 +31,31 @@ class Moved(msgspec.Struct, frozen=True):
     changed: tuple[str, ...] = ()
 
 
-def move_aside(directory: Path, entries: Iterable[Entry], now: float | None = None) -> Moved:
+def move_aside(
+    directory: Path,
+    entries: Iterable[Entry],
+    now: float | None = None,
+    prefix: str = QUARANTINE_PREFIX,
+) -> Moved:
     """Move entries into a new folder inside the directory, one atomic rename each.
 
     JAX looks for names that end with `-cache` in the directory itself, so that it never sees the
     folder.
 
+    Args:
+        directory: The cache.
+        entries: As they were read: one that was written anew since stays.
+        now: Seconds since 1970, for the folder's name.
+        prefix: What the folder's name begins with.
+
     Raises:
         UnusableCacheError: If this user may not write to the directory.
     """
+    with locked(directory):
+        return _move(directory, entries, time.time() if now is None else now, prefix)
+
+
+def _move(directory: Path, entries: Iterable[Entry], now: float, prefix: str) -> Moved:
     moved: list[str] = []
     gone: list[str] = []
     changed: list[str] = []
@@ -55,7 +72,7 @@ def move_aside(directory: Path, entries: Iterable[Entry], now: float | None = No
                 ):
                     changed.append(entry.name)
                     continue
-                folder = folder or _new_folder(directory, time.time() if now is None else now)
+                folder = folder or _new_folder(directory, now, prefix)
                 os.rename(source, folder / source.name)
                 moved.append(entry.name)
                 used = directory / (entry.name + ATIME_SUFFIX)
@@ -67,21 +84,21 @@ def move_aside(directory: Path, entries: Iterable[Entry], now: float | None = No
         into = f" to {folder}" if moved else ""
         raise UnusableCacheError(
             f"{len(moved)} entries of {directory} were moved{into}, then it failed: {error}. "
-            "Expected a directory that this user can write: run the doctor as the user whose "
-            "programs fill it."
+            "Expected a directory that this user can write: run this as the user whose programs "
+            "fill it."
         ) from None
     finally:
         if folder is not None and not moved:
-            folder.rmdir()  # ours, and empty: another doctor was faster, or the move was refused
+            folder.rmdir()  # ours, and empty: another was faster, or the move was refused
             folder = None
     return Moved(str(folder or ""), tuple(moved), tuple(gone), tuple(changed))
 
 
-def _new_folder(directory: Path, now: float) -> Path:
+def _new_folder(directory: Path, now: float, prefix: str) -> Path:
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     for number in itertools.count(1):
-        # Making it fails if it is there: no two doctors share a folder, so no name meets another.
-        folder = directory / (QUARANTINE_PREFIX + stamp + (f"-{number}" if number > 1 else ""))
+        # Making it fails if it is there: no two share a folder, so no name meets another.
+        folder = directory / (prefix + stamp + (f"-{number}" if number > 1 else ""))
         try:
             folder.mkdir()
         except FileExistsError:

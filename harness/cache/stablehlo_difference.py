@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 ELIDED = "__elided__"
@@ -23,6 +24,8 @@ class Rule:
         comparable = not self.bearer or a.count(self.bearer) == b.count(self.bearer)
         return comparable and self.pattern.findall(a) != self.pattern.findall(b)
 
+
+_DIMENSIONS = "the dimensions that an operation goes over"
 
 _NAME = re.compile(r"(?<=^module @)\S+", re.MULTILINE)
 
@@ -55,6 +58,11 @@ RULES = (
         bearer="stablehlo.constant",
     ),
     Rule("layouts of arguments or results", re.compile(r'mhlo\.layout_mode = "[^"]*"')),
+    Rule(
+        _DIMENSIONS,
+        re.compile(r"\w*(?:dimensions|dims) = \[[^\]]*\](?: x \[[^\]]*\])?"),
+        bearer="dim",
+    ),
 )
 
 _SIGNATURE = re.compile(r"func\.func public @main\((.*)$", re.MULTILINE)
@@ -77,14 +85,49 @@ def causes(a: str, b: str) -> tuple[str, ...]:
     types_a, types_b = _argument_types(a), _argument_types(b)
     if types_a != types_b:
         # Every line follows from the shapes; what else differs says nothing of its own.
-        return (f"shapes or dtypes of the arguments, {types_a} became {types_b}",)
+        shapes = f"shapes or dtypes of the arguments, {types_a} became {types_b}"
+        return (*_random(a, b), shapes)
     shown = tuple(rule.cause for rule in RULES if rule.explains(a, b))
+    bare_a, bare_b = a, b
     for rule in RULES:
-        a, b = rule.pattern.sub("", a), rule.pattern.sub("", b)
+        bare_a, bare_b = rule.pattern.sub("", bare_a), rule.pattern.sub("", bare_b)
     # Taking an attribute away leaves the punctuation around it.
-    if shown and _punctuation(a) == _punctuation(b):
+    if shown and _punctuation(bare_a) == _punctuation(bare_b):
         return shown
-    return (*shown, "the operations of the program")
+    return (*(cause for cause in shown if cause != _DIMENSIONS), *_operations(a, b))
+
+
+def _operations(a: str, b: str) -> tuple[str, ...]:
+    """Return what is special in the operations that differ, or that they do."""
+    special = _random(a, b)
+    if _BARRIER.findall(a) != _BARRIER.findall(b):
+        special += ("rematerialisation (jax.checkpoint): what the backward pass computes again",)
+    if _CONSTRAINT.findall(a) != _CONSTRAINT.findall(b):
+        special += ("the sharding of a value inside (with_sharding_constraint)",)
+    calls_a, calls_b = set(_CALLED.findall(a)), set(_CALLED.findall(b))
+    if calls_a != calls_b:
+        both = (", ".join(sorted(calls)) or "none" for calls in (calls_a, calls_b))
+        special += ("the library that is called, {} became {}".format(*both),)
+    if not special and Counter(_OPERATION.findall(a)) == Counter(_OPERATION.findall(b)):
+        special = ("the order of operations, as of a sum: the same ones work on other values",)
+    return special or ("the operations of the program",)
+
+
+def _random(a: str, b: str) -> tuple[str, ...]:
+    """Return that random numbers are made by another algorithm, if they are."""
+    old, new = (next((name for name, sign in _RANDOM if sign in text), "") for text in (a, b))
+    if old == new or not old or not new:
+        return ()
+    return (f"how random numbers are made (PRNG), {old} became {new}",)
+
+
+_RANDOM = ("rbg", "stablehlo.rng_bit_generator"), ("threefry", "threefry")
+"""Kinds and their signs; rbg makes its first numbers by threefry."""
+_BARRIER = re.compile(r"stablehlo\.optimization_barrier.*")
+_CONSTRAINT = re.compile(r"sdy\.sharding_constraint .*? <.*|stablehlo\.custom_call @Sharding")
+_CALLED = re.compile(r"stablehlo\.custom_call @(?!Sharding\b)([\w.$]+)")
+_OPERATION = re.compile(r"\b((?:stablehlo|chlo)\.\w+|call @\w+).* : (.*)$", re.MULTILINE)
+"""An operation with its types, whatever the values that it works on."""
 
 
 def _punctuation(text: str) -> str:

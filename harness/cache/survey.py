@@ -129,7 +129,7 @@ def survey(directory: Directory, now: float | None = None) -> Survey:
         capped=LOCK_FILE in present or any(name.endswith(ATIME_SUFFIX) for name in names),
         entries=tuple(entries),
         vanished=vanished,
-        sub_caches=tuple(_sub_caches(directory, names)),
+        sub_caches=tuple(sub_caches(directory, names)),
         quarantines=tuple(name for name in names if name.startswith(QUARANTINE_PREFIX)),
     )
 
@@ -187,10 +187,11 @@ def _contents(directory: Directory, file: CacheFile) -> Contents:
         return Contents("unreadable", f"it cannot be read: {error.strerror or error}")
 
 
-def _sub_caches(directory: Directory, names: Iterable[str]) -> Iterator[SubCache]:
+def sub_caches(directory: Directory, names: Iterable[str] | None = None) -> Iterator[SubCache]:
+    """Yield XLA's own caches in a directory, which may be listed already."""
     if not isinstance(directory, LocalDirectory):
         return  # XLA writes its own caches to local directories only
-    for name in names:
+    for name in sorted(directory.names()) if names is None else names:
         if not name.startswith(SUB_CACHE_PREFIX) or name.endswith((CACHE_SUFFIX, ATIME_SUFFIX)):
             continue
         sizes = list(_file_sizes(directory.path / name))

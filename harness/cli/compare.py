@@ -14,7 +14,7 @@ from harness.cli.options import Filters
 from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
 from harness.cli.progress import progress
 from harness.errors import ExitCode, UsageError
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.records import environment
 from harness.records.schema import Record
 from harness.stages import sampling
@@ -23,6 +23,7 @@ from harness.verdicts.compare import Comparison, comparison_between, named_arms
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live
 from harness.verdicts.live.rounds import LiveOptions
+from harness.verdicts.pairs import environment_lines
 from harness.verdicts.row_records import StoredRecords
 
 Records = Sequence[Iterable[Record]]
@@ -167,7 +168,7 @@ def _stored(
 ) -> tuple[Comparison, Records]:
     """Return the comparison of two arms that were measured before, and the records of each."""
     with warnings_said():
-        frame = load(results) if results.exists() else None
+        frame = everything(results) if results.exists() else None
         arms = named_arms(frame, a, b, results)
         comparison = comparison_between(*arms, results, filters=filters, across=across)
     return comparison, [StoredRecords(arm, results) for arm in arms]
@@ -220,7 +221,7 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
 
     def page() -> Iterator[Part]:
         yield Heading(summary.heading(comparison))
-        yield from summary.environment_lines(comparison)
+        yield from environment_lines(comparison.frame)
         rows = programs.table(frame, every)
         if len(rows):
             yield TextTable(rows, LEFT, WRAPPED)
@@ -245,7 +246,7 @@ def _page(
     yield Heading(summary.summary_text(comparison.frame))
     yield summary.heading(comparison)
     yield from map(Heading, summary.across_lines(comparison))
-    yield from summary.environment_lines(comparison)
+    yield from environment_lines(comparison.frame)
     yield from map(Heading, summary.stage_lines(comparison.frame))
     overview = summary.overview(comparison.frame)
     if len(overview):

@@ -17,6 +17,7 @@ from harness.cli.output import Output, say
 from harness.cli.progress import building
 from harness.declare import discovery
 from harness.declare.workload import name_of
+from harness.engine.lock import measuring
 from harness.errors import ExitCode, HarnessError, UsageError, match_names
 from harness.ir import build, growth
 from harness.ir.case import one_case
@@ -139,7 +140,7 @@ def compile(
             raise UsageError("--figure and --trace show one compile; --against makes many.")
         chosen = discovery.one_workload(workload, benchmarks)
         cases = growth.cases(chosen, against, case or [], transform, target)
-        with building() as on_step:
+        with measuring(say), building() as on_step:
             grown = growth.measure(chosen, cases, rounds, on_step)
         label = f"{name_of(chosen)} {cases[0][1].target}"
         rows = [msgspec.to_builtins(one) for one in grown]
@@ -190,7 +191,7 @@ def _of_workload(
     chosen = discovery.one_workload(workload, benchmarks)
     one = one_case(chosen, case, transform, target)
     wanted = build.job(chosen, one, "", with_inside=True, with_tries=tries)
-    with building() as on_step:
+    with measuring(say), building() as on_step:
         made = build.build(wanted, lambda step: on_step(wanted.label, step))
     if made.inside is None:
         raise NothingTold(

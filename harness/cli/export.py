@@ -15,7 +15,7 @@ from harness.frame import choose
 from harness.frame import export as writer
 from harness.frame.choose import typed
 from harness.frame.frame import ORIGIN
-from harness.frame.load import load
+from harness.frame.load import everything
 
 HELP = """Write the rows of the frame to a file, or to a folder that many nights fit into.
 
@@ -30,7 +30,7 @@ HELP = """Write the rows of the frame to a file, or to a folder that many nights
                                              some rows; an axis is a column too
 
 \b
-Read back with     harness.load("nights", where={"workload": "nn.Predict"})
+Read back with  harness.load("nights", all=True, where={"workload": "nn.Predict"})
 which opens only what the conditions leave, and gives the rows that the results tree gives. The
 folder is partitioned as machine=M/night=N/ (hive), so DuckDB, Polars and pandas read it as well.
 Its column `axes` holds the axes of each row as JSON.
@@ -71,7 +71,7 @@ def export(
     if writer.is_dataset(output, partition):
         _refuse_parts(conditions, filters, output)
     with warnings_said():
-        frame = load(results.path, where=conditions)
+        frame = everything(results.path, where=conditions)
     frame = choose.rows(frame, filters)
     if frame.empty:
         raise typer.Exit(ExitCode.NOTHING)

@@ -13,13 +13,16 @@ from harness.cli.options import Filters, Results
 from harness.cli.output import Format, Heading, Output, Part, TextTable, console, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import choose
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.records import environment
 from harness.report import files
 from harness.verdicts import inside
 from harness.verdicts.history import history as change_points
 from harness.verdicts.history import series, texts
 from harness.verdicts.row_records import records_under
+
+MOST = 10
+"""So many series of two points are shown."""
 
 WIDE = 140
 """Columns of a terminal from which on a change point is one row of a table."""
@@ -45,13 +48,15 @@ Reading a row:
   commits   last that is not changed..first that is: the cause lies in between.
 
 A series is one case and stage on one machine. A change of its time needs three points, two before
-it and one after; what counts prove needs two. Changes of time smaller than what counts in a stage
-(compile, execute 5 %, dispatch 25 %; see docs/method.md) are not shown. Times are as measured, of
-trace, lower and compile in CPU seconds where they are known. The pass that a compile changed in is
-named where both ends of the step were measured with `harness run --inside`.
+it and one after; what counts prove needs two. What moved between the only two points of a series by
+more than counts is shown below, as seen once; `harness compare` has a verdict on it. Changes of
+time smaller than what counts in a stage (compile, execute 5 %, dispatch 25 %; see docs/method.md)
+are not shown. Times are as measured, of trace, lower and compile in CPU seconds where they are
+known. The pass that a compile changed in is named where both ends of the step were measured with
+`harness run --inside`.
 
 \b
-Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series is long enough.
+Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series has two points.
 """
 
 
@@ -82,16 +87,19 @@ def history(
         files.check_figure(figure)
     since = environment.night(since)
     with warnings_said():
-        frame = choose.rows(load(results.path), filters)
+        frame = choose.rows(everything(results.path), filters)
     points = series(frame)
     found = texts.since(change_points(frame, cuts=cuts), since)
     found["inside"] = inside.of_steps(found, points, records_under(results.path))
-    lacking = texts.extent(points)
-    if lacking and found.empty:
-        say(f"{results.path}: {lacking}")
+    measured = points[points["value"].notna()]
+    if not (measured.groupby(["series", "piece"]).size() > 1).any():
+        say(
+            f"{results.path}: no case has two nights or commits. Measure again with "
+            "`harness run --night NAME`, or at another commit."
+        )
         raise typer.Exit(ExitCode.NOTHING)
     narrow = output.format is Format.table and output.path is None and console.width < WIDE
-    output.show(_page(found, since, narrow, texts.too_short(points)), found)
+    output.show(_page(found, since, narrow, points), found)
     if output.path is not None:
         say(f"{len(found)} change points written to {output.path}")
     if figure is not None:
@@ -103,12 +111,22 @@ def history(
         say(f"{figure} drawn{more if there_are > drawing.PANELS else ''}")
 
 
-def _page(found: pd.DataFrame, since: str, narrow: bool, short: str) -> Iterator[Part]:
+def _page(found: pd.DataFrame, since: str, narrow: bool, points: pd.DataFrame) -> Iterator[Part]:
     if found.empty:
         after = f" since {since}" if since else ""
-        said = f"No change point{after}: no step is as large as what counts in its stage. {short}"
-        yield said.rstrip()
-        return
+        said = f"No change point{after}: counts prove none, and no step of times is as large as "
+        yield f"{said}what counts in its stage. {texts.too_short(points)}".rstrip()
+    else:
+        yield from _changes(found, narrow)
+    once = texts.seen_once(points)
+    if len(once):
+        yield Heading(f"Seen once, {len(once)}: the next night tells whether it stays")
+        yield TextTable(once[:MOST], left=once.columns, wrapped=("case",))
+        if len(once) > MOST:
+            yield f"{len(once) - MOST} smaller ones are left out."
+
+
+def _changes(found: pd.DataFrame, narrow: bool) -> Iterator[Part]:
     rows = texts.table(found)
     if narrow:
         for row in rows.itertuples(index=False):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -110,7 +110,9 @@ def print_page(parts: Iterable[Part], to: Console = console) -> None:
     """Print the parts of a page."""
     for part in parts:
         if isinstance(part, TextTable):
-            to.print(grid(part))
+            for piece in fitted(part, to.width):
+                soft = isinstance(piece, Text)  # a terminal breaks it, and nothing is cut
+                to.print(piece, soft_wrap=soft)
         elif isinstance(part, Table):
             to.print(part)
         elif isinstance(part, Text):
@@ -123,21 +125,72 @@ def print_page(parts: Iterable[Part], to: Console = console) -> None:
             to.print(printable(part), markup=False, emoji=False, soft_wrap=True, style=style)
 
 
-def grid(rows: TextTable) -> Table:
-    """Return a table of text as rich draws it."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for position, heading in enumerate(map(str, rows.frame.columns)):
-        left = position < 2 or heading in rows.left
-        wrapped = heading in rows.wrapped or (position == 1 and not rows.wrapped)
-        table.add_column(
-            heading,
-            justify="left" if left else "right",
-            no_wrap=not wrapped,
-            overflow="fold",
-        )
-    for row in rows.frame.itertuples(index=False):
-        table.add_row(*(Text(printable(str(cell))) for cell in row))
+LEAST = 40
+"""Characters that a column of long texts has at least in a table."""
+
+GAP = 2
+"""Characters between two columns."""
+
+
+def fitted(rows: TextTable, width: int) -> Iterator[Table | Text]:
+    """Yield a table of text as it fits: as one, or where that is too wide as a block a row.
+
+    No name, number or unit is cut. In a block stand the first columns that begin at the left, then
+    the others with their headings, and each long text in a line of its own, cut at its end.
+    """
+    headings = [str(heading) for heading in rows.frame.columns]
+    cells = [[printable(str(cell)) for cell in row] for row in rows.frame.itertuples(index=False)]
+    wrapped = [
+        heading in rows.wrapped or (position == 1 and not rows.wrapped)
+        for position, heading in enumerate(headings)
+    ]
+    left = [position < 2 or heading in rows.left for position, heading in enumerate(headings)]
+    least = []
+    for position, heading in enumerate(headings):
+        texts = [heading, *(row[position] for row in cells)]
+        longest = max(map(len, texts))
+        if wrapped[position]:
+            word = max((len(word) for text in texts for word in text.split()), default=0)
+            longest = min(longest, max(word, LEAST))
+        least.append(longest)
+    if sum(least) + GAP * len(least) <= width:
+        yield _grid(headings, cells, left, wrapped)
+        return
+    named = next((place for place, begins in enumerate(left) if not begins), len(left))
+    for row in cells:
+        yield from _block(headings, row, named, wrapped, width)
+
+
+def _grid(
+    headings: list[str], cells: list[list[str]], left: list[bool], wrapped: list[bool]
+) -> Table:
+    table = Table(box=None, padding=(0, GAP, 0, 0))
+    for heading, begins, wraps in zip(headings, left, wrapped, strict=True):
+        justify: Literal["left", "right"] = "left" if begins else "right"
+        table.add_column(heading, justify=justify, no_wrap=not wraps, overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
     return table
+
+
+def _block(
+    headings: list[str], row: list[str], named: int, wrapped: list[bool], width: int
+) -> Iterator[Text]:
+    yield Text("  ".join(filter(None, row[:named])), style="bold")
+    long, line = [], " "
+    for heading, cell, wraps in zip(headings[named:], row[named:], wrapped[named:], strict=True):
+        if wraps:
+            long.append(cell)
+        elif cell.strip():
+            item = f" {heading} {cell}"
+            if len(line) + len(item) + 2 > width and line.strip():
+                yield Text(line)
+                line = " "
+            line += f" ·{item}" if line.strip() else item
+    if line.strip():
+        yield Text(line)
+    for text in filter(None, long):
+        yield Text("  " + (text if len(text) <= width - 2 else f"{text[: width - 3]}…"))
 
 
 def printable(text: str) -> str:

@@ -14,7 +14,7 @@ from harness.cli.output import say, warnings_said
 from harness.errors import ExitCode, UsageError
 from harness.frame.against import against_baseline
 from harness.frame.compile_times import compile_times
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.report import asv_page, files
 from harness.report.measured import Measured
 
@@ -87,7 +87,7 @@ def report(
 
 def _load(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     with warnings_said():
-        frame = load(path)
+        frame = everything(path)
         comparisons = against_baseline(path)
         passes = compile_times(path)
     if frame.empty:

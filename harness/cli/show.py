@@ -17,7 +17,7 @@ from harness.declare.code import folder_of
 from harness.errors import ExitCode
 from harness.frame import choose, tables, why
 from harness.frame.frame import ordinary
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.records.git import commit_of
 from harness.stages.registry import OF_CALLS
 
@@ -26,7 +26,7 @@ Value: median over processes; ±: half of its 95 % interval (6 processes or more
 ≥: the least call of a process, where its median is not known. Verdicts compare least calls.
 Next:  asv publish && asv preview             graphs over commits
        harness show --all                     every commit and environment
-       harness.load("results")                the same rows as a pandas frame, in Python"""
+       harness.load("results")                what was measured last as a pandas frame, in Python"""
 
 
 @options.command("Print the table of stages.")
@@ -68,7 +68,7 @@ def show(
 ) -> None:
     """Print the newest rows of each machine, or all."""
     with warnings_said():
-        frame = load(results.path)  # warns where there is nothing
+        frame = everything(results.path)  # warns where there is nothing
     if frame.empty:
         raise typer.Exit(ExitCode.NOTHING)
     frame = ordinary(frame)

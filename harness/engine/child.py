@@ -8,12 +8,16 @@ A child reads its job, one line, from standard input and answers with lines on a
         for line in child.lines(watch):
             ...
 
-A command that knows of no channel is run the same way; it sends no lines.
+A command that knows of no channel is run the same way; it sends no lines. One that may run for long
+is `kept`: it ends with its caller, however that ends, as those do that read their channel.
+
+A child holds the locks that its caller does (:mod:`harness.engine.lock`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import selectors
@@ -28,11 +32,15 @@ from types import TracebackType
 from typing import IO, Any, Protocol, Self
 
 from harness.engine.channel import CHANNEL, SPAWNED
+from harness.engine.lock import for_children
 from harness.errors import ExitCode, HarnessError
 
 POLL_S = 0.25
 """How often a child is looked at. A look costs a tenth of a millisecond; more often would disturb
 what is measured."""
+
+PATIENCE_S = 10.0
+"""What was interrupted may take so long to end by itself."""
 
 OUTPUT_LINES = 20
 """So many of the last lines that a child printed are kept."""
@@ -83,7 +91,7 @@ class Child:
         cwd: Path | None = None,
         fds: Sequence[int] = (),
         log: IO[bytes] | None = None,
-        patience_s: float = 0.0,
+        kept: bool = False,
         fork: Callable[[Sequence[int]], ChildProcess] | None = None,
     ) -> None:
         """Start `command`.
@@ -94,7 +102,8 @@ class Child:
             cwd: the folder it runs in; None means the caller's.
             fds: open files that it inherits under their numbers.
             log: takes what it prints; without one, the last lines are kept in `output`.
-            patience_s: how many seconds it has to end after SIGINT before it is killed.
+            kept: whether :mod:`harness.engine.keeper` runs it, as no module of ours; it has
+                :data:`PATIENCE_S` to end after SIGINT before it is killed.
             fork: has the process forked that `command` would start, where that is possible: with
                 the channel and `fds` open, in an environment and a folder of its parent's.
 
@@ -102,26 +111,28 @@ class Child:
             OSError: there is no such program or folder.
         """
         self.name = _name(command)
-        self.patience_s = patience_s
+        self.kept = kept
+        locks, holders = for_children()
+        keeper = [sys.executable, "-m", "harness.engine.keeper"] if kept else []
         self.code: int | None = None
         """Its exit code, -N where signal N killed it; None while it runs."""
         self._printed = b""
         self._readable, writable = os.pipe()
         self.spawned_ns = time.monotonic_ns()
-        own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns)}
+        own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns), **holders}
         try:
             with _signals_held():
                 self._process: ChildProcess = (
                     fork([writable, *fds])
                     if fork
                     else subprocess.Popen(
-                        list(command),
+                        [*keeper, *command],
                         cwd=cwd,
                         env={**(os.environ if variables is None else variables), **own},
                         stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE if log is None else log,
                         stderr=subprocess.STDOUT,
-                        pass_fds=(writable, *fds),
+                        pass_fds=(writable, *fds, *locks),
                         start_new_session=True,
                     )
                 )
@@ -198,7 +209,8 @@ class Child:
         """Return the exit code of a child that may have closed its files before it ended."""
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return self._process.wait(POLL_S)
+                code = self._process.wait(POLL_S)
+                return 128 - code if self.kept and code > 128 else code
             watch()
 
     def wait(self, watch: Callable[[], None] = lambda: None) -> int:
@@ -234,10 +246,13 @@ class Child:
 
     def end(self) -> None:
         """End it and all that it started; return when it is gone."""
-        if self.patience_s and self._process.poll() is None:
-            self._signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(self.patience_s)
+        if self.kept and self._process.poll() is None:
+            assert self._process.stdin is not None
+            interrupt = functools.partial(self._signal, signal.SIGINT)
+            for ask in (interrupt, self._process.stdin.close):
+                ask()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(PATIENCE_S)
         self._signal(signal.SIGKILL)
         self.code = self._process.wait()
 

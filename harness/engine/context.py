@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from harness import targets
 from harness.declare import code
 from harness.declare.workload import Case
+from harness.engine.lock import waits
 from harness.engine.snapshot import Snapshot
 from harness.records import environment
 from harness.records.git import Commit, commit_of
@@ -20,9 +21,6 @@ from harness.records.schema import SCHEMA
 from harness.records.store import Store, store_path
 from harness.stages import sampling
 from harness.stages.injection import Injected
-
-WAIT_VARIABLE = "HARNESS_WAIT"
-"""The variable that says 0 where a sweep is to end if others measure on this machine."""
 
 COMPUTE_VARIABLE = "HARNESS_COMPUTE"
 """The variable that says 0 where `compute` is not to be taken."""
@@ -111,7 +109,7 @@ class Options:
     """Modules and workloads that cannot be used, and why; stored, so that they are missed."""
     memory_limit_bytes: int | None = None
     seed: int | None = None
-    wait: bool = field(default_factory=lambda: os.environ.get(WAIT_VARIABLE, "1") != "0")
+    wait: bool = field(default_factory=waits)
     """Whether to wait while others measure on this machine, or to raise at once."""
     forked: bool = True
     """Whether measuring processes are forked where that is safe."""

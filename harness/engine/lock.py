@@ -1,6 +1,8 @@
 """One measurement at a time on a device: locks that all who measure on a machine share.
 
-The system lets go of a lock when its process ends, however it ends.
+A lock is held by a process and by the children that it starts meanwhile, so that the system lets go
+of it when the last of them is gone, however they end. What they start in turn knows by a variable
+who holds it, and waits for nobody.
 """
 
 from __future__ import annotations
@@ -8,24 +10,35 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
+import hashlib
 import os
 import platform
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
 from harness.errors import UsageError
-from harness.records.schema import digest
 
 LOOK_S = 0.2
 """How often it is seen whether a device is free."""
 
 LOCKS = Path("/proc/locks")
 """Where Linux says which process holds which lock."""
+
+WAIT_VARIABLE = "HARNESS_WAIT"
+"""The variable that says 0 where a command is to end if others measure on this machine."""
+
+_HOLDERS = "HARNESS_HOLDERS"
+"""The variable that has the numbers of the processes for which this one works."""
+
+_held: ContextVar[Mapping[Path, int | None]] = ContextVar("_held", default=MappingProxyType({}))
+"""The locks of this thread, with their open files; None for one that whom it works for holds."""
 
 
 @functools.cache
@@ -43,9 +56,39 @@ def processor() -> str:
     return f"{host()}/cpu"
 
 
+def waits() -> bool:
+    """Return whether to wait while others measure, where nobody says so."""
+    return os.environ.get(WAIT_VARIABLE, "1") != "0"
+
+
+@contextlib.contextmanager
+def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[None]:
+    """Hold this machine against all others who measure on it; `say` is told for whom it waits.
+
+    Raises:
+        UsageError: others measure, and it is not to wait; or the folder cannot be used.
+    """
+    told: set[str] = set()
+
+    def check(holder: str) -> None:
+        if not (waits() if wait is None else wait):
+            raise UsageError(
+                f"{holder} measures on this machine, and two at once would disturb each other. "
+                f"Try again when it is done; without --no-wait or {WAIT_VARIABLE}=0, sweeps wait."
+            )
+        if holder not in told:
+            told.add(holder)
+            say(f"waits: {holder} measures on this machine; {WAIT_VARIABLE}=0 ends")
+
+    with alone([processor()], check):
+        yield
+
+
 @contextlib.contextmanager
 def alone(devices: Iterable[str], check: Callable[[str], None]) -> Iterator[None]:
     """Hold devices of this machine against all others who measure.
+
+    Not against this thread, where it holds one already, nor against what it works for.
 
     `check` is called, with who holds it, while somebody else has any of them; what it raises ends
     the waiting.
@@ -53,31 +96,48 @@ def alone(devices: Iterable[str], check: Callable[[str], None]) -> Iterator[None
     Raises:
         UsageError: the folder of the locks cannot be used.
     """
-    with contextlib.ExitStack() as held:
+    held = dict(_held.get())
+    with contextlib.ExitStack() as stack:
         for device in sorted(devices):  # in one order, so that no two wait for each other
-            fd = _locked(_folder() / f"jax-harness-{digest(device)}.lock", check)
-            held.callback(os.close, fd)
+            name = hashlib.sha256(device.encode()).hexdigest()[:16]
+            path = _folder() / f"jax-harness-{name}.lock"
+            if path not in held:
+                held[path] = fd = _locked(path, check)
+                if fd is not None:
+                    stack.callback(os.close, fd)
+        token = _held.set(held)
+        stack.callback(_held.reset, token)
         yield
 
 
-def _locked(path: Path, check: Callable[[str], None]) -> int:
-    """Return the file with the lock, once this process holds it."""
+def for_children() -> tuple[list[int], dict[str, str]]:
+    """Return the open files that a child inherits, to hold what this process does, and variables.
+
+    See :class:`harness.engine.child.Child`.
+    """
+    files = [fd for fd in _held.get().values() if fd is not None]
+    known = os.environ.get(_HOLDERS, "").split()
+    return files, {_HOLDERS: " ".join([*known, str(os.getpid())])} if files else {}
+
+
+def _locked(path: Path, check: Callable[[str], None]) -> int | None:
+    """Return the file with the lock, once this process holds it; None if whom it works for does."""
     while True:
         fd = _open(path)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(fd), os.stat(path)):
-                return fd
+                return os.dup(fd)  # this one is closed below
         except FileNotFoundError:
             pass  # somebody has tidied up since: the next to come would make another file
         except BlockingIOError:
-            try:
-                check(_holder(fd))
-            except BaseException:
-                os.close(fd)
-                raise
+            pid, works_for = _holder(fd), os.environ.get(_HOLDERS, "").split()
+            if str(pid) in works_for or (works_for and not pid):
+                return None
+            check(_described(pid))
             time.sleep(LOOK_S)
-        os.close(fd)
+        finally:
+            os.close(fd)
 
 
 def _folder() -> Path:
@@ -104,16 +164,26 @@ def _open(path: Path) -> int:
         ) from None
 
 
-def _holder(fd: int) -> str:
-    """Return which process holds a lock, as far as the system tells."""
-    with contextlib.suppress(OSError, psutil.Error, ValueError):
+def _holder(fd: int) -> int:
+    """Return the number of the process that took a lock, 0 where the system does not tell."""
+    with contextlib.suppress(OSError):
         inode = str(os.fstat(fd).st_ino)
         for line in LOCKS.read_text().splitlines():
             words = line.split()  # `1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE START END`
             if words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode:
-                process = psutil.Process(int(words[4]))
-                since = time.strftime("%H:%M:%S", time.localtime(process.create_time()))
-                command = " ".join(shlex.join(process.cmdline()).split())
-                short = command if len(command) <= 60 else f"{command[:59]}…"
-                return f"process {process.pid} ({short}, since {since})"
-    return "another process"
+                return int(words[4])
+    return 0
+
+
+def _described(pid: int) -> str:
+    """Return what a user is told of the process that took a lock."""
+    if not pid:
+        return "another process"
+    try:
+        process = psutil.Process(pid)
+        since = time.strftime("%H:%M:%S", time.localtime(process.create_time()))
+        command = " ".join(shlex.join(process.cmdline()).split())
+    except psutil.Error:
+        return f"what process {pid} started, which is gone,"
+    short = command if len(command) <= 60 else f"{command[:59]}…"
+    return f"process {pid} ({short}, since {since})"

@@ -54,6 +54,11 @@ class Progress:
     """What is out of the ordinary."""
 
 
+def warn(on_progress: Callable[[Progress], None]) -> Callable[[str], None]:
+    """Return what tells of something that concerns no case."""
+    return lambda text: on_progress(Progress("", "", "", 0, 0, 0, warning=text))
+
+
 @dataclass
 class Outcome:
     """What a sweep did."""

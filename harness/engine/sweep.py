@@ -7,7 +7,7 @@ complete, so that a sweep which is ended resumes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -17,11 +17,11 @@ from harness.declare.check import check
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.execution import execute
-from harness.engine.lock import alone, processor
+from harness.engine.lock import measuring
 from harness.engine.machine_load import Others
 from harness.engine.parents import Parents
-from harness.engine.state import GroupListener, Outcome, Progress, SweepState
-from harness.errors import FleetError, UsageError
+from harness.engine.state import GroupListener, Outcome, Progress, SweepState, warn
+from harness.errors import FleetError
 
 ROUNDS = 3
 """The first measures everything, the others what ran code that was edited meanwhile."""
@@ -55,7 +55,7 @@ def sweep(
                     for groups in state.plan.together():
                         jobs = [job for group in groups if (job := state.job(group, process))]
                         if jobs and not is_alone:
-                            held.enter_context(_alone(options, on_progress))
+                            held.enter_context(measuring(warn(on_progress), options.wait))
                             # What was waited for may have measured some of it.
                             jobs = [job for group in groups if (job := state.job(group, process))]
                             is_alone = True
@@ -69,26 +69,6 @@ def sweep(
     outcome.others_cores = others.cores()
     state.close()
     return outcome
-
-
-def _alone(
-    options: Options, on_progress: Callable[[Progress], None]
-) -> AbstractContextManager[None]:
-    """Hold this machine against all others who measure on it."""
-    told: list[str] = []
-
-    def check(holder: str) -> None:
-        if not options.wait:
-            raise UsageError(
-                f"{holder} measures on this machine, and two at once would disturb each other. "
-                "Wait for it, or leave out --no-wait and HARNESS_WAIT=0."
-            )
-        if holder not in told:
-            told.append(holder)
-            warning = f"waits: {holder} measures on this machine; HARNESS_WAIT=0 ends"
-            on_progress(Progress("", "", "", 0, 0, 0, warning=warning))
-
-    return alone([processor()], check)
 
 
 def sweep_elsewhere(where: Any, *arguments: Any, **named: Any) -> Outcome:

@@ -1,4 +1,4 @@
-"""Carry an order out, on the worker: records go to its spool first, to client or store then."""
+"""Carry an order out, on the worker: records go to the client, or to a store that all see."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from harness import __version__, targets
 from harness.declare.location import Source
 from harness.engine.execution import execute
 from harness.engine.job import Bye, Job, JobCase
-from harness.errors import HarnessError
-from harness.fleet import machine, sources, spool
+from harness.errors import HarnessError, StoreError
+from harness.fleet import machine, shared, sources
 from harness.records import environment
 from harness.records.schema import Record, encode
 from harness.sides.registry import SIDES
@@ -20,9 +20,6 @@ _stopped: set[str] = set()
 class Order(msgspec.Struct, kw_only=True):
     """A job on its way to a worker."""
 
-    id: str
-    owner: str
-    """Whose records they are; see :mod:`harness.fleet.spool`."""
     sweep: str
     job: Job
     host: str
@@ -31,12 +28,8 @@ class Order(msgspec.Struct, kw_only=True):
     """That of the environment for which the job was planned."""
     devices: list[str]
     """What the job has for itself while it is measured."""
-    stored: dict[str, int] = msgspec.field(default_factory=dict)
-    """Earlier orders whose records the client has, and the bytes of their files there."""
     store: str = ""
-    """Where records are put, and not sent to the client; see :func:`harness.fleet.spool.push`."""
-    fresh: bool = False
-    """Measure again what is kept there of other sweeps."""
+    """Where records are put, and not sent to the client; see :func:`harness.fleet.shared.put`."""
     harness: str = __version__
 
 
@@ -57,8 +50,6 @@ class Result(msgspec.Struct, omit_defaults=True):
     """Why it was not carried out here, or not to its end; another worker may."""
     elsewhere: bool = False
     """It was refused because this is not, or no longer, the worker that was meant."""
-    kept_bytes: int = 0
-    """The size of its file in the spool."""
 
 
 decode_order = msgspec.msgpack.Decoder(Order).decode
@@ -70,28 +61,17 @@ class Stopped(Exception):
     """The client has ended the sweep."""
 
 
-class WorkerLost(Exception):
-    """An earlier attempt at the order ended with its worker."""
-
-
 def stop(sweep: str) -> None:
     """End what is being measured for a sweep, on this worker."""
     _stopped.add(sweep)
 
 
 def carry_out(order: bytes) -> bytes:
-    """Measure what an :class:`Order` asks for, and return the :class:`Result`; runs on the worker.
-
-    Raises:
-        WorkerLost: it was begun here before.
-    """
+    """Measure what an :class:`Order` asks for, and return the :class:`Result`; on the worker."""
     asked = decode_order(order)
     machine.undo_nanny()  # the worker may have been started anew since it was asked what it is
-    spool.forget(asked.owner, asked.stored)
     result = Result(refused=_changed(asked))
     result.elsewhere = bool(result.refused)
-    if not result.refused:
-        result.refused = spool.trouble(asked.owner)
     if not result.refused:
         _measure(asked, result)
     return pack(result)
@@ -102,31 +82,20 @@ def _measure(asked: Order, result: Result) -> None:
     if found is None:
         result.refused = f"{asked.job.source.module} is gone"
         return
-    store = spool.store(asked.owner, asked.id)
-    if store.path.exists():
-        # Dask runs a task anew where a worker comes back under the address of one that was lost.
-        raise WorkerLost("the worker was lost, and has come back")
-    asked.job = _at_home(asked.job, found)
     listener = _Listener(asked, result)
     try:
-        store.open()
         with machine.alone(asked.devices, lambda holder: listener.check()):
-            listener.start()
-            if asked.job.cases:
-                execute(asked.job, listener)
+            execute(_at_home(asked.job, found), listener)
     except Stopped:
         pass
     except (HarnessError, OSError) as error:  # a disk is full, or no process can be started
-        result.refused = spool.trouble(asked.owner) or f"{type(error).__name__}: {error}"
-    if asked.store:
+        result.refused = f"{type(error).__name__}: {error}"
+    if listener.put:
         try:
-            spool.push(asked.owner, asked.id, asked.store)
-        except (HarnessError, OSError) as error:
+            shared.put(asked.store, listener.put)
+        except StoreError as error:
             result.refused = result.refused or str(error)
             result.done.clear()
-    result.kept_bytes = store.size()
-    if not result.kept_bytes:
-        spool.forget(asked.owner, {asked.id: 0})
 
 
 def _at_home(job: Job, source: Source) -> Job:
@@ -157,23 +126,13 @@ class _Listener:
     def __init__(self, asked: Order, result: Result) -> None:
         self.asked = asked
         self.result = result
-        self.spooled = spool.store(asked.owner, asked.id)
-
-    def start(self) -> None:
-        """Take over what an earlier order, or another client's, has left in the spool."""
-        job = self.asked.job
-        wanted = {ref.key: ref for ref in job.cases}
-        for record in spool.kept(self.asked.owner, job.base["replicate"]):
-            if self.asked.fresh and record.sweep != self.asked.sweep:
-                continue
-            if wanted.pop(record.key, None) or record.key in (job.process_key, job.reference_key):
-                self.keep(record, None)
-        job.cases = list(wanted.values())
+        self.put: list[Record] = []
+        """What goes to the store."""
 
     def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
-        self.spooled.append([record])
         self.result.loop_ns = record.reference_ns.get("loop", self.result.loop_ns)
         if self.asked.store and record.status == "ok":
+            self.put.append(record)
             self.result.done.append(record.key)
         else:
             self.result.records += encode(record)

@@ -9,7 +9,7 @@ import msgspec
 
 from harness import targets
 from harness.declare.location import Source
-from harness.fleet import machine, sources, spool
+from harness.fleet import machine, shared, sources
 from harness.records import environment
 from harness.records.git import Commit, commit_of
 
@@ -17,17 +17,13 @@ from harness.records.git import Commit, commit_of
 class Question(msgspec.Struct, kw_only=True):
     """What a client asks a worker."""
 
-    owner: str
-    """Whose records the worker keeps; see :mod:`harness.fleet.spool`."""
     sources: list[Source]
     """The workloads that are to be measured."""
     exclude: str = ""
     """The client's results, from the folder of the first of them: that they have changed is no
     change of what is measured."""
-    stored: dict[str, int] = msgspec.field(default_factory=dict)
-    """Orders whose records the client has, and the bytes of their files on the worker."""
     store: str = ""
-    """Where records are to go; see :func:`harness.fleet.spool.push`."""
+    """Where records are to go; see :func:`harness.fleet.shared.put`."""
 
 
 class Place(msgspec.Struct, kw_only=True):
@@ -55,9 +51,7 @@ class Place(msgspec.Struct, kw_only=True):
     broken: dict[str, str]
     """`module.qualname` to the reason why it cannot be used here."""
     trouble: str
-    """Why records cannot be kept here; empty where they can."""
-    kept: dict[str, bytes]
-    """Lines of records that wait here for the client, by order."""
+    """Why records cannot be put into the store from here; empty where they can."""
 
     def devices(self, target: str) -> list[str]:
         """Return what a measurement on `target` has for itself: a CPU, or all GPUs it may use."""
@@ -73,7 +67,6 @@ def answer(question: bytes) -> bytes:
     """Answer an encoded :class:`Question` with a :class:`Place`: what the worker is it runs in."""
     asked = msgspec.msgpack.decode(question, type=Question)
     machine.undo_nanny()
-    spool.forget(asked.owner, asked.stored)
     wanted = asked.sources
     files = [sources.here(source) for source in wanted]
     folder = next((Path(found.file).parent for found in files if found and found.file), None)
@@ -83,9 +76,6 @@ def answer(question: bytes) -> bytes:
         commit = commit_of(folder, exclude=exclude)
     versions = machine.versions()  # before the identity, which is made of them
     workloads, broken = sources.find(wanted)
-    trouble = spool.trouble(asked.owner)
-    if asked.store and not trouble:
-        trouble = spool.push_all(asked.owner, asked.store)
     found = Place(
         host=machine.host(),
         machine=environment.machine_name(),
@@ -99,8 +89,7 @@ def answer(question: bytes) -> bytes:
         dirty=commit.dirty,
         workloads=workloads,
         broken=broken,
-        trouble=trouble,
-        kept=spool.contents(asked.owner),
+        trouble=shared.trouble(asked.store) if asked.store else "",
     )
     return msgspec.msgpack.encode(found)
 
@@ -139,7 +128,7 @@ def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool)
                 f"calls its machine {name!r}, which cannot name a folder of the results; set "
                 f"HARNESS_{variable} to a name without slashes where it is started"
             )
-    return place.trouble and f"cannot keep records: {place.trouble}"
+    return place.trouble and f"cannot put records into the store: {place.trouble}"
 
 
 def _changes(dirty: str) -> str:

@@ -46,7 +46,7 @@ class Pool(Protocol):
 def gone(pool: Pool, why: object) -> FleetError:
     """Return the error that says that a pool cannot be reached any more, and what to do."""
     return FleetError(
-        f"{pool.name} is gone: {why}. What arrived is stored, and workers keep what did not. "
+        f"{pool.name} is gone: {why}. What arrived is stored. "
         "Start it again and run the same command: it resumes."
     )
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-import uuid
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,6 +38,12 @@ HOPE_S = 30.0
 GRACE_S = 15.0
 """How long a machine whose last worker is lost may take to come back, before what it was measuring
 is measured anew elsewhere."""
+
+STOP_S = 5.0
+"""How long workers that are told to stop may take to send what they have finished."""
+
+PLACE_S = 30.0
+"""How often it is kept which class measures what, so that a client that is killed leaves it."""
 
 LOSSES = 3
 """A job that was lost this often is not sent again."""
@@ -107,6 +112,8 @@ class _Sweep(Workers):
     groups: set[str] = field(default_factory=set)
     gone_s: dict[Takers, float] = field(default_factory=dict)
     """When who may take tasks was first seen to be gone."""
+    placed_s: float = field(default_factory=time.monotonic)
+    """When it was last kept which class measures what."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,25 +125,32 @@ class _Sweep(Workers):
             self._gather(time.monotonic() + wait_s)
             self._drive(max(HOPE_S, wait_s))
         except BaseException:  # Ctrl-C included: workers must not go on measuring
-            busy = [worker for worker in self.workers.values() if worker.attempt]
-            self.pool.stop(self.name.name, [worker.address for worker in busy])
-            for worker in busy:
-                if worker.future:
-                    worker.future.cancel()
+            self._stop()
             raise
         finally:
             self._place()
-        with contextlib.suppress(FleetError):  # the next sweep takes in what is left there
-            self.take_leave()
         for team in self.planned:
             team.state.close()
         return self.outcome
 
+    def _stop(self) -> None:
+        """End what is being measured, and store what was finished of it."""
+        busy = {w.future: w for w in self.workers.values() if w.future and w.attempt}
+        self.pool.stop(self.name.name, [worker.address for worker in busy.values()])
+        wait(busy, STOP_S)
+        for future, worker in busy.items():
+            future.cancel()
+            with contextlib.suppress(Exception, CancelledError):  # the pool may be what has ended
+                if worker.attempt and future.done():
+                    self._keep(worker.attempt, orders.decode_result(future.result()))
+
     def _place(self) -> None:
         """Keep which class measures what."""
-        if not self.each_machine:
-            added = {t.name: t.team.machine for t in self.tasks if t.team and t.process}
-            tasks.write_placement(self.context.results, added)
+        self.placed_s = time.monotonic()
+        begun = {t.name: t.team.machine for t in self.tasks if t.team and t.process}
+        if not self.each_machine and begun.items() - self.placement.items():
+            self.placement |= begun
+            tasks.write_placement(self.context.results, begun)
 
     def _gather(self, deadline: float) -> None:
         """Find the workers, and wait for those that are needed and not there yet."""
@@ -198,6 +212,8 @@ class _Sweep(Workers):
         if time.monotonic() - self.looked_s > LOOK_S:
             self.look()
             self._release()
+            if self.looked_s - self.placed_s > PLACE_S:
+                self._place()
 
     def _release(self) -> None:
         """Let others take what machines had begun that have been gone for too long."""
@@ -230,16 +246,10 @@ class _Sweep(Workers):
                     if self.each_machine:
                         task.team = team
                     else:
-                        task.home = self.placement.get(name) or self._beginner(name, team.target)
+                        task.home = self.placement.get(name, "")
                     self.tasks.append(task)
                     self.queue.push(task)
             self.groups |= {*skipped, *team.groups}
-
-    def _beginner(self, group: str, target: str) -> str:
-        """Return the class that has begun a group in an earlier sweep: it goes on with it."""
-        teams = [team for team in self.teams.values() if team.target == target]
-        team = max(teams, key=lambda team: team.begun(group))
-        return team.machine if team.begun(group) else ""
 
     def _assign(self) -> None:
         """Give every worker that is free something to measure: the earliest process of all."""
@@ -250,24 +260,17 @@ class _Sweep(Workers):
             while (task := self.queue.pop(allowed)) is not None:
                 team = worker.teams[task.target]
                 if job := task.begin(team, worker.host):
-                    self._send(worker, Attempt(uuid.uuid4().hex[:16], task, job, team))
+                    self._send(worker, Attempt(task, job, team))
                     break
 
     def _send(self, worker: Worker, attempt: Attempt) -> None:
-        # Another client's order for the same cases may wait there to take the last ones over.
-        done = dict([*worker.stored.items()][:-1])
-        worker.stored = {id: size for id, size in worker.stored.items() if id not in done}
         order = Order(
-            id=attempt.order,
-            owner=self.question.owner,
             sweep=self.name.name,
             job=attempt.job,
             host=worker.host,
             identity=attempt.team.state.plan.context.host.identity,
             devices=worker.place.devices(attempt.task.target) if worker.place else [],
-            stored=done,
             store=self.store,
-            fresh=self.options.fresh,
         )
         worker.attempt = attempt
         try:
@@ -294,8 +297,6 @@ class _Sweep(Workers):
         task = attempt.task
         worker.attempt = None
         self._keep(attempt, result)
-        if result.kept_bytes:
-            worker.stored[attempt.order] = result.kept_bytes
         if not result.refused:
             task.done.append(task.process)
             task.advance()

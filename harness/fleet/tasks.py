@@ -6,11 +6,10 @@ the records, in `placement.json`, so that the same class measures it at the next
 
 from __future__ import annotations
 
-import functools
 import heapq
 import json
 import statistics
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,14 +41,6 @@ class Team:
     """What the class is called; with `each_machine`, the machine itself."""
     state: SweepState
     groups: dict[str, Group]
-
-    @functools.cached_property
-    def _known(self) -> Counter[str]:
-        return Counter(key for key, _ in self.state.before)
-
-    def begun(self, group: str) -> int:
-        """Return how many records of a group there were before the sweep."""
-        return sum(self._known[ref.key] for ref in self.groups[group].refs)
 
 
 class Takers(NamedTuple):

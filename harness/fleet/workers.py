@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
-import platform
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Future
@@ -22,7 +20,7 @@ from harness.declare.workload import Workload
 from harness.engine.context import Context, Host, Options, SweepName
 from harness.engine.job import Job
 from harness.engine.state import Outcome, Progress, SweepState
-from harness.fleet import place, sources, spool
+from harness.fleet import place, shared, sources
 from harness.fleet.place import Place, Question
 from harness.fleet.pool import Pool, Seat, gone, said
 from harness.fleet.tasks import Task, Team
@@ -35,7 +33,6 @@ ANSWER_S = 120.0
 class Attempt:
     """An order that is on its way."""
 
-    order: str
     task: Task
     job: Job
     team: Team
@@ -56,8 +53,6 @@ class Worker:
     """Why it is not used; can be said after its name."""
     teams: dict[str, Team] = field(default_factory=dict)
     """By target: what it may be given."""
-    stored: dict[str, int] = field(default_factory=dict)
-    """What it may remove from its spool: orders, and their bytes there."""
     since_s: float = field(default_factory=time.monotonic)
     misses: int = 0
     """How many of its orders landed elsewhere, where workers cannot be chosen."""
@@ -71,12 +66,6 @@ class Worker:
     def host(self) -> str:
         """The machine that it is on, once that is known."""
         return self.place.host if self.place else ""
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it has not said what it is in the time that it has for that."""
-        late = time.monotonic() - self.since_s > ANSWER_S
-        return late and not self.place and not self.refused
 
     def lacks(self, target: str) -> str:
         """Return why it measures nothing on a target, as far as that is known."""
@@ -117,7 +106,6 @@ class Workers:
         folder = next((Path(source.file).parent for source in self.sources if source.file), None)
         results = self.context.results.resolve()
         self.question = Question(
-            owner=spool.owner_of(results, platform.node()),
             sources=self.sources,
             exclude=os.path.relpath(results, folder) if folder else "",
             store=self.store,
@@ -136,11 +124,7 @@ class Workers:
                 del self.workers[address]
                 if worker.attempt:
                     self.on_lost(worker, worker.attempt, "the worker was lost")
-            elif (
-                not worker.place
-                and not worker.refused
-                and self.looked_s - worker.since_s > ANSWER_S
-            ):
+            elif not (worker.place or worker.refused) and self.looked_s - worker.since_s > ANSWER_S:
                 self.refuse(worker, f"does not answer: nothing within {ANSWER_S:g} s")
         question = msgspec.msgpack.encode(self.question)
         for address in [one for one in seats if one not in self.workers]:
@@ -175,7 +159,6 @@ class Workers:
         if not self.pool.chooses and found.host in others:
             worker.refused = "is on the machine of another one"
             return
-        self._take_in(worker, found)
         sent = any(source.pickled for source in self.sources)
         why = place.unfit(found, self.context.commit, self.versions, sent)
         why = why or self.aside.get(found.host, "")
@@ -195,32 +178,6 @@ class Workers:
                     f"it: {lacking}."
                 )
 
-    def _take_in(self, worker: Worker, found: Place) -> None:
-        """Store what a worker keeps and the tree lacks; it then forgets it."""
-        count = spool.take_in(self.context.results, found.kept.values())
-        worker.stored |= {order: len(content) for order, content in found.kept.items()}
-        if count:
-            self.on_note(f"{count} finished record(s) were waiting on workers, and are stored now.")
-
-    def take_leave(self) -> None:
-        """Store what attempts that came to nothing had finished, and let workers forget it."""
-        leaving = [worker for worker in self.workers.values() if worker.place]
-        deadline = time.monotonic() + ANSWER_S
-        for _ in range(2):  # what the first answers bring is forgotten with the second question
-            asked = {}
-            for worker in leaving:
-                done = {"sources": [], "stored": worker.stored}
-                question = msgspec.structs.replace(self.question, **done)
-                worker.stored = {}
-                asked[worker.address] = self.pool.ask(
-                    worker.address, msgspec.msgpack.encode(question)
-                )
-            for worker in leaving:
-                with contextlib.suppress(Exception):  # it may have gone
-                    answer = asked[worker.address].result(deadline - time.monotonic())
-                    self._take_in(worker, msgspec.msgpack.decode(answer, type=Place))
-            leaving = [worker for worker in leaving if worker.stored]
-
     def _team(self, found: Place, target: str) -> Team:
         """Return the team of a worker on a target, with its state."""
         machine = found.machine if self.each_machine else found.kind
@@ -237,7 +194,7 @@ class Workers:
             )
             if self.store:
                 file = state.plan.context.store.path.relative_to(self.context.results)
-                there = spool.stored(self.store, file)
+                there = shared.stored(self.store, file)
                 state.resume((r.key, r.replicate, r.code) for r in there if r.status == "ok")
             groups = {group.name: group for group in state.groups}
             self.teams[key] = Team(target, machine, state, groups)

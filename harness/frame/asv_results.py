@@ -19,17 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.frame.frame import (
-    COLUMNS,
-    LISTS,
-    NUMBER,
-    OBJECT,
-    TEXT,
-    Rows,
-    objects,
-    stage_order,
-    to_moment,
-)
+from harness.frame.columns import COLUMNS, LISTS, NUMBER, objects
+from harness.frame.frame import Rows, stage_order, to_moment
 from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records.environment import NIGHT, recorded_env_name
@@ -135,9 +126,8 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
     """Return the columns that are the same for a whole file."""
     params, requirements = _mapping(found.get("params")), _mapping(found.get("requirements"))
     variables = _mapping(found.get("env_vars"))
-    unknown: dict[str, Any] = {TEXT: "", OBJECT: "", NUMBER: math.nan}
     return {
-        **{name: unknown[kind] for name, kind in COLUMNS.items() if kind in unknown},
+        **{name: math.nan if kind == NUMBER else "" for name, kind in COLUMNS.items()},
         **{name: [] for name in LISTS},
         "machine": _text(params.get("machine")) or path.parent.name,
         "commit": _text(found.get("commit_hash")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,17 +12,9 @@ import pandas as pd
 from harness.declare.filters import Filters, is_value, wanted_values
 from harness.errors import UsageError, find_name, match_names
 from harness.frame.axes_text import is_missing
-from harness.frame.frame import (
-    COLUMNS,
-    COUNT,
-    INSTRUMENTS,
-    LISTS,
-    MOMENT,
-    NUMBER,
-    OBJECT,
-    ORIGIN,
-    axis_columns,
-)
+from harness.frame.columns import COLUMNS, COUNT, JSON, LISTS, MOMENT, NUMBER
+from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary
+from harness.stages.registry import names
 
 if TYPE_CHECKING:
     from harness.frame.record_view import RecordView
@@ -83,6 +75,10 @@ class Where:
         """Return whether a case with these axes meets the conditions on axes."""
         return all(name in axes and axes[name] in values for name, values in self.axes.items())
 
+    def check(self, known: Collection[str]) -> None:
+        """Raise :class:`UsageError` unless the axes of the conditions are columns."""
+        check_axes(self.axes, known)
+
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the rows that meet the conditions, without the axes that none of them has.
 
@@ -95,7 +91,7 @@ class Where:
         for name, values in self.columns.items():
             frame = frame[frame[name].isin(values)]
         if len(frame):
-            check_axes(self.axes, frame.columns)
+            self.check(frame.columns)
         for name, values in self.axes.items():
             if len(frame):
                 frame = frame[[cell in values for cell in frame[name]]]
@@ -167,7 +163,7 @@ def _checked(name: str, value: Any) -> Any:
     if kind == MOMENT:
         return _moment(name, value)
     if not isinstance(value, str):
-        held = "JSON text" if kind == OBJECT else "text"
+        held = "JSON text" if kind == JSON else "text"
         raise UsageError(f"{name} = {value!r}: {name} holds {held}; expected text.")
     return value
 
@@ -206,6 +202,48 @@ def narrow(frame: pd.DataFrame, select: Sequence[str], latest: bool) -> pd.DataF
         undated = moments[~moments["machine"].isin(newest["machine"])]
         frame = frame[number.isin([*newest.index, *undated.index])]
     return frame
+
+
+def first_look(frame: pd.DataFrame, asked: Collection[str]) -> tuple[pd.DataFrame, str]:
+    """Return the rows to look at first, and in words what of the others is left out.
+
+    Columns in `asked` are not narrowed, and nothing is that would leave no row.
+    """
+    said = []
+    before = len(frame)
+    for what, columns, kept in _NARROWER:
+        if not columns & set(asked):
+            rest = kept(frame)
+            if 0 < len(rest) < len(frame):
+                frame = rest
+                said.append(what)
+    text = f"{before - len(frame):,} of {before:,} rows: {', '.join(said)}" if said else ""
+    return frame.reset_index(drop=True) if said else frame, text
+
+
+def _run_here(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the targets that ran on their machine, where any did."""
+    runs = frame["stage"].isin(names("run")) & frame["value"].notna()
+    own = runs & ~frame["workload"].isin(INSTRUMENTS)
+    place = pd.MultiIndex.from_frame(frame[["machine", "target"]])
+    known = frame["machine"].isin(frame["machine"][own]) & (frame["target"] != "")
+    return frame[~known | place.isin(place[own])]
+
+
+_NARROWER: tuple[tuple[str, set[str], Callable[[pd.DataFrame], pd.DataFrame]], ...] = (
+    ("comparisons with baselines", {"threads", "backend", "comparable", "labels"}, ordinary),
+    ("skipped cases", {"status"}, lambda frame: frame[frame["status"] != "skipped"]),
+    (
+        "what is not of the newest commit and environment of its machine",
+        {*ORIGIN, "commit_date", "started_at", "python", "jax", "jaxlib"} - {"machine"},
+        lambda frame: narrow(frame, (), latest=True),
+    ),
+    ("targets that were compiled for and not run", {"target"}, _run_here),
+)
+"""What a first look leaves out: in words, the columns that tell it, and how."""
+
+LOOKS_AT = sorted({"machine", "stage", "workload", "value"}.union(*(one[1] for one in _NARROWER)))
+"""Columns that :func:`first_look` reads."""
 
 
 def rows(frame: pd.DataFrame, filters: Filters) -> pd.DataFrame:

@@ -44,7 +44,8 @@ NEEDED = ("machine", "target", "environment")
 _GIB = 2**30
 
 
-def environment_difference(before: str, after: str) -> str:
+@lru_cache(maxsize=1024)
+def environment_difference(before: str, after: str, besides: frozenset[str] = frozenset()) -> str:
     """Return what differs between two environments, such as `jax 0.11.2 → 0.12.0.1, flags equal`.
 
     Versions come first, then plugins, flags, device and host. That all flags are equal is said
@@ -53,6 +54,7 @@ def environment_difference(before: str, after: str) -> str:
     Args:
         before: the JSON text of a record's environment, as in the frame's column `environment`.
         after: the same of what is compared with it.
+        besides: what is not told, as `jax` where releases are compared.
 
     Returns:
         "" where nothing that is recorded differs; :data:`UNKNOWN` where either holds none.
@@ -66,7 +68,8 @@ def environment_difference(before: str, after: str) -> str:
     parts = [
         text
         for section, name in sorted(names, key=lambda place: _SECTIONS.index(place[0]))
-        if (text := _changed(name, old.get((section, name)), new.get((section, name))))
+        if (section or name not in besides)
+        and (text := _changed(name, old.get((section, name)), new.get((section, name))))
     ]
     flags = [place for place in {**old, **new} if place[0] == "flags"]
     if parts and all(place in old and old[place] == new.get(place) for place in flags):
@@ -119,7 +122,7 @@ def _text(name: str, value: Any) -> str:
         return f"{value / _GIB:.1f} GiB"
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value)
+    return " ".join(str(value).split())
 
 
 def facts_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame import parquet
-from harness.frame.frame import LISTS, ORIGIN
+from harness.frame.frame import ORIGIN
+from harness.frame.typed import plain
 from harness.records.files import replaced
 from harness.records.store import is_tree
 
@@ -49,16 +49,11 @@ def write(frame: pd.DataFrame, output: Path, *, partition: bool = False) -> int:
         with replaced(output, "wb") as handle:
             parquet.write(frame, handle, with_axes=True)
     elif output.suffix == ".csv":
-        lines = frame.assign(**{name: frame[name].map(_json) for name in LISTS})
         with replaced(output) as handle:
-            lines.to_csv(handle, index=False)
+            plain(frame).to_csv(handle, index=False)
     else:
         raise UsageError(
             f"{output} ends in {output.suffix!r}; expected .csv or .parquet, or a folder's name "
             "without ending."
         )
     return 1
-
-
-def _json(values: list[float] | list[str]) -> str:
-    return json.dumps([None if value != value else value for value in values])

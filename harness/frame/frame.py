@@ -12,80 +12,11 @@ import numpy as np
 import pandas as pd
 
 from harness.frame import axes_text
-from harness.program.facts import TOTALS
+from harness.frame.columns import AXES, COLUMNS, COUNT, MOMENT, NUMBER, TEXT, objects
 from harness.stages.registry import STAGES
 
-TEXT = "text"
-MOMENT = "moment"
-NUMBER = "number"
-COUNT = "count"
 OBJECT = "object"
-
-COLUMNS = {
-    "machine": TEXT,
-    "commit": TEXT,
-    "commit_date": MOMENT,
-    "started_at": MOMENT,
-    "env": TEXT,
-    "python": TEXT,
-    "jax": TEXT,
-    "jaxlib": TEXT,
-    "workload": TEXT,
-    "version": TEXT,
-    "target": TEXT,
-    "transform": TEXT,
-    "scenario": TEXT,
-    "stage": TEXT,
-    "unit": TEXT,
-    "value": NUMBER,
-    "calibrated": NUMBER,
-    "low": NUMBER,
-    "high": NUMBER,
-    "least": NUMBER,
-    "p10": NUMBER,
-    "p50": NUMBER,
-    "p90": NUMBER,
-    "p50_low": NUMBER,
-    "p50_high": NUMBER,
-    "n_calls": NUMBER,
-    "programs": NUMBER,
-    "programs_s": NUMBER,
-    "collected_s": NUMBER,
-    "n_processes": COUNT,
-    "samples": OBJECT,
-    "status": TEXT,
-    "reason": TEXT,
-    "fingerprint": TEXT,
-    "effort": TEXT,
-    "protocol": TEXT,
-    "dirty": TEXT,
-    "night": TEXT,
-    "environment": OBJECT,
-    "calibrated_samples": OBJECT,
-    "cpu_samples": OBJECT,
-    "p90_samples": OBJECT,
-    "processes": OBJECT,
-    "cpu_processes": OBJECT,
-    "entry_bytes": NUMBER,
-    "precision": TEXT,
-    "backend": TEXT,
-    "threads": TEXT,
-    "comparable": TEXT,
-    "labels": TEXT,
-    "static": TEXT,
-    "n_forked": NUMBER,
-    **dict.fromkeys(TOTALS, NUMBER),
-    "axes": TEXT,
-}
-"""Columns that every frame has, in order, and what they hold; one column per axis follows."""
-
-AXES = "axes"
-"""The column with the axes of each row as JSON, and so with the names of the columns of axes."""
-
-TEXT_LISTS = ("processes", "cpu_processes")
-
-LISTS = ("samples", "calibrated_samples", "cpu_samples", "p90_samples", *TEXT_LISTS)
-"""Columns that hold a list in each row: of floats, or of texts."""
+"""What a column of Python's objects holds: lists, the shared text of environments, an axis."""
 
 INSTRUMENTS = frozenset({"process", "reference"})
 """Workloads that measure the process and the machine, and are no one's result."""
@@ -102,7 +33,8 @@ class Rows:
     """Rows on their way into a frame, by column."""
 
     columns: dict[str, Sequence[Any] | np.ndarray[Any, Any]]
-    """All of :data:`COLUMNS`, of equal length; moments are int64 milliseconds since 1970."""
+    """All of :data:`harness.frame.columns.COLUMNS` but `axes`, of equal length; moments are int64
+    milliseconds since 1970."""
     axes: Sequence[Mapping[str, Any]]
     """The axes of each case."""
     case: np.ndarray[Any, Any]
@@ -120,7 +52,7 @@ def axis_column(axis: str, columns: Container[str] = COLUMNS) -> str:
 def axis_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of a frame that hold axes.
 
-    What :data:`AXES` names; where nothing does, whatever not all frames have.
+    What the column `axes` names; where nothing does, whatever not all frames have.
     """
     texts = [text for text in frame[AXES].dropna().unique() if text] if AXES in frame else []
     if not texts:
@@ -195,11 +127,6 @@ def _axes_texts(part: Rows) -> np.ndarray[Any, Any]:
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame as dictionaries."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-
-
-def objects(values: Iterable[Any]) -> np.ndarray[Any, Any]:
-    """Return an array of Python objects; tuples and lists stay whole."""
-    return np.fromiter(values, dtype=object)
 
 
 def series(kind: str, pieces: Sequence[Sequence[Any] | np.ndarray[Any, Any]]) -> pd.Series[Any]:

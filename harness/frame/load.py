@@ -15,11 +15,12 @@ import pandas as pd
 
 from harness.errors import HarnessWarning, UsageError
 from harness.frame import asv_results, parquet
-from harness.frame.choose import Where, choose_columns
+from harness.frame.choose import LOOKS_AT, Where, choose_columns, first_look
 from harness.frame.differences import warn_of_shared_names
 from harness.frame.frame import to_frame
 from harness.frame.record_rows import Collector
 from harness.frame.record_view import RecordView, read_records
+from harness.frame.typed import LEFT_OUT, plain, typed
 from harness.records.schema import Problems, Record, read_file
 from harness.records.store import is_tree
 
@@ -29,11 +30,12 @@ ADVICE = "Measure with `harness run`, or name the folder that holds the results.
 def load(
     path: str | os.PathLike[str] = "results",
     *,
+    all: bool = False,
     where: Mapping[str, Any] | None = None,
     columns: Sequence[str] | None = None,
     problems: Problems | None = None,
 ) -> pd.DataFrame:
-    """Return a frame with one row per case and stage.
+    """Return a frame with one row per case and stage: what was measured last, or everything.
 
     Rows come from records; asv's own result files are read for what no record covers: the results
     of a foreign suite, or of one whose records were not kept. From what `harness export` wrote as
@@ -42,19 +44,20 @@ def load(
     Args:
         path: a results tree, one machine's folder in it, one file of records or of asv's, or a
             Parquet file or folder that `harness export` wrote.
+        all: everything. Without it, a first look, in which medians can be taken and pivots made:
+            of each machine the newest commit and environment, without comparisons with baselines,
+            skipped cases, and targets that were compiled for and not run.
+            `frame.attrs["left_out"]` says what is missing. A column that `where` names is
+            narrowed by that alone.
         where: conditions on columns, all of which a row must meet: a value, or a list of values of
             which it has one, such as `{"workload": "nn.Predict", "stage": ["trace", "compile"]}`.
         columns: the columns of the frame, instead of all.
         problems: takes the count of what could not be used; it is in `frame.attrs["problems"]` too.
 
     Returns:
-        The columns of :data:`harness.frame.frame.COLUMNS`, then one per axis, NaN for workloads
-        without it. `value` is the median over processes of each process's one value
-        (`value_ns`) in seconds; `samples` are these values. `low` and `high`
-        enclose it at 95 % (order statistics; NaN under 6 processes), at 99 % in rows from asv.
-        `calibrated` is the median of value / the reference's value of the same process, and
-        `calibrated_samples` are these ratios, in the order of `samples`. `status` is `ok`,
-        `failed`, `skipped` or `refused`, and `reason` says why, or what an `ok` leaves out.
+        The columns of :data:`harness.frame.columns.SCHEMA`, whose types, units and meanings stand
+        in docs/frame.md, then those of axes, missing for workloads without them: one per axis, of
+        one type; where workloads give an axis numbers and texts, the texts are in `AXIS_text`.
 
         Warns where a machine's name stands for unlike machines (:mod:`harness.frame.differences`).
 
@@ -62,11 +65,35 @@ def load(
         UsageError: there is no such path or column, or a value is none that the column can have.
         StoreError: a Parquet file that is needed is damaged, foreign or of another version.
     """
-    path = Path(path)
-    found = Problems()
-    conditions = Where(where)
     if isinstance(columns, str):
         raise UsageError(f"columns={columns!r}: expected a list of names, such as [{columns!r}].")
+    needed = columns if all or columns is None else [*columns, *LOOKS_AT]
+    frame = _frame(Path(path), Where(where), needed, problems)
+    left_out = ""
+    if not all:
+        frame, left_out = first_look(frame, where or {})
+    frame = plain(frame)
+    if columns is not None:
+        frame = choose_columns(frame, columns)
+    if left_out:
+        frame.attrs[LEFT_OUT] = left_out
+    return frame
+
+
+def everything(
+    path: str | os.PathLike[str], *, where: Mapping[str, Any] | None = None
+) -> pd.DataFrame:
+    """Return all rows as the house has them: lists as lists, axes as Python's objects."""
+    return typed(_frame(Path(path), Where(where)))
+
+
+def _frame(
+    path: Path,
+    conditions: Where,
+    columns: Sequence[str] | None = None,
+    problems: Problems | None = None,
+) -> pd.DataFrame:
+    found = Problems()
     _check_there(path)
     with _no_collection():
         if _is_parquet(path):
@@ -74,16 +101,14 @@ def load(
         else:
             frame = conditions.of(_read(_sources(path), conditions, found))
     warn_of_shared_names(frame, path)
-    if columns is not None:
-        frame = choose_columns(frame, columns)
     frame.attrs["problems"] = msgspec.structs.asdict(found)
     if found:
-        warnings.warn(f"{path}: {found.summary()}", HarnessWarning, stacklevel=2)
+        warnings.warn(f"{path}: {found.summary()}", HarnessWarning, stacklevel=3)
     if frame.empty:
         said = f"There are no results in {path}. {ADVICE}"
         if conditions:
             said = f"No row in {path} has {conditions}."
-        warnings.warn(said, HarnessWarning, stacklevel=2)
+        warnings.warn(said, HarnessWarning, stacklevel=3)
     if problems is not None:
         for name, number in msgspec.structs.asdict(found).items():
             setattr(problems, name, getattr(problems, name) + number)

@@ -16,6 +16,7 @@ from harness.engine.sweep import sweep as measure
 from harness.engine.sweep import sweep_elsewhere
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.load import frame_of
+from harness.frame.typed import plain
 from harness.stages import sampling
 from harness.stages.scenarios.registry import find as find_scenario
 
@@ -108,7 +109,7 @@ def sweep(
             outcome = sweep_elsewhere(
                 executor, chosen, context, options, on_progress, _warn, each_machine
             )
-    return frame_of(outcome.records)
+    return plain(frame_of(outcome.records))
 
 
 def _warn(note: str) -> None:

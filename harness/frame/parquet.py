@@ -12,7 +12,7 @@ import operator
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -23,69 +23,93 @@ import pyarrow.parquet as pq
 
 from harness.errors import StoreError
 from harness.frame import axes_text
-from harness.frame.choose import Where, check_axes
-from harness.frame.frame import (
+from harness.frame.columns import (
     AXES,
     COLUMNS,
     COUNT,
+    DTYPES,
+    JSON,
     LISTS,
     MOMENT,
-    NO_MOMENT,
     NUMBER,
-    ORIGIN,
+    NUMBERS,
     TEXT,
-    TEXT_LISTS,
-    axis_column,
-    axis_columns,
+    TEXTS,
     objects,
-    series,
 )
+from harness.frame.frame import NO_MOMENT, ORIGIN, series
+from harness.frame.typed import list_text, plain
 from harness.records.schema import digest
 
-MARK, VERSION = b"harness_frame", b"1"
-"""What a file's metadata say of its columns; a reader refuses files of any other version."""
+if TYPE_CHECKING:
+    from harness.frame.choose import Where
+
+MARK, VERSION = b"harness_frame", b"2"
+"""What a file's metadata say of its columns; a reader refuses files of versions it does not know.
+Those of version 1 have lists where later ones have JSON text."""
 
 GROUP_ROWS = 1_000
 """Rows that are read together: fewer are read faster by a filter, more are opened faster."""
 
-_KINDS = {
-    TEXT: pa.string(),
-    MOMENT: pa.timestamp("ms", "UTC"),
-    NUMBER: pa.float64(),
-    COUNT: pa.int64(),
-}
-_LONG_TEXT = ("environment", "reason", "labels", AXES)
+_KINDS = {MOMENT: pa.timestamp("ms", "UTC"), NUMBER: pa.float64(), COUNT: pa.int64()}
+_FOLDER_COLUMNS = ("machine", "night")
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+_SHARED = [name for name, kind in COLUMNS.items() if kind == JSON]
+"""Long texts that many rows share: read once each."""
+
 _SCHEMA = pa.schema(
     {
-        **{name: _KINDS.get(kind, _DICTIONARY) for name, kind in COLUMNS.items()},
-        **dict.fromkeys(_LONG_TEXT, _DICTIONARY),
-        **dict.fromkeys(LISTS, pa.list_(pa.float64())),
-        **dict.fromkeys(TEXT_LISTS, pa.list_(pa.string())),
+        **{name: _KINDS.get(kind, pa.string()) for name, kind in COLUMNS.items()},
+        **dict.fromkeys(_SHARED, _DICTIONARY),
     },
     metadata={MARK: VERSION},
 )
+_WRITTEN = pa.schema(
+    {
+        **{name: _KINDS.get(kind, pa.string()) for name, kind in COLUMNS.items()},
+        # Programs that make columns of the folders' names take them for dictionaries.
+        **dict.fromkeys(_FOLDER_COLUMNS, _DICTIONARY),
+    },
+    metadata={MARK: VERSION},
+)
+_SCHEMA_1 = pa.schema(
+    [
+        field.with_type(pa.list_(pa.float64() if COLUMNS[field.name] == NUMBERS else pa.string()))
+        if field.name in LISTS
+        else field
+        for field in _SCHEMA
+    ]
+)
+_READ = {b"1": _SCHEMA_1, VERSION: _SCHEMA}
 _PRUNE_BY = [name for name, kind in COLUMNS.items() if kind in (TEXT, MOMENT)]
 _FORMAT = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+    dictionary_columns=_SHARED,
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True),
 )
 _FOLDERS = ds.partitioning(pa.schema({"machine": pa.string(), "night": pa.string()}), flavor="hive")
 _ORDER = ("machine", "commit_date", "commit", "env")
 
 
 def write(frame: pd.DataFrame, handle: IO[bytes], with_axes: bool = False) -> None:
-    """Write a frame as a Parquet file; `with_axes` adds a column per axis for other programs."""
-    table = _to_table(frame)
-    if with_axes:
-        for name in axis_columns(frame):
-            column = axis_column(name, _SCHEMA.names)
-            table = table.append_column(column, _of_one_type(frame[name]))
+    """Write a frame as a Parquet file; `with_axes` adds the columns of axes for other programs."""
+    frame = plain(frame)
+    arrays = []
+    for field in _WRITTEN:
+        if field.type == _DICTIONARY:
+            text = pa.array(frame[field.name].astype("str"), pa.string(), from_pandas=True)
+            arrays.append(text.dictionary_encode())
+        else:
+            arrays.append(pa.array(frame[field.name], field.type, from_pandas=True))
+    table = pa.Table.from_arrays(arrays, schema=_WRITTEN)
+    for name in frame.columns if with_axes else ():
+        if name not in COLUMNS:
+            table = table.append_column(name, pa.array(frame[name], from_pandas=True))
     pq.write_table(
         table,
         handle,
         row_group_size=GROUP_ROWS,
         compression="zstd",
-        use_dictionary=[*(n for n, kind in COLUMNS.items() if kind == TEXT), "environment", AXES],
+        use_dictionary=[n for n, kind in COLUMNS.items() if kind in (TEXT, TEXTS, JSON)],
         write_statistics=_PRUNE_BY,
         write_page_checksum=True,
     )
@@ -103,44 +127,6 @@ def place(origin: dict[str, str]) -> Path:
         for name in ("machine", "night")
     )
     return Path(f"machine={machine}", f"night={night}", f"{safe}-{identity}.parquet")
-
-
-def _to_table(frame: pd.DataFrame) -> pa.Table:
-    """Return the columns that every frame has and the axes as JSON; NaN is null but in lists."""
-    names = axis_columns(frame)
-    texts: dict[tuple[str, ...], str] = {}
-    axes = []
-    for values in zip(*(frame[name] for name in names), strict=True) if names else ():
-        key = tuple(map(repr, values))
-        if key not in texts:
-            texts[key] = axes_text.encode(dict(zip(names, values, strict=True)))
-        axes.append(texts[key])
-    columns: dict[str, Any] = {
-        **{name: frame[name] for name in COLUMNS if name != AXES},
-        AXES: axes or ["{}"] * len(frame),
-    }
-    arrays = []
-    for field in _SCHEMA:
-        if pa.types.is_list(field.type):
-            arrays.append(pa.array(list(columns[field.name]), field.type))
-        elif field.type == _DICTIONARY:
-            text = pa.array(columns[field.name], pa.string(), from_pandas=True)
-            arrays.append(text.dictionary_encode())
-        else:
-            arrays.append(pa.array(columns[field.name], field.type, from_pandas=True))
-    return pa.Table.from_arrays(arrays, schema=_SCHEMA)
-
-
-def _of_one_type(column: pd.Series[Any]) -> pa.Array:
-    """Return an axis for other programs: as text, where its values are of several types."""
-    values = column.astype(object)
-    known = values[~values.isna()]
-    if {type(value) for value in known} in ({bool}, {int}, {float}):
-        try:
-            return pa.array(values, from_pandas=True)
-        except (pa.ArrowInvalid, OverflowError):  # integers beyond 64 bits
-            pass
-    return pa.array(known.map(str).reindex(values.index), pa.string(), from_pandas=True)
 
 
 def read(path: Path, where: Where, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -163,12 +149,20 @@ def read(path: Path, where: Where, columns: Sequence[str] | None = None) -> pd.D
         wanted = [name for name in wanted if name in chosen]
     whole = ds.dataset(path, _SCHEMA, _FORMAT, partitioning=_FOLDERS, exclude_invalid_files=False)
     # Only the names of folders decide here: no file is opened.
-    fragments = list(whole.get_fragments(condition))
-    for fragment in fragments:
-        _check(fragment)
-    needed = ds.FileSystemDataset(fragments, _SCHEMA, _FORMAT, whole.filesystem)
+    fragments: dict[pa.Schema, list[ds.ParquetFileFragment]] = {}
+    for fragment in whole.get_fragments(condition):
+        fragments.setdefault(_schema_of(fragment), []).append(fragment)
     try:
-        batches = list(_batches(needed.scanner(columns=wanted, filter=condition), where))
+        batches = [
+            _with_texts(batch)
+            for schema, own in fragments.items()
+            for batch in _batches(
+                ds.FileSystemDataset(own, schema, _FORMAT, whole.filesystem).scanner(
+                    columns=wanted, filter=condition
+                ),
+                where,
+            )
+        ]
     except (pa.ArrowException, OSError) as error:
         raise StoreError(f"{path} cannot be read: {_line(error)}. Export it again.") from error
     if path.is_dir():  # those of one file, which is of one origin, stay together
@@ -185,8 +179,8 @@ def read(path: Path, where: Where, columns: Sequence[str] | None = None) -> pd.D
     return pd.DataFrame(frame | axes)
 
 
-def _check(fragment: ds.ParquetFileFragment) -> None:
-    """Raise :class:`StoreError` unless a file is whole, and ours."""
+def _schema_of(fragment: ds.ParquetFileFragment) -> pa.Schema:
+    """Return what a file is read as; raise :class:`StoreError` unless it is whole, and ours."""
     try:
         version = (fragment.physical_schema.metadata or {}).get(MARK)
     except (pa.ArrowException, OSError) as error:
@@ -196,11 +190,12 @@ def _check(fragment: ds.ParquetFileFragment) -> None:
         ) from error
     if version is None:
         raise StoreError(f"{fragment.path} holds no frame that `harness export` wrote.")
-    if version != VERSION:
+    if version not in _READ:
         raise StoreError(
             f"{fragment.path} is of version {version.decode(errors='replace')} of the layout; this "
-            f"harness reads {VERSION.decode()}. Export the results again, to another place."
+            "harness reads 1 and 2. Export the results again, to another place."
         )
+    return _READ[version]
 
 
 def _line(error: Exception) -> str:
@@ -220,7 +215,7 @@ def _batches(scanner: ds.Scanner, where: Where) -> Iterator[pa.RecordBatch]:
         if batch.num_rows:
             yield batch
     if known:
-        check_axes(where.axes, {*COLUMNS, *known})
+        where.check({*COLUMNS, *known})
 
 
 def _order(batch: pa.RecordBatch) -> tuple[Any, ...]:
@@ -230,13 +225,13 @@ def _order(batch: pa.RecordBatch) -> tuple[Any, ...]:
 
 def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
     kind = COLUMNS[name]
-    if name in LISTS:
-        return series(kind, [_lists(chunk) for chunk in column.chunks])
-    if kind == TEXT:
-        return column.cast(pa.string()).to_pandas().astype("str")  # type: ignore[no-any-return]
-    if name in _LONG_TEXT:  # rows share one text
+    if kind == JSON and name != AXES:  # rows share one text
         texts, codes = _distinct(column)
         return series(kind, [objects(texts)[codes]])
+    if name in LISTS:
+        column = column.fill_null("[]")
+    if DTYPES[kind] == "str":
+        return column.cast(pa.string()).to_pandas().astype("str")  # type: ignore[no-any-return]
     if kind == MOMENT:
         column = column.cast(pa.int64()).fill_null(NO_MOMENT)
     elif kind == NUMBER:
@@ -244,20 +239,14 @@ def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
     return series(kind, [column.to_numpy()])
 
 
-def _lists(chunk: pa.ListArray) -> np.ndarray[Any, Any]:
-    """Return an array of lists, made for all lists of one length at once."""
-    ends, values = chunk.offsets.to_numpy(), chunk.values
-    if pa.types.is_string(values.type):  # rows share one text
-        texts, codes = _distinct(values.dictionary_encode())
-        values = objects(texts)[codes]
-    else:
-        values = values.to_numpy(zero_copy_only=False)
-    lengths = np.diff(ends)
-    lists = np.empty(len(chunk), object)
-    for length in np.unique(lengths).tolist():
-        at = np.flatnonzero(lengths == length)
-        lists[at] = objects(values[ends[at][:, None] + np.arange(length)].tolist())
-    return lists
+def _with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch of version 1 with JSON text in place of lists; one of version 2 as it is."""
+    for field in batch.schema:
+        if pa.types.is_list(field.type):
+            texts = map(list_text, batch.column(field.name).to_pylist())
+            at = batch.schema.get_field_index(field.name)
+            batch = batch.set_column(at, field.name, pa.array(texts, pa.string()))
+    return batch
 
 
 def _distinct(column: Any) -> tuple[list[str], np.ndarray[Any, Any]]:

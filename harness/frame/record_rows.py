@@ -17,7 +17,8 @@ import numpy as np
 
 from harness.frame import row_values
 from harness.frame.code import PROGRAM_CHANGED, as_text, differences, other_code
-from harness.frame.frame import NO_MOMENT, Rows, objects, order_of, stage_order, to_moment
+from harness.frame.columns import objects
+from harness.frame.frame import NO_MOMENT, Rows, order_of, stage_order, to_moment
 from harness.frame.record_view import ComparisonView, RecordView, TotalsView
 from harness.frame.row_values import WIDTH, elements
 from harness.program.facts import BUILT, TOTALS

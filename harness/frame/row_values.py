@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.frame.frame import LISTS, objects
+from harness.frame.columns import LISTS, objects
 from harness.stages.sampling import median_interval_ranks
 from harness.stages.stage import median
 

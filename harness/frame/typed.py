@@ -1,77 +1,186 @@
-"""A frame as it was loaded, from one that has been through pandas: CSV, other dtypes, an index."""
+"""The two faces of a frame: cells that pandas can do everything with, and those of the house.
+
+Outside (:func:`plain`) lists are JSON text, and an axis has a column of one type: its numbers,
+truths or texts. What else it holds, of other workloads, is text in another, `AXIS_text`. Inside
+(:func:`typed`) lists are lists, and axes are Python's objects, made of the column `axes`: so
+whatever happened to a frame outside, answers are the same.
+"""
 
 from __future__ import annotations
 
-import ast
 import functools
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Container
 from typing import Any, TypeVar, cast
 
+import msgspec
 import numpy as np
 import pandas as pd
 
-from harness.errors import UsageError
+from harness.errors import HarnessWarning, UsageError
 from harness.frame import axes_text
-from harness.frame.frame import AXES, COLUMNS, COUNT, LISTS, MOMENT, NUMBER, TEXT, objects
+from harness.frame.axes_text import is_missing
+from harness.frame.columns import (
+    AXES,
+    COLUMNS,
+    COUNT,
+    JSON,
+    LISTS,
+    MOMENT,
+    NUMBER,
+    NUMBERS,
+    objects,
+)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+LEFT_OUT = "left_out"
+"""What `frame.attrs` calls that which a first look leaves out."""
+
+_encode = msgspec.json.Encoder().encode
+_INTEGERS = range(-(2**63), 2**63)
+_LIST: dict[str, Any] = {
+    name: msgspec.json.Decoder(list[float | None] if COLUMNS[name] == NUMBERS else list[str])
+    for name in LISTS
+}
+
 
 def takes_frame(function: _Function) -> _Function:
-    """Have a function's argument `frame`, if it is one, in the types that `load` gives it."""
+    """Have a function's argument `frame`, if it is one, as the house has it; answer likewise.
+
+    Who gives a frame of the house gets such a one; others get a plain one, and are told where the
+    answer may be in what a first look leaves out.
+    """
 
     @functools.wraps(function)
     def taking(*args: Any, **named: Any) -> Any:
         first, *rest = args or (named.pop("frame", None),)
-        return function(typed(first) if isinstance(first, pd.DataFrame) else first, *rest, **named)
+        if not isinstance(first, pd.DataFrame):
+            return plain(function(first, *rest, **named))
+        frame = typed(first)
+        left_out = first.attrs.get(LEFT_OUT)
+        hint = f"The frame is a first look, without {left_out}: see harness.load(all=True)."
+        try:
+            answer = function(frame, *rest, **named)
+        except UsageError as error:
+            raise (UsageError(f"{error} {hint}") if left_out else error) from None
+        if left_out and answer.empty:
+            warnings.warn(hint, HarnessWarning, stacklevel=2)
+        if frame is first:
+            return answer
+        texts = frame[AXES].unique() if AXES in frame.columns else ()
+        axes = {name for text in texts for name in axes_text.decode(text or "{}")}
+        return plain(answer, {*axes, *(f"axis_{name}" for name in axes)})
 
     return cast(_Function, taking)
 
 
-def typed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose columns have their types again; itself where they have.
+def plain(frame: pd.DataFrame, axes: Container[Any] | None = None) -> pd.DataFrame:
+    """Return a frame in whose cells is nothing that pandas cannot sort, compare, write and read.
 
-    What is no column of ours stays as it is. Axes are made anew from the column `axes`.
+    `axes` are the columns of axes, None for all of objects; others of several types are text.
+    """
+    columns: dict[Any, Any] = {}
+    for name, column in frame.items():
+        if column.dtype != object:
+            columns[name] = column
+        elif name in LISTS:
+            columns[name] = pd.Series(list(map(list_text, column)), frame.index, dtype="str")
+        elif name in COLUMNS:
+            columns[name] = column.astype("str")
+        else:
+            split = axes is None or name in axes
+            columns |= _of_one_type(str(name), column, frame.columns, split)
+    made = pd.DataFrame(columns, frame.index, copy=False)
+    made.attrs |= frame.attrs
+    return made
+
+
+def list_text(cell: list[Any] | str | None) -> str:
+    """Return the JSON text of a list, with null for NaN; a text as it is."""
+    return cell if isinstance(cell, str) else _encode(cell or []).decode()
+
+
+def _of_one_type(
+    name: str, column: pd.Series[Any], taken: Container[Any], split: bool
+) -> dict[str, pd.Series[Any]]:
+    """Return the columns of an axis, each of one type: `name`, and `name_text` for what is left."""
+    kinds = np.array(list(map(_kind, column)), object)
+    found = [kind for kind in ("float64", "boolean", "str") if (kinds == kind).any()]
+    if found[1:] and not split:
+        kinds[kinds != ""], found = "str", ["str"]
+    first: Any = found[0] if found else "float64"
+    own = column.where(kinds == first, None)
+    if first == "float64" and all(isinstance(cell, int | np.integer) for cell in own.dropna()):
+        first = "Int64" if found else first
+    if first == "str":
+        own = own.map(str, na_action="ignore")
+    columns = {name: own.astype(first)}
+    if found[1:]:
+        beside = f"{name}_text"
+        while beside in taken:
+            beside += "_"
+        rest = column.where(np.isin(kinds, found[1:]), None)
+        columns[beside] = rest.map(str, na_action="ignore").astype("str")
+    return columns
+
+
+def _kind(cell: Any) -> str:
+    """Return the type of the column that a cell of an axis belongs into; "" where it lacks one."""
+    if is_missing(cell) or cell is pd.NA:
+        return ""
+    if isinstance(cell, bool | np.bool_):
+        return "boolean"
+    if isinstance(cell, float | np.floating):
+        return "float64"
+    return "float64" if isinstance(cell, int | np.integer) and cell in _INTEGERS else "str"
+
+
+def typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame as the house has it; itself where it is.
+
+    What is no column of ours stays as it is.
 
     Raises:
         UsageError: a column holds what cannot be of its type; it is named.
     """
-    known = {name: kind for name, kind in COLUMNS.items() if name in frame.columns}
-    foreign = [name for name, kind in known.items() if not _is_typed(name, kind, frame[name])]
-    if not foreign:
-        return frame
     columns: dict[Any, Any] = {}
-    for name in foreign:
+    for name, kind in COLUMNS.items():
+        if name not in frame.columns or _is_typed(name, kind, frame[name]):
+            continue
         try:
-            columns[name] = _typed(name, COLUMNS[name], frame[name])
-        except (ValueError, TypeError, SyntaxError) as error:
+            columns[name] = _typed(name, kind, frame[name])
+        except (ValueError, TypeError, msgspec.MsgspecError) as error:
             raise UsageError(
                 f"The column {name!r} cannot be read as it is ({error}). Expected a frame such as "
                 "harness.load returns; a column of other values may stand beside it."
             ) from None
-    if AXES in known:
-        texts = columns.get(AXES, frame[AXES])
-        axes = {text: axes_text.decode(text or "{}") for text in texts.unique()}
-        for name in {name for one in axes.values() for name in one} & set(frame.columns):
-            values = objects(axes[text].get(name, math.nan) for text in texts)
-            columns[name] = pd.Series(values, frame.index, dtype=object)
-    return frame.assign(**columns)
+    if AXES in frame.columns:
+        codes, texts = pd.factorize(columns.get(AXES, frame[AXES]))
+        axes = [axes_text.decode(text or "{}") for text in texts]
+        for name in dict.fromkeys(name for one in axes for name in one):
+            if columns or name not in frame.columns or frame[name].dtype != object:
+                values = objects(one.get(name, math.nan) for one in axes)
+                columns[name] = pd.Series(values[codes], frame.index, dtype=object)
+    return frame.assign(**columns) if columns else frame
 
 
 def _is_typed(name: str, kind: str, column: pd.Series[Any]) -> bool:
     if name in LISTS:
-        return column.empty or isinstance(column.iloc[0], list)
+        return column.dtype == object and (column.empty or isinstance(column.iloc[0], list))
     if kind == MOMENT:
         return isinstance(column.dtype, pd.DatetimeTZDtype)
     if kind in (NUMBER, COUNT):
         return isinstance(column.dtype, np.dtype) and column.dtype.kind in "fi"
-    return kind != TEXT or (column.dtype == "str" and not column.hasnans)
+    held = (object, "str") if kind == JSON and name != AXES else ("str",)
+    return column.dtype in held and not column.hasnans
 
 
 def _typed(name: str, kind: str, column: pd.Series[Any]) -> pd.Series[Any]:
     if name in LISTS:
-        return column.map(_items).astype(object)
+        decode = _LIST[name].decode
+        return pd.Series(objects(_items(cell, decode) for cell in column), column.index)
     if kind == MOMENT:
         return pd.to_datetime(column, utc=True).astype("datetime64[ms, UTC]")
     if kind in (NUMBER, COUNT):
@@ -82,15 +191,9 @@ def _typed(name: str, kind: str, column: pd.Series[Any]) -> pd.Series[Any]:
     return column.astype(object).where(column.notna(), "").astype("str")
 
 
-def _items(cell: Any) -> list[Any]:
-    """Return the list that a cell holds, or the text of one."""
+def _items(cell: Any, decode: Callable[[str], list[Any]]) -> list[Any]:
+    """Return the list that a cell holds, or the JSON text of one."""
     if not isinstance(cell, str):
         return list(cell) if hasattr(cell, "__len__") else []
-    names = {"nan": math.nan, "inf": math.inf}
-    found = ast.parse(cell.strip() or "[]", mode="eval").body
-    if not isinstance(found, ast.List):
-        raise ValueError(f"expected a list, not {cell[:40]!r}")
-    return [
-        names[one.id] if isinstance(one, ast.Name) and one.id in names else ast.literal_eval(one)
-        for one in found.elts
-    ]
+    items = decode(cell or "[]")
+    return [math.nan if item is None else item for item in items] if "null" in cell else items

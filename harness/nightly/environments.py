@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -60,6 +62,11 @@ class Recipe:
         return Path(sys.executable) if name == INSTALLED else self.folder / name / "bin" / "python"
 
 
+LEAST_PYTHON = 11
+
+MINORS = 5
+"""Pythons that are so many releases newer than this one are looked for."""
+
 LEAST_JAX = (0, 10)
 """The first release of JAX that the harness works with, as in pyproject.toml."""
 
@@ -89,16 +96,52 @@ def parse(text: str) -> list[str]:
 def by_default(recipe: Recipe) -> list[str]:
     """Return what a night measures without being told: what the machine can have."""
     asked = [INSTALLED]
-    answer = subprocess.run(
-        [sys.executable, "-m", "pip", "index", "versions", "jax"],
-        capture_output=True,
-        check=False,
-    )
-    if answer.returncode == 0:
+    if _releases(sys.version_info.minor):
         asked.append(NEWEST)
     if recipe.nightly_index:
         asked.append(NIGHTLY)
     return asked
+
+
+def base(release: str) -> str:
+    """Return the Python to build an environment with: one that can have a release of JAX.
+
+    Of this one and those on PATH as `python3.N`: for "" the one that can have the newest JAX, this
+    one where others can have no newer one. Where none can, pip has to say so.
+    """
+    own = sys.version_info.minor
+    best, python = _known(_releases(own), release), sys.executable
+    for minor in range(own + MINORS, LEAST_PYTHON - 1, -1):
+        other = shutil.which(f"python3.{minor}") if minor != own else None
+        known = _known(_releases(minor), release) if other else ()
+        if other and known > best and not _run(other, "-c", "import ensurepip, venv").returncode:
+            best, python = known, other
+    return python
+
+
+def _known(releases: Sequence[str], wanted: str) -> tuple[int, ...]:
+    """Return the newest of some releases, or the one that is wanted, as numbers; () for none."""
+    numbers = (release_numbers(one) for one in releases if wanted in ("", one))
+    return max(numbers, default=())
+
+
+def release_numbers(release: str) -> tuple[int, ...]:
+    """Return a release as numbers, which sort."""
+    return tuple(map(int, re.findall(r"\d+", release)))
+
+
+@functools.cache
+def _releases(minor: int) -> list[str]:
+    """Return the releases of JAX that pip finds for Python 3.`minor`; [] if no index answers."""
+    # Of jaxlib: a wheel of jax itself is there for any Python, those that it cannot run in as well.
+    asked = ["--python-version", f"3.{minor}", "--only-binary=:all:"]
+    said = _run(sys.executable, "-m", "pip", "index", "versions", "jaxlib", *asked).stdout
+    found = re.search("^Available versions: (.+)", said, re.MULTILINE)
+    return found[1].split(", ") if found else []
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def make(found: Environment, recipe: Recipe, runner: Runner, own: Path) -> str:
@@ -137,7 +180,8 @@ def _build(found: Environment, recipe: Recipe, runner: Runner, log: Path) -> Non
     jax = [f"jax=={exact}"] if exact else ["jax", "jaxlib"]
     pip = [str(recipe.python(found.name)), "-m", "pip", "install", "--upgrade"]
     pip += ["--disable-pip-version-check", "--no-input"]
-    commands = [[sys.executable, "-m", "venv", "--clear", str(recipe.folder / found.name)]]
+    python = base("" if found.name == NIGHTLY else exact)
+    commands = [[python, "-m", "venv", "--clear", str(recipe.folder / found.name)]]
     if found.name == NIGHTLY:
         # In two steps, so that pre-releases of other packages stay out.
         pre = ["--pre", "--extra-index-url", recipe.nightly_index]
@@ -183,10 +227,9 @@ def _harness(repository: Path) -> str:
 
 def _probe(python: Path) -> dict[str, Any]:
     """Return what an interpreter holds; {} if it does not start."""
-    command: Sequence[str] = [str(python), "-c", _PROBE]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
+        done = _run(str(python), "-c", _PROBE)
+    except OSError:
         return {}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = {} if done.returncode else json.loads(done.stdout.splitlines()[-1])
     return found

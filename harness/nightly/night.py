@@ -16,9 +16,10 @@ from harness import __version__
 from harness.asv.project import AsvProject, know_machine
 from harness.declare import discovery
 from harness.declare.workload import name_of
+from harness.engine.lock import measuring
 from harness.errors import HarnessError, StoreError, UsageError
 from harness.nightly import counts, environments, summary, verdicts
-from harness.nightly.commands import Runner, alone, last_line
+from harness.nightly.commands import Runner, last_line
 from harness.nightly.environments import EnvironmentFailed, Recipe
 from harness.nightly.state import SCHEMA, Environment, Night, Nights, StepOutcome
 from harness.records.files import OWN
@@ -117,13 +118,15 @@ class NightRun:
 
         Raises:
             StoreError: the results cannot be read or written.
-            UsageError: another night is running.
+            UsageError: others measure on this machine, and it is not to wait for them.
         """
         if self.night.exit_code is not None:
             self.say(f"The night {self.name} is finished; --night NAME begins another.")
             return self.night
-        with alone(self.nights.folder) as lock:
-            self.runner = Runner(self.project.folder, lock)
+        with measuring(self.say):
+            # What was waited for may have done some of it.
+            self.night = self.nights.read(self.name) or self.night
+            self.runner = Runner(self.project.folder)
             know_machine(self.night.machine)
             begins = "goes on as it was begun" if self.night.steps else "begins"
             self.say(f"The night {self.name} {begins}: {self._asked()}. Logs: {self.own}")

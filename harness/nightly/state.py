@@ -13,7 +13,7 @@ import msgspec
 from harness.errors import ExitCode, HarnessError, StoreError, UsageError
 from harness.records import environment
 from harness.records.files import OWN, own_file, own_names, replaced
-from harness.records.store import store_path
+from harness.records.store import machine_folder, store_path
 
 SCHEMA = 1
 """Version of the layout of :class:`Night`."""
@@ -182,7 +182,7 @@ class Nights:
     """The nights of one machine in a results tree."""
 
     def __init__(self, results: Path, machine: str) -> None:
-        self.folder = results / machine / "nights"
+        self.folder = machine_folder(results, machine) / "nights"
 
     def own(self, night: str) -> Path:
         """Return the folder of one night, for its logs, tables and summary."""

@@ -6,13 +6,13 @@ The comparing itself is `harness compare` on the two files of records, as a proc
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError
 from harness.frame.differences import environment_difference
 from harness.nightly.commands import Runner, last_line
+from harness.nightly.environments import release_numbers
 from harness.nightly.state import Environment, Night, Nights, Verdicts
 from harness.records.files import OWN
 from harness.records.schema import Problems, read_file
@@ -41,7 +41,8 @@ def pairs(nights: Nights, night: Night) -> list[tuple[str, Measured, Measured]]:
             old = next(one for one in before.measured() if one.name == now.name)
             found.append(("night", (before, old), (night, now)))
     releases = sorted(
-        (one for one in night.measured() if "dev" not in one.versions["jax"]), key=_release
+        (one for one in night.measured() if "dev" not in one.versions["jax"]),
+        key=lambda one: release_numbers(one.versions["jax"]),
     )
     if len(releases) > 1:
         found.append(("release", (night, releases[-2]), (night, releases[-1])))
@@ -101,7 +102,3 @@ def _environment(file: Path) -> str:
     """Return the environment of the first record in a file, "" where there is none."""
     first = next(read_file(file, Problems()), None)
     return bytes(first.environment).decode() if first else ""
-
-
-def _release(environment: Environment) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", environment.versions["jax"])))

@@ -16,6 +16,7 @@ import msgspec
 from harness.errors import StoreError
 from harness.program.text import normalise
 from harness.records.files import replaced
+from harness.records.store import machine_folder
 
 SCHEMA = 1
 
@@ -32,7 +33,7 @@ class KeptProgram(msgspec.Struct):
 
 def folder_of(results: Path, machine: str) -> Path:
     """Return where the programs of a machine are kept in a results tree."""
-    return results / machine / "programs"
+    return machine_folder(results, machine) / "programs"
 
 
 def path_of(folder: Path, fingerprint: str) -> Path:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.errors import StoreError
+from harness.errors import StoreError, UsageError
 from harness.records.schema import Problems, Record, decode, encode, read_file
 
 
@@ -125,10 +125,30 @@ class Store:
         )
 
 
+def machine_folder(results: Path, machine: str) -> Path:
+    """Return a machine's folder in a results tree.
+
+    Raises:
+        UsageError: the name, which may come from elsewhere, would lead out of the tree.
+    """
+    return results / _plain(machine, "a machine", "Set HARNESS_MACHINE, or --machine.")
+
+
+def _plain(name: str, what: str, remedy: str) -> str:
+    """Return a name that is one part of a path, and one line."""
+    if name in (".", "..") or not name.isprintable() or not name or set(name) & set("/\\"):
+        raise UsageError(
+            f"{name!r} is no name for {what}: expected one that can be a folder's, without slashes "
+            f"and control characters. {remedy}"
+        )
+    return name
+
+
 def store_path(results: Path, machine: str, commit: str, env: str, night: str = "") -> Path:
     """Return where the records of one commit, environment and night belong in a results tree."""
     name = "-".join(filter(None, [commit[:8] or "nocommit", env, night]))
-    return results / machine / "records" / f"{name}.jsonl"
+    name = _plain(name, "an environment", "It comes from asv, or from a worker of a fleet.")
+    return machine_folder(results, machine) / "records" / f"{name}.jsonl"
 
 
 def record_files(results: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from harness.report.cases import VERDICTS, full_case_texts, origins, with_cases
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.history import history, series
 from harness.verdicts.judge import COLUMNS, compare_arms
-from harness.verdicts.pairs import environment_differences
+from harness.verdicts.pairs import environment_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +83,11 @@ class Measured:
                 self.frame[(self.frame[ORIGIN] == origin[ORIGIN]).all(axis=1)]
                 for origin in (old, new)
             )
-            parts.append(compare_arms(before, after, rates=list(self.rates) or None))
-            differs = environment_differences(before, after).get(str(machine))
+            rates = list(self.rates) or None
+            parts.append(compare_arms(before, after, rates=rates, on=["commit", "effort"]))
             names = [f"{one['label'].strip()} ({one['env']})" for one in (old, new)]
-            said.append(
-                f"{machine}: {names[0]} against {names[1]}{f': {differs}' if differs else ''}."
-            )
+            differs = environment_lines(parts[-1])
+            said.append(" ".join([f"{machine}: {names[0]} against {names[1]}.", *differs]))
         if not parts:
             return pd.DataFrame(columns=[*COLUMNS, "case"]), ()
         verdicts = pd.concat(parts, ignore_index=True)

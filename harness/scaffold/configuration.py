@@ -12,6 +12,9 @@ from harness.targets.host import installed
 
 PLUGIN = ".harness.asv.environment"
 
+NEWEST_PYTHON = "3.13"
+"""One that the newest JAX has wheels for; JAX after 0.10.2 has none for 3.11."""
+
 FORKSERVER = """\
     // The benchmarks only read what setup_cache measured and wake no JAX backend, so forking is
     // safe, and much faster than asv's default (spawn).
@@ -90,6 +93,11 @@ def lacking(project: Project, wakes_backend: bool) -> tuple[str, ...]:
 def python() -> str:
     """Return this interpreter's version, in two numbers."""
     return ".".join(map(str, sys.version_info[:2]))
+
+
+def pythons() -> list[str]:
+    """Return those of a night: one for the newest JAX, where this one cannot have it, and this."""
+    return [*([NEWEST_PYTHON] if sys.version_info < (3, 12) else []), python()]
 
 
 def _required(matrix: Any, part: str) -> list[str]:

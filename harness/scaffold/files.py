@@ -148,6 +148,7 @@ def _workflow(template: str, project: Project) -> str:
         place=place,
         defaults=defaults if at else "",
         python=json.dumps(configuration.python()),
+        pythons=json.dumps("\n".join(configuration.pythons())),
         install="." if project.builds else "jax",
         options=project.run_options,
         results=results,

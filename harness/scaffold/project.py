@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asv.config import Config
-from asv.util import UserError
-
-from harness.asv.project import CONFIGURATIONS
+from harness.asv.project import CONFIGURATIONS, configuration
 from harness.errors import UsageError
 from harness.records import git
 
@@ -105,11 +102,9 @@ def load(file: Path) -> Any:
         UsageError: asv could not read it either.
     """
     try:
-        return Config.load(str(file))
-    except (UserError, ValueError, OSError) as error:
-        raise UsageError(
-            f"{file} cannot be read: {error} Mend it, or replace it with --force."
-        ) from None
+        return configuration(file)
+    except UsageError as error:
+        raise UsageError(f"{error} Mend it, or replace it with --force.") from None
 
 
 def _pyproject(folder: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from harness.declare.filters import Filters
 from harness.errors import UsageError
 from harness.frame import choose
 from harness.frame.frame import axis_columns
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.records.git import commit_of
 
 _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
@@ -79,7 +79,7 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
         ways = [*([f"./{text}"] if is_path else []), *(f"{k}={v}" for k, v in fits.items())]
         raise UsageError(f"{text!r} may mean {' or '.join(ways)}. Say which.")
     if is_path:
-        return Arm(text, load(text))
+        return Arm(text, everything(text))
     known = _known(text, frame)
     if not fits:
         raise UsageError(_nothing(text, known, repository))

@@ -123,7 +123,7 @@ def comparison_between(
     wanted = [set(arm.rows.index) for arm in arms.narrowed([a, b], filters or Filters())]
     pairs = pair(a.rows, b.rows, differing)
     rates, scatter = _rates(a, b, results)
-    frame = verdicts_on(pairs, scatter, interleaved, across, share)
+    frame = verdicts_on(pairs, scatter, interleaved, across, share, differing)
     shown = [
         number
         for number, sides in enumerate(pairs.pairs)

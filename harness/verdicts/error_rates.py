@@ -16,6 +16,7 @@ from scipy.stats import binomtest
 
 from harness.errors import HarnessWarning
 from harness.records.files import own_file, own_names
+from harness.records.store import machine_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +144,7 @@ def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
         effort: the effort of what is judged.
     """
     usable = []
-    folder = results / machine / FOLDER
+    folder = machine_folder(results, machine) / FOLDER
     for path in (own_file(folder, name) for name in own_names(folder)):
         try:
             rates = _decoder.decode(path.read_bytes())

@@ -9,20 +9,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.frame.columns import objects
 from harness.frame.differences import ARROW, row_difference
-from harness.frame.frame import axis_column, objects, with_axes
+from harness.frame.frame import axis_column, with_axes
+from harness.frame.typed import plain, typed
 from harness.verdicts import rules, statistics
 from harness.verdicts.drift import Loops
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.families import Family, more_slow_processes
-from harness.verdicts.pairs import Pair, Pairs, Row, either, is_broken, pair
+from harness.verdicts.pairs import Pair, Pairs, Row, also_differs, either, is_broken, pair
 from harness.verdicts.thresholds import Scatter, scatter_of, smallest_effect
 
 COLUMNS = (
     *("machine", "workload", "version"),
     *("target", "transform", "precision", "scenario", "stage", "a_s", "b_s", "ratio", "low"),
     *("high", "verdict", "reason", "cause", "basis", "n_a", "n_b", "p", "p_adjusted", "effect"),
-    *("fingerprint_a", "fingerprint_b", "across", "calibrated_ratio"),
+    *("fingerprint_a", "fingerprint_b", "also_differs", "across", "calibrated_ratio"),
     *("stage_verdict", "stage_ratio", "stage_reason"),
 )
 """Columns of every comparison; one per axis stands behind `version`."""
@@ -74,21 +76,26 @@ def compare_arms(
         `environment`, `calls`, `machine` or ""), `across` (how the machines differ, where `across`
         compared them; else ""), `basis` (what the ratio is of: seconds without what the `others`
         of each process or its `loop` share, `raw` or `interleaved`; "" where nothing was
-        compared), `fingerprint_a`, `fingerprint_b`; `stage_verdict` and `stage_reason`, of all
-        rows of the stage together. Float64, NaN where not known: `a_s`, `b_s`, seconds, geometric
-        means over processes of what is compared; `ratio`, b_s / a_s, above 1 for slower, with its
-        95 % interval `low` to `high`; `p` for a ratio of 1, `p_adjusted` corrected for the number
-        of rows of the stage, NaN where the row alone cannot be called; `effect`, the smallest that
-        counts (0.05: 5 %); `stage_ratio`, of the stage's typical case; of rows across machines
-        also `calibrated_ratio`, B / A of values divided by the reference of their own machine.
+        compared), `fingerprint_a`, `fingerprint_b`; `also_differs`, what else differs from A to B
+        (commit, effort, versions, flags, host), besides `on`; `stage_verdict` and `stage_reason`,
+        of all rows of the stage together. Float64, NaN where not known: `a_s`, `b_s`, seconds,
+        geometric means over processes of what is compared; `ratio`, b_s / a_s, above 1 for slower,
+        with its 95 % interval `low` to `high`; `p` for a ratio of 1, `p_adjusted` corrected for the
+        number of rows of the stage, NaN where the row alone cannot be called; `effect`, the
+        smallest that counts (0.05: 5 %); `stage_ratio`, of the stage's typical case; of rows across
+        machines also `calibrated_ratio`, B / A of values divided by the reference of their own
+        machine.
         Int64: `n_a`, `n_b`, processes.
 
     Raises:
         UsageError: `a` or `b` lacks columns that every frame has.
     """
     scatter = scatter_of([rates] if isinstance(rates, ErrorRates) else rates or ())
-    frame = verdicts_on(pair(a, b, on), scatter, interleaved, across)
-    return frame[frame["stage"].isin(stages)].reset_index(drop=True) if stages else frame
+    ours = typed(a), typed(b)
+    frame = verdicts_on(pair(*ours, on), scatter, interleaved, across, on=on)
+    if stages:
+        frame = frame[frame["stage"].isin(stages)].reset_index(drop=True)
+    return frame if ours[0] is a and ours[1] is b else plain(frame)
 
 
 def verdicts_on(
@@ -97,6 +104,7 @@ def verdicts_on(
     interleaved: bool = False,
     across: bool = False,
     share: float = 1.0,
+    on: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return the frame that :func:`compare_arms` describes, a row per pair in their order."""
     decided = judge(pairs, scatter, interleaved, across, share)
@@ -108,6 +116,7 @@ def verdicts_on(
         rows = [p[side] for p in pairs.pairs]
         columns[f"n_{name}"] = [row["n_processes"] if row else 0 for row in rows]
         columns[f"fingerprint_{name}"] = [row["fingerprint"] if row else "" for row in rows]
+    columns["also_differs"] = [also_differs(p, on) for p in pairs.pairs]
     columns |= {name: decided[name] for name in COLUMNS if name in decided}
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, "str")
     kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")

@@ -10,6 +10,7 @@ import pandas as pd
 
 from harness.records.markdown import escaped, table_lines
 from harness.verdicts import programs, rules, summary
+from harness.verdicts.pairs import environment_lines
 
 if TYPE_CHECKING:
     from harness.verdicts.compare import Comparison
@@ -33,7 +34,7 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     above = [f"**{escaped(summary.summary_text(frame))}**", escaped(summary.heading(comparison))]
     above += [f"**{escaped(line)}**" for line in summary.across_lines(comparison)]
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
-    above += [escaped(line) for line in summary.environment_lines(comparison)]
+    above += [escaped(line) for line in environment_lines(comparison.frame)]
     other = list(programs.changed_lines(programs.by_case(comparison.pairs)))
     for first, *rest in filter(None, (other, inside)):
         above.append("\n".join([first, "", *(f"- {escaped(one.strip())}" for one in rest)]))

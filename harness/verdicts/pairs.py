@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame.differences import UNKNOWN, environment_difference
+from harness.frame.differences import ARROW, UNKNOWN, environment_difference
 from harness.frame.frame import INSTRUMENTS, axis_columns, ordinary
 from harness.program.facts import TOTALS
 
@@ -219,24 +220,32 @@ def either(pair: Pair) -> Row:
     return a if a is not None else b if b is not None else {}
 
 
-def environment_differences(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, str]:
-    """Return what differs from the environment of `a` to that of `b`, by machine.
+def also_differs(pair: Pair, on: Collection[str] = ()) -> str:
+    """Return what differs between the rows of a pair besides the columns in `on`, in words.
 
-    Where rows are of several environments of a machine, the newest row's counts. A machine that
-    only one has, or where nothing that is recorded differs, is left out.
+    That is the machine, commit and effort, and whatever of the environment is recorded; "" where
+    an arm has no row, or nothing differs.
     """
-    before, after = _environments(a), _environments(b)
-    differences = {
-        machine: environment_difference(before[machine], after[machine])
-        for machine in before
-        if machine in after
-    }
-    return {machine: text for machine, text in differences.items() if text not in ("", UNKNOWN)}
+    a, b = pair
+    if a is None or b is None:
+        return ""
+    parts = [
+        f"{name} {a[name][:12] or 'none'}{ARROW}{b[name][:12] or 'none'}"
+        for name in ("machine", "commit", "effort")
+        if name not in on and a[name] != b[name]
+    ]
+    environment = environment_difference(a["environment"], b["environment"], frozenset(on))
+    return ", ".join([*parts, *([environment] if environment not in ("", UNKNOWN) else [])])
 
 
-def _environments(rows: pd.DataFrame) -> dict[str, str]:
-    """Return the environment of each machine's newest row."""
-    ours = comparable_rows(rows)
-    ours = ours[ours["environment"].notna()].sort_values("started_at", kind="stable")
-    last = ours.drop_duplicates("machine", keep="last")
-    return dict(zip(last["machine"], last["environment"], strict=True))
+def environment_lines(frame: pd.DataFrame) -> list[str]:
+    """Return what else differs between the arms of a comparison in most rows, by machine."""
+    several = frame["machine"].nunique() > 1
+    lines = []
+    for machine, own in frame.groupby("machine", sort=False):
+        texts = Counter(text for text in own["also_differs"] if text)
+        for text, count in texts.most_common(1):
+            where = f" on {machine}" if several else ""
+            some = f" in {count} of {len(own)} rows" if len(texts) > 1 else ""
+            lines.append(f"From A to B{where}{some}: {text}.")
+    return lines

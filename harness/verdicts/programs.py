@@ -35,7 +35,7 @@ COLUMNS = (
 UNTOLD = "no total differs"
 """The difference of two programs whose facts are equal, or not known."""
 
-MOST = 10
+MOST = 5
 """So many cases are named, unless all are wanted."""
 
 

@@ -29,8 +29,9 @@ def releases(
     Returns:
         `jax_a` and `jax_b`, two releases that follow each other among those that a machine
         measured, then the columns of :func:`harness.compare`: `a_s` and `b_s`, median seconds with
-        each; `ratio` b / a with its interval; `verdict`, `reason` and what it rests on. No row
-        where a machine measured one release only.
+        each; `ratio` b / a with its interval; `verdict`, `reason` and what it rests on;
+        `also_differs`, such as Python's version, to which a change may be due as well. No row where
+        a machine measured one release only.
 
     Raises:
         UsageError: this is no frame of results.
@@ -41,7 +42,7 @@ def releases(
     for _, own in rows.groupby("machine", sort=False):
         for before, after in itertools.pairwise(sorted(own["jax"].unique(), key=_order)):
             arms = (own[own["jax"] == release] for release in (before, after))
-            parts.append(_named(compare_arms(*arms, rates=rates), before, after))
+            parts.append(_named(compare_arms(*arms, rates=rates, on=["jax"]), before, after))
     none = rows.head(0)
     return pd.concat(parts or [_named(compare_arms(none, none), "", "")], ignore_index=True)
 

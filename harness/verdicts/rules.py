@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.frame.differences import (
@@ -168,7 +167,7 @@ def decide(
     ran = program == "equal" and runs_program(b["stage"])
     excused = ran and math.isnan(evidence.p_adjusted) and not math.isnan(evidence.p)
     if ran and (called or (excused and evidence.counts and evidence.p <= ALPHA)):
-        what = _environment_difference(a["environment"], b["environment"])
+        what = environment_difference(a["environment"], b["environment"])
         reason = reason if called else change_text(evidence.ratio)
         reason += f"; environment: {what or NOTHING_DIFFERS}; the program is the same"
         decision = Decision(verdict if called else UNSURE, reason, "environment")
@@ -212,7 +211,7 @@ def decide_whole(
     if not (enough and p_adjusted <= ALPHA):
         return Decision(SAME if not enough else UNSURE, f"{said}, {chance}")
     a, b = rows[-1]
-    what = _environment_difference(a["environment"], b["environment"]) or NOTHING_DIFFERS
+    what = environment_difference(a["environment"], b["environment"]) or NOTHING_DIFFERS
     programs = [program_of(*pair) for pair in rows]
     equal, differ = programs.count("equal"), programs.count("differs")
     parts = [f"{said} ({percent(moved.effect)} counts), {chance}", f"environment: {what}"]
@@ -274,9 +273,6 @@ def program_of(a: Row, b: Row) -> str:
     if not a["fingerprint"] or not b["fingerprint"]:
         return ""
     return "equal" if a["fingerprint"] == b["fingerprint"] else "differs"
-
-
-_environment_difference = lru_cache(maxsize=1024)(environment_difference)
 
 
 def _by_numbers(found: RowEvidence) -> Decision:

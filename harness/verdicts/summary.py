@@ -19,7 +19,6 @@ from harness.stages.registry import OF_CALLS, STAGES
 from harness.verdicts import drift, programs, rules
 from harness.verdicts.error_rates import rates_text
 from harness.verdicts.judge import COLUMNS
-from harness.verdicts.pairs import environment_differences
 
 if TYPE_CHECKING:
     from harness.verdicts.compare import Comparison
@@ -28,11 +27,13 @@ SCHEMA = 1
 """Version of the layout of :func:`document`."""
 
 MOST = {
-    **dict.fromkeys((rules.SLOWER, rules.FASTER), 40),
-    **dict.fromkeys((rules.UNSURE, rules.INCOMPARABLE), 10),
-    rules.SAME: 0,
+    rules.SLOWER: 20,
+    rules.FASTER: 5,
+    rules.INCOMPARABLE: 1,
+    **dict.fromkeys((rules.UNSURE, rules.SAME), 0),
 }
-"""Rows of a verdict that are listed, unless all are wanted; what is broken is listed whole."""
+"""Rows of a verdict that are listed, unless all are wanted or there are few; what is broken is
+listed whole."""
 
 FEW = 12
 """Rows that a reader takes in without an overview."""
@@ -88,16 +89,6 @@ def _across(frame: pd.DataFrame) -> list[str]:
     return [text for text in dict.fromkeys(frame["across"]) if text]
 
 
-def environment_lines(comparison: Comparison) -> list[str]:
-    """Return what differs between the environments of the arms, a line per machine."""
-    several = comparison.frame["machine"].nunique() > 1
-    differences = environment_differences(comparison.a.rows, comparison.b.rows)
-    return [
-        f"From A to B{f' on {machine}' if several else ''}: {text}."
-        for machine, text in differences.items()
-    ]
-
-
 def by_stage(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a row per stage, over the cases that were compared in it.
 
@@ -140,7 +131,7 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
     if stages["cases"].sum() <= FEW:
         stages = stages.head(0)
     texts = stages.assign(ratio=[f"{ratio:.3f}" for ratio in stages["ratio"]])
-    names = {"ratio": "B / A, geometric mean", "whole": "as a whole"}
+    names = {"ratio": "mean B / A", "whole": "as a whole"}
     return texts.rename(columns=names).astype("str")
 
 
@@ -149,7 +140,8 @@ def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
     frame = ordered(frame)
     if every:
         return frame, []
-    most = frame["verdict"].map(MOST).fillna(math.inf)
+    short = len(frame) <= FEW
+    most = frame["verdict"].map({rules.SAME: 0} if short else MOST).fillna(math.inf)
     left_out = frame.groupby("verdict").cumcount() >= most
     said = [
         f"{count} more {verdict}" if MOST[verdict] else f"{count} {verdict}"

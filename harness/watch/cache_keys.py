@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from harness.watch.ledger_events import Component, Parts
 
 COMPUTATION = "computation"
 COMPILE_OPTIONS = "compile_options"
+ACCELERATOR = "accelerator_config"
 
 LARGE_BYTES = 2**20
 """A computation of more bytes is kept without its constants of more than LARGE_ELEMENTS."""
@@ -65,8 +66,8 @@ class KeyParts:
         """Return whether the parts, hashed in order, give the key that JAX made."""
         return key.endswith(str(self.together.hexdigest()))
 
-    def keep(self, module: Any, parts: Parts, locations: bool) -> None:
-        """Keep the StableHLO text and the options' fields, where no earlier request has."""
+    def keep(self, module: Any, devices: Any, parts: Parts, locations: bool) -> None:
+        """Keep the text, the options' fields and the topology, where no earlier request has."""
         limit = LARGE_ELEMENTS if self.computation_bytes > LARGE_BYTES else None
         for component in self.components:
             if component.name == COMPUTATION:
@@ -81,6 +82,10 @@ class KeyParts:
                 if not parts.has(name):
                     fields = _option_fields(self.options)
                     parts.put(name, json.dumps(fields, ensure_ascii=False))
+            elif component.name == ACCELERATOR:
+                name = accelerator_part(component.sha256)
+                if not parts.has(name):
+                    parts.put(name, json.dumps(_accelerator(devices), ensure_ascii=False))
 
 
 def text_part(sha256: str) -> str:
@@ -96,6 +101,36 @@ def located_part(sha256: str) -> str:
 def fields_part(sha256: str) -> str:
     """Return the name of the part that holds the fields of compile options."""
     return f"{sha256}.json"
+
+
+def accelerator_part(sha256: str) -> str:
+    """Return the name of the part that holds what an accelerator's fingerprint is of."""
+    return f"{sha256}.accelerator.json"
+
+
+def settings_part(sha256: str) -> str:
+    """Return the name of the part that holds JAX's settings at a request."""
+    return f"{sha256}.settings.json"
+
+
+def keep_settings(settings: Mapping[str, str], parts: Parts) -> str:
+    """Keep JAX's settings; return the hash that they are kept under."""
+    text = json.dumps(settings, sort_keys=True)
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    if not parts.has(settings_part(sha256)):
+        parts.put(settings_part(sha256), text)
+    return sha256
+
+
+def _accelerator(devices: Any) -> dict[str, Any]:
+    """Return this process's devices, those of all, and XLA's topology in hexadecimal digits."""
+    client = devices.flat[0].client
+    return {
+        "kinds": [device.device_kind for device in client.local_devices()],
+        "devices": client.device_count(),
+        "process": client.process_index(),
+        "topology": jax_names.topology(devices).hex(),
+    }
 
 
 def _readable(chunk: bytes) -> str:

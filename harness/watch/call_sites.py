@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import sysconfig
 from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType
@@ -20,19 +21,31 @@ _LIBRARIES = tuple(
     os.path.join(path, "")
     for path in {sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")}
 )
+_SITES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
 
 @functools.cache
 def origin_of(file: str) -> Origin | None:
-    """Tell whose code a file is; None for the profile's own, Python's, and generated code."""
+    """Tell whose code a file is; None for the profile's own, Python's, and generated code.
+
+    JAX is where this process imported it from, which may be a checkout or behind a link.
+    """
     if file.startswith("<frozen ") or file.startswith(_HERE):
         return None
-    for package in ("jax", "jaxlib", "jax_plugins"):
-        if f"{os.sep}site-packages{os.sep}{package}{os.sep}" in file:
-            return "jax"
-    if f"{os.sep}site-packages{os.sep}" in file or file.startswith(_LIBRARIES):
+    if file.startswith(_of_jax()):
+        return "jax"
+    if file.startswith(_LIBRARIES) or any(site in file for site in _SITES):
         return "library"
     return "program"
+
+
+@functools.cache
+def _of_jax() -> tuple[str, ...]:
+    """Return the folders of JAX's packages, as Python names them and without links."""
+    packages = (sys.modules.get(name) for name in ("jax", "jaxlib", "jax_plugins"))
+    places = {str(place) for package in packages for place in getattr(package, "__path__", ())}
+    places |= {os.path.realpath(place) for place in places}
+    return tuple(os.path.join(place, "") for place in places)
 
 
 class Places(NamedTuple):
@@ -110,6 +123,32 @@ def code_of(function: Any) -> CodeType | None:
     except Exception:
         return None
     return None
+
+
+def is_jitted_by_jax(function: Any) -> bool:
+    """Return whether it is JAX that jits this function of its own, and not who uses JAX.
+
+    `jnp.dot` is jitted where it is defined: what stands under its name is around it. What somebody
+    gives to `jax.jit` is what stands under its name, or a new wrapper around that.
+    """
+    try:
+        if getattr(function, "_apply_primitive", False):
+            return True
+        plain = getattr(function, "__func__", function)
+        if plain.__name__.startswith("_"):  # nobody else's to use
+            return True
+        found: Any = sys.modules[plain.__module__]
+        for name in plain.__qualname__.split("."):
+            found = getattr(found, name)
+        if found is plain:
+            return False
+        for _ in range(50):
+            found = getattr(found, "__wrapped__", None)
+            if found is plain:
+                return True
+    except Exception:  # see code_of; or it was made within a function, and stands under no name
+        pass
+    return not through(function)
 
 
 def given_to_pmap(function: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from harness.watch import call_sites, equinox, signatures, statics
-from harness.watch.events import Leaf, Program, Static
+from harness.watch.events import Leaf, Origin, Program, Static
 from harness.watch.identity import Numbers
 from harness.watch.settings import SettingsReader
 from harness.watch.visit import JaxVisit
@@ -31,6 +31,8 @@ class FunctionKey(NamedTuple):
     qualname: str
     file: str
     line: int
+    origin: Origin = "jax"
+    """Whose it is: who jitted it, where that is a function of JAX's."""
     through: str = ""
     column: int = 0
 
@@ -165,7 +167,10 @@ class Describer:
         self._qualnames[place] = code.co_qualname
         through = "equinox.filter_jit" if call else call_sites.through(visit.function)
         column = call_sites.column_of(code)
-        return FunctionKey(name or code.co_name, code.co_qualname, *place, through, column)
+        origin = call_sites.origin_of(code.co_filename) or "jax"
+        if origin == "jax" and not call_sites.is_jitted_by_jax(visit.function):
+            origin = "program"
+        return FunctionKey(name or code.co_name, code.co_qualname, *place, origin, through, column)
 
     def _from_text(self, source: str, name: str) -> FunctionKey:
         short, _, where = source.rpartition(" at ")
@@ -173,7 +178,8 @@ class Describer:
         if not short or not line.isdigit():
             return FunctionKey(name or "?", name or "?", "", 0)
         qualname = self._qualnames.get((file, int(line)), short)
-        return FunctionKey(name or short, qualname, file, int(line))
+        origin = call_sites.origin_of(file) or "jax"
+        return FunctionKey(name or short, qualname, file, int(line), origin)
 
     def _arguments(self, visit: JaxVisit) -> _Arguments:
         texts = self._texts

@@ -13,6 +13,7 @@ import importlib
 import importlib.metadata
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -70,11 +71,11 @@ REQUESTS = {
     ),
     "compress": Name("compilation_cache", "compress_executable", ("executable",)),
     "decompress": Name("compilation_cache", "decompress_executable", ("executable",)),
-    "make_key": Name("cache_key", "get", ("module",)),
+    "make_key": Name("cache_key", "get", ("module", "devices")),
     "hash_part": Name("cache_key", "_log_cache_key_hash", ("last_serialized", "hashfn")),
     # The put calls it, with a size cap or without, once it holds the lock and has found no entry
     # in the place: it then writes. No event of JAX says so.
-    "evict_entries": Name("lru_cache", "LRUCache._evict_if_needed"),
+    "evict_entries": Name("lru_cache", "LRUCache._evict_if_needed", ("self",)),
     # The lock of a directory with a size cap.
     "lock_directory": Name("lru_cache", "filelock.BaseFileLock.acquire", needs="filelock"),
 }
@@ -134,6 +135,14 @@ OTHER_SETTINGS = (
 )
 """Settings that change what is compiled, and that JAX does not look at in its own caches."""
 
+CACHE_SETTINGS = (
+    *OTHER_SETTINGS,
+    "jax_default_prng_impl",
+    "jax_compilation_cache_max_size",
+    "jax_persistent_cache_enable_xla_caches",
+)
+"""Those, and settings that say what random numbers are of and what the cache does."""
+
 FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 
 
@@ -148,8 +157,12 @@ class Point:
 
 @functools.cache
 def version(package: str = "jax") -> str:
-    """Return the version of an installed package; looking it up takes half a millisecond."""
-    return importlib.metadata.version(package)
+    """Return the version of a package: its own word, where it is imported; else the installed one.
+
+    A tree of a build system, or a copy, has no metadata. Looking it up takes half a millisecond.
+    """
+    own = getattr(sys.modules.get(package), "__version__", "")
+    return str(own) or importlib.metadata.version(package)
 
 
 def public() -> Any:
@@ -326,6 +339,15 @@ def options_of(traced: Any) -> Mapping[str, Any]:
 def compile_options(serialized: bytes) -> Any:
     """Return XLA's compile options, as JAX serialises them into a key."""
     return module("lib").xla_client.CompileOptions.ParseFromString(serialized)
+
+
+def topology(devices: Any) -> bytes:
+    """Return what XLA makes its fingerprint of devices of; empty where a platform cannot say."""
+    client = module("lib").xla_client
+    try:
+        return bytes(client.get_topology_for_devices(list(devices.flat)).serialize())
+    except (AttributeError, RuntimeError):
+        return b""
 
 
 def cost_analysis(hlo_module: Any) -> Any:

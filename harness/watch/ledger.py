@@ -10,13 +10,15 @@ of JAX's functions while it is open, notes what they did by its own clock, and p
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import LedgerError
-from harness.watch.ledger_events import Event, Parts, parts_of
+from harness.watch.ledger_events import FILE_SUFFIX, Event, Parts, parts_of
 from harness.watch.log_file import SharedFile
 from harness.watch.requests import requests
 from harness.watch.source import error_text
@@ -54,7 +56,8 @@ def ledger(path: Path | str | None = None) -> Iterator[Ledger]:
     Several may be open at once; each gets every request.
 
     Args:
-        path: a file to append events to, shared with any other process; in memory only without it.
+        path: a file to append events to, shared with any other process, or a folder in which this
+            process gets a file of its own; in memory only without it.
 
     Raises:
         LedgerError: if the file cannot be written, or the running JAX is not one that is known.
@@ -74,16 +77,22 @@ def ledger(path: Path | str | None = None) -> Iterator[Ledger]:
 def open_until_exit(path: Path | str) -> None:
     """Record every compile request until this process ends, in a file and not in memory.
 
+    Args:
+        path: as :func:`ledger` takes it; one that ends with a slash is made as a folder.
+
     Raises:
         LedgerError: as :func:`ledger`.
     """
+    if str(path).endswith(os.sep):
+        os.makedirs(path, exist_ok=True)
     made = _open(Path(path))
     made.kept = False
     requests.add(made)
 
 
 def _open(path: Path) -> Ledger:
-    return Ledger(parts=parts_of(path), file=open_file(path))
+    file = path / f"{platform.node()}-{os.getpid()}{FILE_SUFFIX}" if path.is_dir() else path
+    return Ledger(parts=parts_of(path), file=open_file(file))
 
 
 def open_file(path: Path) -> SharedFile:

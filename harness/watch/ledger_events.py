@@ -2,7 +2,9 @@
 
 A ledger file holds one line of JSON per request, and several processes append to it. Beside it,
 `FILE.parts/` holds what is too big for a line, by the SHA-256 that JAX hashed it to: the StableHLO
-text of a computation and the fields of the compile options.
+text of a computation, the fields of the compile options, what the accelerator's fingerprint is of,
+and JAX's settings. Where the ledger is a folder, each process has a file of its own in it,
+`HOST-PID.jsonl`, and they share `parts/`.
 """
 
 from __future__ import annotations
@@ -91,6 +93,10 @@ class Event:
     read_error: str = ""
     write_error: str = ""
     metadata_in_key: bool = False
+    settings: str = ""
+    """The hash under which JAX's settings at this request are kept."""
+    evicted: tuple[str, ...] = ()
+    """Keys of the entries that this write evicted, under a size cap."""
     components: tuple[Component, ...] = ()
     components_prove_key: bool = True
     """False where the components, hashed together again, do not give JAX's key."""
@@ -126,9 +132,13 @@ class Parts:
         return None
 
 
+FILE_SUFFIX = ".jsonl"
+"""Ends the name of each process's file in a ledger that is a folder."""
+
+
 def parts_of(path: Path) -> Parts:
-    """Return the folder of parts that belongs to a ledger file."""
-    return Parts(path.with_name(path.name + ".parts"))
+    """Return the folder of parts that belongs to a ledger, a file or a folder of files."""
+    return Parts(path / "parts" if path.is_dir() else path.with_name(path.name + ".parts"))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ class RequestState:
     module: str = ""
     metadata_in_key: bool = False
     own_s: float = 0.0
+    settings: str = ""
     backend: Any = None
     used: bool | None = None
     """Whether JAX takes the cache for usable here; None where it did not ask."""
@@ -47,6 +48,9 @@ class RequestState:
     put: bool = False
     found_room: bool = False
     """Whether JAX found no entry in the place, and set out to write one."""
+    present: frozenset[str] = frozenset()
+    """The keys in a directory with a size cap, before JAX made room in it."""
+    evicted: tuple[str, ...] = ()
     in_place: bool = False
     """Whether an entry was in the place after the put."""
     entry_bytes: int | None = None

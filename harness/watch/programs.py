@@ -265,8 +265,13 @@ def write_run(folder: Path, about: Run) -> bool:
     return True
 
 
-def run_with_ledger(words: Sequence[str], ledger: Path) -> int:
+def run_with_ledger(words: Sequence[str], ledger: Path, **variables: str) -> int:
     """Run a program under a ledger, with this process's input and output.
+
+    Args:
+        words: the program, as :func:`command_of` takes it.
+        ledger: a file, new or not, or a folder that exists.
+        variables: of its environment, beside those of this process.
 
     Returns:
         The program's exit code; 128 + the signal's number where a signal ended it.
@@ -276,5 +281,7 @@ def run_with_ledger(words: Sequence[str], ledger: Path) -> int:
         LedgerError: if the ledger cannot be written.
     """
     command = command_of(words, LEDGER_EXAMPLE)
-    open_file(ledger).close()
-    return exit_code(run(command, environment(os.environ, HARNESS_LEDGER=str(ledger.resolve()))))
+    if not ledger.is_dir():
+        open_file(ledger).close()
+    there = environment({**os.environ, **variables}, HARNESS_LEDGER=str(ledger.resolve()))
+    return exit_code(run(command, there))

@@ -263,9 +263,7 @@ class Recorder:
         return number
 
     def _key(self, key: FunctionKey) -> int:
-        origin = call_sites.origin_of(key.file) if key.file else None
-        place, rest = key[:4], key[4:]
-        return self._number("function", key, lambda n: Function(n, *place, origin or "jax", *rest))
+        return self._number("function", key, lambda n: Function(n, *key))
 
     def _function(self, function: Any) -> int:
         visit = JaxVisit("call", 0, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ from harness.errors import LedgerError
 from harness.watch import cache_keys, jax_names, outcomes
 from harness.watch.ledger_events import Event, Parts
 from harness.watch.outcomes import RequestState
+from harness.watch.settings import SettingsReader
 from harness.watch.source import EventSource, SharedSource, error_text
 
 _thread = threading.local()
@@ -65,6 +67,7 @@ class _Requests(EventSource[RequestListener]):
         jax_names.check_read("ledger", LedgerError)
         for role, point in points.items():
             self.replace(point, self._around(point.function, getattr(self, f"_{role}"), role))
+        self._settings = SettingsReader(jax_names.CACHE_SETTINGS)
         jax_names.listen(self._on_duration)
         self.active = True
 
@@ -156,7 +159,9 @@ class _Requests(EventSource[RequestListener]):
         request.captured[request.key] = captured
         for listener in self.listeners:
             if listener.parts is not None:
-                captured.keep(call.argument("module"), listener.parts, request.metadata_in_key)
+                module, devices = call.argument("module"), call.argument("devices")
+                captured.keep(module, devices, listener.parts, request.metadata_in_key)
+                request.settings = cache_keys.keep_settings(self._settings.now(), listener.parts)
 
     def _hash_part(self, request: RequestState, call: _Call, done: bool) -> None:
         if done and request.capturing is not None:
@@ -205,6 +210,15 @@ class _Requests(EventSource[RequestListener]):
 
     def _evict_entries(self, request: RequestState, call: _Call, done: bool) -> None:
         request.found_room = request.putting
+        cache = call.argument("self")
+        if not cache.eviction_enabled:
+            return
+        names = os.listdir(cache._path)
+        present = frozenset(name.removesuffix("-cache") for name in names if name[-6:] == "-cache")
+        if done:
+            request.evicted = tuple(sorted(request.present - present))
+        else:
+            request.present = present
 
     def _lock_directory(self, request: RequestState, call: _Call, done: bool) -> None:
         if done:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.watch.jax_names import FLAGS, OTHER_SETTINGS, module
@@ -11,10 +13,10 @@ from harness.watch.jax_names import FLAGS, OTHER_SETTINGS, module
 class SettingsReader:
     """Reads it cheaply: at every build."""
 
-    def __init__(self) -> None:
+    def __init__(self, others: Sequence[str] = OTHER_SETTINGS) -> None:
         self._config = module("config")
         self._names = tuple(str(name) for name in self._config.trace_context_names())
-        found = {name: self._state(name) for name in OTHER_SETTINGS if name not in self._names}
+        found = {name: self._state(name) for name in others if name not in self._names}
         self._others = tuple(name for name, state in found.items() if state is not None)
         self._states = tuple(found[name] for name in self._others)
         self._known: dict[Any, dict[str, str]] = {}
@@ -43,7 +45,23 @@ class SettingsReader:
 
     def _state(self, name: str) -> Any:
         state = getattr(self._config, name.removeprefix("jax_"), None)
-        return state if hasattr(state, "value") else None
+        if hasattr(state, "value"):
+            return state
+        return (
+            _Flag(self._config.config.values, name) if name in self._config.config.values else None
+        )
+
+
+@dataclass(frozen=True)
+class _Flag:
+    """A setting that is the same on all threads, and no attribute of JAX's module."""
+
+    values: Mapping[str, Any]
+    name: str
+
+    @property
+    def value(self) -> Any:
+        return self.values[self.name]
 
 
 def _text(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import reprlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MethodType
 from typing import Any
@@ -20,6 +20,9 @@ SLOW_S = 0.005
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 """Types whose `repr` says all there is to say."""
+
+DEEPEST, MOST_FIELDS = 3, 100
+"""How deep a value is taken apart, and into how many fields at each step."""
 
 _CONTAINERS = (tuple, list, dict, set, frozenset)
 
@@ -56,13 +59,44 @@ def split(
 ) -> tuple[Static, ...]:
     """Return the static arguments of a call, the positional ones given by their positions."""
     found = [
-        static(call_sites.parameter_name(info.fun_signature, number), args[number], objects)
+        one
         for number in sorted(positions)
         if number < len(args)
+        for one in _taken_apart(
+            call_sites.parameter_name(info.fun_signature, number), args[number], objects
+        )
     ]
     names = info.static_argnames
-    by_name = [static(name, kwargs[name], objects) for name in kwargs if name in names]
+    by_name = [
+        one for name in kwargs if name in names for one in _taken_apart(name, kwargs[name], objects)
+    ]
     return (*found, *(replace(one, keyword=True) for one in by_name))
+
+
+def _taken_apart(name: str, value: Any, objects: Numbers, level: int = 0) -> Iterator[Static]:
+    """Yield a static argument: field by field, where it is equal if all its fields are."""
+    fields = _fields(value) if level < DEEPEST else ()
+    if not fields or len(fields) > MOST_FIELDS:
+        yield static(name, value, objects)
+        return
+    label = type_label(type(value))
+    yield Static(name, label, f"<{label}>", 0)
+    for field in fields:
+        yield from _taken_apart(f"{name}.{field}", getattr(value, field), objects, level + 1)
+
+
+def _fields(value: Any) -> tuple[str, ...]:
+    """Return the fields that are compared where a value is; none where it is compared otherwise."""
+    kind: Any = type(value)
+    if isinstance(value, tuple):
+        return (
+            tuple(kind._fields) if kind.__eq__ is tuple.__eq__ and hasattr(kind, "_fields") else ()
+        )
+    fields = getattr(kind, "__dataclass_fields__", None)
+    equal = getattr(kind.__eq__, "__code__", None)
+    if not fields or equal is None or not equal.co_filename.startswith("<"):  # one of its own
+        return ()
+    return tuple(field.name for field in fields.values() if field.compare)
 
 
 def parameters(function: Any, objects: Numbers) -> tuple[Static, ...]:

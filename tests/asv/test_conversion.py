@@ -7,7 +7,7 @@ import pytest
 
 from harness.asv import conversion
 from harness.errors import StoreError
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.program.facts import Facts
 from tests.frame.trees import ENV, record, write, write_asv
 
@@ -47,7 +47,7 @@ def stored(tree):
 
 
 def test_releases_targets_and_facts_are_as_asv_is_told_them_today(tree):
-    before = load(tree)
+    before = everything(tree)
     said = list(conversion.convert(tree))
     found, cells = stored(tree)
     assert found["requirements"] == {"jax": "0.10.2", "jaxlib": "0.10.2"}
@@ -63,7 +63,7 @@ def test_releases_targets_and_facts_are_as_asv_is_told_them_today(tree):
     assert listed["family.Other.track_facts"]["param_names"] == ["fact", *NAMES]
     assert "5 values kept, 2 facts left to the records" in said[0]
     assert (tree / "box" / "aa" / "old.json5").is_file()
-    after = load(tree)
+    after = everything(tree)
     ok = [frame[frame["status"] == "ok"] for frame in (before, after)]
     columns = ["workload", "stage", "unit", "value", "target", "size"]
     first, second = (sorted(map(str, frame[columns].to_numpy().tolist())) for frame in ok)

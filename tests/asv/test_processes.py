@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.records.schema import Problems, read_file
 from harness.stages.registry import values_ns
 from tests.asv.project import MACHINE, SCALE, Project, kill, row, wait_for
@@ -85,7 +85,7 @@ def test_the_other_stages_are_those_without_a_cache(project, cached):
 def test_a_tree_whose_records_are_lost_still_tells_cold_from_warm(project, cached, tmp_path):
     shutil.copytree(project.results, tmp_path / "results")
     shutil.rmtree(tmp_path / "results" / MACHINE / "records")
-    frame = load(tmp_path / "results")
+    frame = everything(tmp_path / "results")
     frame = frame[frame["workload"] == "cached.Scale"]
     assert set(zip(frame["scenario"], frame["stage"], strict=True)) >= {
         ("off", "compile"),

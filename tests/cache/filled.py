@@ -65,6 +65,14 @@ def run_harness(*arguments: str, env: dict[str, str] | None = None):
     return forks.run(command, env={**outside, **(env or {})})
 
 
+def ended(done, code, said=""):
+    """Hold a command to its exit code and to what it says; it shows no traceback."""
+    output = done.stdout + done.stderr
+    assert done.returncode == code, output
+    assert said in output, output
+    assert "Traceback" not in output, output
+
+
 def entry_of(directory: Path, module: str) -> Path:
     """The only entry of one module."""
     (found,) = directory.glob(f"{module}-*-cache")

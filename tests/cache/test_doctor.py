@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ import zlib
 
 import pytest
 
-from harness.cache import directory_ailments, doctor, entry, processor, put_cost
+from harness.cache import acl, doctor, entry, processor, put_cost
 from harness.cache.ailment import Ailment
 from harness.cache.directory import open_directory
 from harness.cache.doctor import AILMENTS
@@ -34,6 +35,7 @@ from tests.cache.filled import (
     the,
 )
 
+NOBODY = 2**32 - 1
 HEADER = b"\x0d\x08\x03\x12\x09pjrt_ifrt"
 
 
@@ -75,10 +77,10 @@ def another_program(directory, monkeypatch):
     entry_of(directory, "jit_first").write_bytes(data)
 
 
-def half_an_executable(directory, monkeypatch):
+def an_executable_without_its_end(directory, monkeypatch):
     path = entry_of(directory, "jit_first")
     whole = zlib.decompress(path.read_bytes())
-    path.write_bytes(zlib.compress(whole[: whole.index(b"-unknown-linux") + 1500]))
+    path.write_bytes(zlib.compress(whole[:-40]))
 
 
 def other_processor(directory, monkeypatch):
@@ -99,7 +101,7 @@ PLANTED = {
     "torn": (CAP, spoiled("torn"), "ailing"),
     "garbage": (CAP, spoiled("garbage"), "ailing"),
     "wrong-module": (-1, another_program, "unusable"),
-    "unloadable": (-1, half_an_executable, "ailing"),
+    "unloadable": (-1, an_executable_without_its_end, "ailing"),
     "foreign-processor": (-1, other_processor, "ailing"),
     "orphaned": (CAP, spoiled("orphaned"), "healthy"),
     "unreadable": (-1, link_to_nowhere, "ailing"),
@@ -188,7 +190,7 @@ def test_only_what_jax_wrote_is_an_entry(fill):
 
 def test_loading_judges_only_what_is_proven(fill, tmp_path):
     directory = fill()
-    half_an_executable(directory, None)
+    an_executable_without_its_end(directory, None)
     unsaid = directory / f"jit_unsaid-{'0' * 64}-cache"
     unsaid.write_bytes(zlib.compress(b"\0\0\0\1" + bytes(range(1, 200))))
     done = run_harness("doctor", str(directory), "--no-put-cost", "--load", "--json")
@@ -276,7 +278,7 @@ def test_an_entry_that_everyone_can_write_is_found(fill):
 def test_a_group_or_an_owner_who_can_write_is_named(fill, monkeypatch):
     directory = fill()
     directory.chmod(0o775)
-    monkeypatch.setattr(directory_ailments, "is_shared", lambda gid, uid: True)
+    monkeypatch.setattr(acl, "is_shared", lambda gid, uid: True)
     sign = the(diagnose(directory), "others-can-write")
     assert (sign.severity, "the group" in sign.evidence) == ("ailing", True)
     directory.chmod(0o755)
@@ -288,9 +290,23 @@ def test_a_group_or_an_owner_who_can_write_is_named(fill, monkeypatch):
     assert (sign.severity, "whose it is, can write" in sign.evidence) == ("ailing", True)
 
 
+def test_who_an_access_control_list_lets_write_is_named(fill):
+    directory = fill()
+    entries = [(1, 7, NOBODY), (2, 6, 4321), (4, 5, NOBODY), (16, 7, NOBODY), (32, 5, NOBODY)]
+    data = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
+    for path in (directory, entry_of(directory, "jit_first")):
+        try:
+            os.setxattr(path, "system.posix_acl_access", data)
+        except (OSError, AttributeError):
+            pytest.skip("this file system has no access control lists")
+    signs = [f for f in diagnose(directory).findings if f.kind == "others-can-write"]
+    assert [sign.evidence[:13] for sign in signs] == ["user 4321 can"] * 2
+    assert {sign.severity for sign in signs} == {"ailing"}
+
+
 def test_a_private_group_is_nobody_else():
-    assert not directory_ailments.is_shared(0, 0)
-    assert directory_ailments.is_shared(987654, 0)  # without a name: nobody knows who is in it
+    assert not acl.is_shared(0, 0)
+    assert acl.is_shared(987654, 0)  # without a name: nobody knows who is in it
 
 
 def test_filelock_and_the_cost_of_a_write_matter_under_a_cap_only(fill, monkeypatch):

@@ -52,6 +52,7 @@ def test_the_digest_is_of_the_executable_alone():
         (b"garbage" * 9, "garbage", "begins with 67 61 72 62: neither"),
         (packed()[:-1] + bytes([packed()[-1] ^ 1]), "garbage", "incorrect data check"),
         (zlib.compress(b"\0\0\0\1"), "garbage", "unpacks to 4 bytes"),
+        (packed(HEADER + b"\x0a\x09cod"), "torn", "executable in it stops 6 bytes early"),
         (entry.ZSTD_MAGIC[:2], "torn", "zstd stream stops"),
     ],
 )

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 import warnings
 from pathlib import Path
 
@@ -94,3 +95,37 @@ def test_what_is_said_goes_to_standard_error_and_each_warning_once(capsys):
         for _ in range(2):
             warnings.warn("mind", stacklevel=1)
     assert capsys.readouterr() == ("", "harness: one\nharness: two\nharness: mind\n")
+
+
+WIDE = pd.DataFrame(
+    {
+        "workload": ["control_flow.UnrolledLoop", "dense.MlpLoss"],
+        "case": ["unroll=16, transform=gradient", "depth=4, scenario=cold"],
+        "stage": ["compile", "trace"],
+        "A": ["120 ms", "31 ± 2 µs"],
+        "B": ["87 ms", ""],
+        "B / A": ["0.725 [0.682, 0.771]", "1.13 [1.02, 1.26]"],
+        "verdict": ["faster", "slower"],
+        "reason": ["38 % faster (5 % counts), " + "for many reasons, " * 20 + "the end", "short"],
+    }
+)
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 100, 120, 140, 200, 400])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_no_name_number_or_unit_of_a_table_is_cut_at_any_width(width, terminal):
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=terminal, highlight=False)
+    table = TextTable(WIDE, ("stage", "verdict", "reason"), ("workload", "case", "reason"))
+    print_page([table], console)
+    said = re.sub(r"\x1b\[[0-9;]*m", "", file.getvalue())
+    lines = said.splitlines()
+    for heading in WIDE.columns[:-1]:
+        for cell in filter(None, WIDE[heading]):
+            assert cell in said, (cell, said)
+    if width < 140:  # a block a row: what it is of, its numbers, and why
+        assert lines[0] == "control_flow.UnrolledLoop  unroll=16, transform=gradient  compile"
+        assert len(lines) <= 6 if width >= 80 else 16
+        assert any(line.endswith("…") for line in lines)
+    if width >= 60:
+        assert max(map(len, lines)) <= max(width, len(lines[0]))

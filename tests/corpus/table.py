@@ -55,7 +55,7 @@ def verdict(ratio: float, low: float, high: float, limit: float) -> str:
 
 def compared(results: Path, samples: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return a row per program, size and stage."""
-    frame = harness.load(results)
+    frame = harness.load(results, all=True)
     frame = frame[frame["scenario"] == "off"]
     theirs = pd.DataFrame([one for one in samples if "left_out" not in one])
     rows = []

@@ -73,12 +73,20 @@ frame = pd.concat([frame.assign(jax=name) for name in ("0.11.2", "0.12.0.1")], i
 }
 """Python that comes before the block of a page which begins so."""
 
+_RUNS = "mkdir -p runs && " + " && ".join(
+    "JAX_COMPILATION_CACHE_DIR=DIR JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 "
+    f"harness cache ledger -o runs/{name}.jsonl -- python train.py"
+    for name in ("monday", "tuesday")
+)
+
 COMMANDS = {
     ("docs/budgets.md", "harness profile diff"): "cp -r now before && cp -r now after",
     (
         "docs/cache/ledger-explain.md",
         "harness cache explain",
     ): "cp run.jsonl a.jsonl && cp run.jsonl b.jsonl",
+    ("docs/cache/manage.md", "harness cache prune"): _RUNS,
+    ("docs/cache/manage.md", "harness cache report"): _RUNS,
     ("docs/profile.md", "harness profile show"): (
         "harness profile -o FOLDER -- python train.py && cp -r FOLDER BEFORE && cp -r FOLDER AFTER"
         " && harness profile check FOLDER --write budgets.toml"

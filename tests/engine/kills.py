@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
 from tests import forks
@@ -110,7 +110,7 @@ def campaign(
         subprocess.run(command(undisturbed, effort), check=True, capture_output=True)
         frames = []
         for tree in (results, undisturbed):
-            frame = load(tree)
+            frame = everything(tree)
             frames.append(frame[frame["workload"] == "small.Scale"][KEYS].reset_index(drop=True))
         assert frames[0].equals(frames[1]), f"{frames[0]}\n{frames[1]}"
         counts["rows in the final frame"] = len(frames[0])

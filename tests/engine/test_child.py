@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import psutil
 import pytest
 
 from harness.engine.child import Child, ChildError, ChildTimeout
+from tests.started import TOKEN, of
 
 SERVE = "from harness.engine import channel; channel.serve(lambda job: {body})"
 
@@ -132,20 +134,70 @@ time.sleep(60)
     assert wait_for(lambda: not child.is_running() or child.status() == "zombie")
 
 
-def test_a_patient_end_lets_a_child_end_itself(tmp_path):
+def test_a_kept_command_may_end_itself(tmp_path):
     script = """
 import sys, time
-from harness.engine import channel
 try:
-    channel.send(b"ready")
+    open(sys.argv[1], "w").write("ready")
     time.sleep(60)
 except KeyboardInterrupt:
     open(sys.argv[1], "w").write("ended")
+    sys.exit(7)
 """
     file = tmp_path / "said"
-    with Child(python(script, str(file)), patience_s=20.0) as child:
-        assert next(child.lines()) == b"ready"
+    with Child(python(script, str(file)), kept=True) as child:
+        assert wait_for(lambda: file.exists() and file.read_text())
     assert file.read_text() == "ended"
+    assert child.code == 7
+
+
+SPREADS = """
+import os, subprocess, sys, time
+sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
+for _ in range(2):
+    subprocess.Popen(sleeping, start_new_session=True)
+between = "import subprocess; subprocess.Popen({})".format(sleeping)
+subprocess.call([sys.executable, "-c", between])  # an orphan
+{then}
+"""
+"""A command that starts processes in sessions of their own."""
+
+
+@pytest.mark.parametrize("then", ["", "time.sleep(600)"], ids=["ends", "goes on"])
+def test_nothing_of_a_kept_command_is_left_when_it_has_ended(then):
+    token = secrets.token_hex()
+    command = python(SPREADS.replace("{then}", then))
+    with Child(command, {**os.environ, TOKEN: token}, kept=True) as child:
+        if then:
+            assert wait_for(lambda: len(of(token)) == 5, 60)
+        else:
+            assert child.wait() == 0
+    assert of(token) == []
+
+
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("whose", ["caller", "keeper"])
+def test_a_killed_caller_leaves_nothing_of_a_kept_command(number, whose):
+    token = secrets.token_hex()
+    command = python(SPREADS.replace("{then}", "time.sleep(600)"))
+    caller = f"""
+from harness.engine.child import Child
+with Child({command}, kept=True) as child:
+    child.wait()
+"""
+    there = {**os.environ, TOKEN: token}
+    with subprocess.Popen(python(caller), env=there, stderr=subprocess.DEVNULL) as running:
+        if not wait_for(lambda: len(of(token)) == 6, 60):
+            running.kill()
+        (keeper,) = psutil.Process(running.pid).children()
+        one = running if whose == "caller" else keeper
+        one.send_signal(signal.Signals[number])
+        running.wait(20)
+    # Of a keeper that is killed, what it has started itself ends; nobody knows of the others.
+    left = 3 if (whose, number) == ("keeper", "SIGKILL") else 0
+    assert wait_for(lambda: len(of(token)) == left)
+    for process in of(token):
+        process.kill()
 
 
 def test_a_log_takes_what_is_printed(tmp_path):

@@ -10,7 +10,7 @@ from harness.declare.discovery import discover
 from harness.engine.context import Options, local_context
 from harness.engine.sweep import sweep
 from harness.frame.code import PROGRAM_CHANGED
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.stages.sampling import effort
 
 WORKLOAD = """\
@@ -125,7 +125,7 @@ def test_a_variable_and_a_file_that_are_declared_are_part_of_the_code(project, m
     monkeypatch.setenv("UNDECLARED", "1")
     assert counts() == (0, 1, [])
     assert counts(fresh=True) == (1, 0, ["edited.Configured"])
-    frame = load(project / "results")
+    frame = everything(project / "results")
     of_trace = frame[(frame["workload"] == "edited.Configured") & (frame["stage"] == "trace")]
     assert list(of_trace["reason"]) == [PROGRAM_CHANGED]
 
@@ -148,7 +148,7 @@ def test_processes_with_another_variable_are_not_pooled(project, monkeypatch):
     measure(project, processes=2, name="Configured")
     monkeypatch.setenv("MODE", "2")
     measure(project, processes=1, name="Configured")
-    frame = load(project / "results")
+    frame = everything(project / "results")
     (row,) = frame[(frame["workload"] == "edited.Configured") & (frame["stage"] == "trace")].iloc
     assert row["n_processes"] == 1
     assert row["reason"] == "1 of 2 processes ran other code and are left out: env:MODE"

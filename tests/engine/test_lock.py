@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
 
-from harness.engine.lock import alone, processor
+from harness.engine.child import Child
+from harness.engine.lock import alone, measuring, processor
 from harness.errors import UsageError
-from tests.sweeps import sweep, workload
+from tests.forks import harness
+from tests.sweeps import SUITES, sweep, workload
 
 Scale = workload("small", "Scale")
 
@@ -58,6 +63,28 @@ def test_a_sweep_waits_for_who_measures_says_for_whom_and_goes_on_when_that_is_k
     assert (again.measured, again.reused) == (0, 2)
 
 
+BENCHMARKS = ("--benchmarks", SUITES / "troubled")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "Scale", *BENCHMARKS),
+        ("aa", "--select", "Scale", "--pairs", "1", *BENCHMARKS),
+        ("compare", ".", ".", "--live", "--select", "Scale", *BENCHMARKS),
+        ("compile", "small.Scale", "--case", "size=8", *BENCHMARKS),
+        ("cache", "ship", "small.Scale", "--case", "size=8", *BENCHMARKS),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_that_measures_ends_where_it_is_not_to_wait(holder, words, tmp_path):
+    done = harness(*words, cwd=tmp_path, environment={**os.environ, "HARNESS_WAIT": "0"})
+    assert done.returncode == 2, done.stderr
+    assert f"harness: process {holder.pid} (" in done.stderr
+    assert "measures on this machine, and two at once would disturb each other" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_what_is_measured_already_waits_for_nobody(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
     sweep([Scale], tmp_path / "results")
@@ -82,6 +109,60 @@ def test_two_who_wait_measure_one_after_the_other(tmp_path, monkeypatch):
     for one in threads:
         one.join()
     assert most == [1] * 8
+
+
+def refused():
+    """Whom one hears of who will not wait, "" for nobody."""
+    try:
+        with measuring(print, wait=False):
+            return ""
+    except UsageError as error:
+        return str(error)
+
+
+STARTS = """
+import sys
+from harness.engine.child import Child
+from harness.engine.lock import measuring
+with measuring(print):
+    child = Child([sys.executable, "-c", "import time; time.sleep(600)"])
+    print(child.pid, flush=True)
+    child.wait()
+"""
+
+
+def test_what_a_killed_one_has_started_holds_the_machine_as_long_as_it_measures(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", STARTS], stdout=subprocess.PIPE) as running:
+        child = psutil.Process(int(running.stdout.readline()))
+        running.kill()
+    assert refused().startswith(f"what process {running.pid} started, which is gone, measures on")
+    child.kill()
+    with measuring(lambda text: None):
+        pass
+
+
+WORKS_FOR = """
+import subprocess, sys
+from harness.engine.lock import measuring
+with measuring(print, wait=False):
+    sys.exit(subprocess.call(sys.argv[1:]))
+"""
+
+
+def test_what_a_command_starts_does_not_wait_for_it_and_others_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+    inner = [sys.executable, "-c", WORKS_FOR, "true"]
+    with measuring(print), measuring(print, wait=False):
+        # One between them hands no files on, as asv does.
+        with Child([sys.executable, "-c", WORKS_FOR, *inner], kept=True) as child:
+            assert child.wait() == 0, child.output
+        assert subprocess.run(inner, capture_output=True).returncode == 1, "nobody's child"
+        with ThreadPoolExecutor() as other:
+            assert other.submit(refused).result().startswith(f"process {os.getpid()} (")
+    assert refused() == ""
 
 
 def test_a_folder_of_locks_that_cannot_be_used_is_one_clear_error(tmp_path, monkeypatch):

@@ -53,12 +53,11 @@ class Slow(Workload):
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Return the environment of a process whose spool is in `folder`."""
+    """Return the environment of a process of the fleet in `folder`."""
     return {
         **os.environ,
         "PYTHONPATH": str(REPOSITORY),
         "JAX_PLATFORMS": "cpu",
-        "HARNESS_SPOOL": str(folder / "spool"),
         "HARNESS_LOCKS": str(folder),  # other tests may run on this machine
         **more,
     }
@@ -111,7 +110,6 @@ class Fleet:
         self.package = f"suite_{uuid.uuid4().hex[:8]}"  # this process imports those of all fleets
         self.project = project(folder / "project", self.package)
         self.results = self.project / "results"
-        self.spool = folder / "spool"
         self.without = folder / "without"
         self.without.mkdir()
         (self.without / "harness.py").write_text(
@@ -272,14 +270,12 @@ class Fleet:
                     stream.close()
 
 
-def measuring(spool: Path) -> list[int]:
-    """Return the measuring processes whose records go to a spool."""
+def measuring(fleet: Fleet) -> list[int]:
+    """Return the measuring processes of a fleet's workers."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            command = process.cmdline()
-            if "harness.engine.worker" in command and process.environ().get("HARNESS_SPOOL") == str(
-                spool
-            ):
+            own = process.environ().get("HARNESS_LOCKS") == str(fleet.folder)
+            if own and "harness.engine.worker" in process.cmdline():
                 found.append(process.pid)
     return found

@@ -1,7 +1,6 @@
 """What a sweep does about workers that are not what they should be."""
 
 import functools
-import shutil
 import threading
 import time
 
@@ -9,7 +8,7 @@ import pytest
 
 from harness.declare.location import locate
 from harness.errors import FleetError, UsageError
-from harness.fleet import sources, spool
+from harness.fleet import sources
 from harness.fleet import sweep as sweeping
 from harness.fleet.order import Result
 from harness.fleet.pool import Seat
@@ -30,8 +29,7 @@ def find(wanted):
 
 @pytest.fixture
 def at(tmp_path, monkeypatch):
-    """Sweep over a pool, with a spool and results of the test's own."""
-    monkeypatch.setenv("HARNESS_SPOOL", str(tmp_path / "spool"))
+    """Sweep over a pool, with results of the test's own."""
     monkeypatch.setattr(sweeping, "LOOK_S", 0.05)
     monkeypatch.setattr(sweeping, "TICK_S", 0.05)
     found = find(tuple(map(locate, (Scale, Several, Printing))))
@@ -136,27 +134,6 @@ def test_a_worker_whose_resource_stands_for_nothing_is_told_of(at):
         at(Hands({"b": broken}))
 
 
-def test_a_disk_that_fills_while_measuring_costs_one_worker_and_no_record(at, tmp_path):
-    pool = Hands({"a": {"machine": "alpha"}, "b": {"machine": "beta"}})
-    fill = tmp_path / "spool"
-
-    def on_send(order, worker):
-        if worker == "b":
-            (fill / order.owner).unlink()
-            return DONE
-        shutil.rmtree(fill / order.owner, ignore_errors=True)
-        (fill / order.owner).write_text("in the way")
-        return None
-
-    pool.on_send = on_send
-    _, notes = at(pool)
-    assert sent(pool) == [("a", 0), ("b", 0)]
-    assert "The worker alpha (a) is not used: it cannot go on: the records that wait" in notes[0]
-    assert "HARNESS_SPOOL" in notes[0]
-    (retry,) = pool.sent[1][1].job.base["retries"]
-    assert retry.startswith("alpha (a): the records that wait")
-
-
 def test_work_that_nobody_can_take_any_more_ends_the_sweep(at, monkeypatch):
     monkeypatch.setattr(sweeping, "HOPE_S", 0.2)
     pool = Hands({"a": {"identity": "of another"}})
@@ -181,22 +158,6 @@ def test_a_job_waits_for_its_machine_and_then_goes_to_another(at, monkeypatch):
     assert sent(pool) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)], "one machine has all of it"
 
 
-def test_records_of_this_sweep_are_taken_over_from_the_spool_even_if_fresh(at):
-    pool = Hands({"a": {}})
-
-    def on_send(order, worker):
-        if len(pool.sent) == 1:
-            pool.work(order)  # carried out, but the client does not hear of it
-            raise ValueError("the connection was lost")
-
-    pool.on_send = on_send
-    outcome, _ = at(pool, fresh=True)
-    assert outcome.measured == 2
-    assert {len(r.retries) for r in cases(outcome)} == {0}, "the first attempt made them"
-    again, _ = at(Hands({"a": {}}), fresh=True)
-    assert (again.measured, again.reused) == (2, 0)
-
-
 def test_what_another_sweep_stores_meanwhile_is_not_measured_again(at):
     pool = Hands({"a": {}})
 
@@ -211,20 +172,6 @@ def test_what_another_sweep_stores_meanwhile_is_not_measured_again(at):
     assert (outcome.measured, outcome.reused) == (2, 2)
 
 
-def test_an_order_that_was_begun_here_before_is_not_begun_again(at):
-    pool = Hands({"a": {}})
-
-    def on_send(order, worker):
-        if len(pool.sent) > 1:
-            return DONE
-        return spool.store(order.owner, order.id).open()
-
-    pool.on_send = on_send
-    _, notes = at(pool)
-    assert len(pool.sent) == 2
-    assert "the worker was lost, and has come back. It is done again." in notes[0]
-
-
 def test_of_workers_that_cannot_be_chosen_one_that_was_meant_gets_it_in_the_end(at):
     pool = Hands({"a": {}})
     pool.chooses = False
@@ -235,14 +182,6 @@ def test_of_workers_that_cannot_be_chosen_one_that_was_meant_gets_it_in_the_end(
     assert notes == []
     assert len(pool.sent) == 4
     assert "retries" not in pool.sent[-1][1].job.base
-
-
-def test_a_worker_is_told_what_is_stored_but_for_the_last_of_it(at):
-    pool = Hands({"a": {}})
-    pool.on_send = lambda order, worker: Result(kept_bytes=7)
-    at(pool, "4x1")
-    ids = [order.id for _, order in pool.sent]
-    assert [order.stored for _, order in pool.sent] == [{}, {}, {ids[0]: 7}, {ids[1]: 7}]
 
 
 def test_a_pool_that_goes_ends_the_sweep(at):
@@ -275,10 +214,48 @@ def test_records_go_to_a_store_that_the_next_sweep_resumes_from(at, tmp_path, mo
     assert (second.measured, second.reused, again.sent) == (0, 2, [])
     with pytest.raises(UsageError, match="does not work with an effort that adds processes"):
         at(again, "thorough", store=str(store))
-    with pytest.raises(FleetError, match="are not done"):
-        at(Hands({"a": {"kind": "x"}}), compute=False, store="/dev/null/no")
-    with pytest.raises(FleetError, match="nothing://x cannot take records: Protocol not known"):
-        at(Hands({"a": {"kind": "x"}}), compute=False, store="nothing://x")
+    for address, why in (("/dev/null/no", ".*Not a directory"), ("nothing://x", "Protocol not ")):
+        said = f"cannot put records into the store: {address} cannot take records: {why}"
+        with pytest.raises(FleetError, match=said):
+            at(Hands({"a": {"kind": "x"}}), compute=False, store=address)
+
+
+def test_a_store_that_fails_while_measuring_costs_one_worker_and_the_order_is_sent_again(
+    at, tmp_path
+):
+    pool = Hands({"a": {"machine": "alpha"}, "b": {"machine": "beta"}})
+    store = tmp_path / "store"
+
+    def on_send(order, worker):
+        if worker == "b":
+            return DONE
+        store.rmdir()
+        store.write_text("in the way")
+        return None
+
+    pool.on_send = on_send
+    _, notes = at(pool, store=str(store))
+    assert sent(pool) == [("a", 0), ("b", 0)]
+    assert "The worker alpha (a) is not used: it cannot go on: " in notes[0]
+    (retry,) = pool.sent[1][1].job.base["retries"]
+    assert retry.startswith(f"alpha (a): {store} cannot take records: ")
+
+
+def test_what_was_finished_when_the_user_stops_it_is_stored(at, tmp_path):
+    pool = Hands({"a": {}})
+
+    def on_send(order, worker):
+        if len(pool.sent) == 1:
+            return None
+        raise KeyboardInterrupt
+
+    pool.seats["b"], pool.changes["b"] = Seat("1", {"cpu": 1}), {"host": "two"}
+    pool.on_send = on_send
+    with pytest.raises(KeyboardInterrupt):
+        at(pool, workloads=[Scale, Several], compute=False)
+    found = [r for file in record_files(tmp_path / "results") for r in Store(file).read()]
+    assert found
+    assert {r.status for r in found} == {"ok"}
 
 
 def test_a_host_far_off_its_class_is_put_aside_and_its_cases_measured_on_others(at):

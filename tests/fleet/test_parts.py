@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
@@ -11,34 +12,25 @@ from harness.declare.location import import_file, locate
 from harness.engine import lock
 from harness.engine.context import Options, local_context
 from harness.engine.state import Outcome, SweepState
-from harness.fleet import machine, place, sources, spool
+from harness.fleet import machine, place, sources
 from harness.fleet.place import Place, Question
 from harness.fleet.tasks import HostLoops, Task, Team, keys
 from harness.records import environment
 from harness.records.git import Commit
-from harness.records.schema import encode
-from harness.records.store import Store, store_path
 from harness.stages import sampling
-from tests.frame.trees import COMMIT, ENV, record
 from tests.sweeps import SUITES, by_axis, sweep, workload
 
 Scale = workload("small", "Scale")
 
 
 @pytest.fixture
-def spooled(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_SPOOL", str(tmp_path / "spool"))
-    return tmp_path / "spool"
-
-
-@pytest.fixture
-def here(spooled):
+def here():
     """What this process says of itself."""
     return said(sources=[])
 
 
 def said(**asked):
-    question = msgspec.msgpack.encode(Question(owner="owner", **asked))
+    question = msgspec.msgpack.encode(Question(**asked))
     return msgspec.msgpack.decode(place.answer(question), type=Place)
 
 
@@ -106,9 +98,13 @@ def test_a_device_is_held_against_others_and_waiting_can_end():
         if len(looks) == 2:
             raise Enough
 
-    with machine.alone(["one"], check):
-        with pytest.raises(Enough), machine.alone(["one", "another"], check):
+    def both():
+        with machine.alone(["one", "another"], check):
             pytest.fail("one of them is held")
+
+    with machine.alone(["one"], check), ThreadPoolExecutor() as other:
+        with pytest.raises(Enough):
+            other.submit(both).result()
         with machine.alone(["another"], check):
             pass
     with machine.alone(["one"], check):
@@ -218,7 +214,7 @@ def of_jax(version):
         ({"broken": {"w": "no"}}, "cannot use w: no"),
         ({"commit": "b" * 40}, "is at commit bbbbbbbb, and here it is aaaaaaaa"),
         ({"dirty": "d1"}, "has uncommitted changes (d1) since commit aaaaaaaa, and here there "),
-        ({"trouble": "the disk is full"}, "cannot keep records: the disk is full"),
+        ({"trouble": "full"}, "cannot put records into the store: full"),
         *(
             ({"kind": name}, f"calls its machine {name!r}, which cannot name a folder")
             for name in ("a/b", "..", ".", "a/")
@@ -233,7 +229,7 @@ def test_what_does_not_fit_is_said_with_both_versions(here, changes, reason):
     assert bool(text) == bool(reason)
 
 
-def test_a_workload_that_is_not_there_is_said_with_what_to_do(spooled, tmp_path, monkeypatch):
+def test_a_workload_that_is_not_there_is_said_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "leaving.py").write_text("raise SystemExit('not today')")
     gone = msgspec.structs.replace(locate(Scale), file="/nowhere/small.py")
@@ -276,52 +272,7 @@ def test_a_file_that_is_edited_after_planning_fails_with_both_versions(tmp_path)
     assert len([r for r in outcome.records if r.status == "failed"]) == 2, "no second attempt"
 
 
-# The spool
-
-
-def test_a_spool_that_cannot_be_written_or_is_full_says_so(spooled, monkeypatch):
-    assert spool.trouble("owner") == ""
-    assert list(spooled.rglob("*.jsonl")) == []
-    monkeypatch.setattr(spool, "LEAST_BYTES", 2**60)
-    assert "MiB left, fewer than" in spool.trouble("owner")
-    monkeypatch.setenv("HARNESS_SPOOL", "/dev/null/spool")
-    assert "cannot be written to /dev/null/spool/owner: Not a directory" in spool.trouble("owner")
-
-
-def test_a_spool_forgets_only_what_the_client_has(spooled):
-    store = spool.store("owner", "order")
-    store.append([record(0)])
-    size = store.size()
-    store.append([record(1)])
-    spool.forget("owner", {"order": size, "never": 3})
-    assert len(spool.contents("owner")["order"].splitlines()) == 2
-    assert spool.contents("another") == {}
-    spool.forget("owner", {"order": store.size()})
-    assert spool.contents("owner") == {}
-
-
-def test_owners_differ_by_tree_and_machine_and_name_no_path(tmp_path):
-    owners = {spool.owner_of(tmp_path / a, b) for a in ("x", "y") for b in ("one", "two")}
-    assert len(owners) == 4
-    assert not any("x" in owner and "/" in owner for owner in owners)
-
-
-def lines(*records):
-    return b"".join(encode(one) + b"\n" for one in records)
-
-
-def test_what_was_kept_goes_into_the_tree_if_that_has_nothing_as_good(tmp_path):
-    there = Store(store_path(tmp_path, "box", COMMIT, ENV))
-    given_up = record(0, {}, status="failed", reason="given up after 3 attempts")
-    failed = record(2, {}, status="failed", reason="killed")
-    there.append([given_up, record(1, {"trace": [5e6]})])
-    kept = [lines(record(0), record(1), record(2)), lines(failed, record(1))]
-    assert spool.take_in(tmp_path, kept) == 2
-    found = {one.replicate: one for one in there.read()}
-    assert [one.status for one in found.values()] == ["ok"] * 3
-    # What was measured again since then is the newer one.
-    assert found["family.Work@cpu#1"].stages["trace"].samples_ns == [5e6]
-    assert spool.take_in(tmp_path, kept) == 0
+# What others store meanwhile
 
 
 def test_a_state_reads_what_others_store_and_not_half_a_line(tmp_path):

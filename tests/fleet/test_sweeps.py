@@ -62,10 +62,6 @@ def test_what_dask_s_nanny_sets_reaches_no_measurement(fleet, once):
         assert names.isdisjoint(json.loads(bytes(record.environment))["flags"])
 
 
-def test_workers_keep_nothing_that_is_stored(fleet, once):
-    assert list(fleet.spool.rglob("*.jsonl")) == []
-
-
 def test_measurements_of_two_workers_on_one_cpu_never_overlap(fleet, once):
     outcome, _, _ = once
     for record in cases(outcome):
@@ -151,7 +147,7 @@ def test_a_cpu_and_a_target_compiled_for_on_it_are_never_measured_at_the_same_ti
     )
     most = 0
     while not sweep.done():
-        most = max(most, len(measuring(fleet.spool)))
+        most = max(most, len(measuring(fleet)))
     assert most == 1
     outcome, _, _ = sweep.result()
     assert outcome.measured == 4

@@ -4,8 +4,8 @@ import math
 import numpy as np
 import pytest
 
-import harness
 from harness.errors import HarnessWarning
+from harness.frame.load import everything
 from tests.frame.trees import COMMIT, ENV, write_asv
 
 NAN, INF = math.nan, math.inf
@@ -28,7 +28,7 @@ def test_our_benchmarks_become_workloads_and_stages(tmp_path):
     names = ["size", "shape", "transform", "target"]
     about = {"family.Work.track_compile": {"param_names": names, "type": "time", "unit": "seconds"}}
     write_asv(tmp_path, {"family.Work.track_compile": packed}, about)
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     assert set(frame["workload"]) == {"family.Work"}
     assert set(frame["stage"]) == {"compile"}
     assert set(frame["scenario"]) == {"off"}
@@ -61,7 +61,7 @@ def test_a_foreign_benchmark_is_a_workload_whose_stage_is_its_type(tmp_path):
         tmp_path, {"bench.Suite.peakmem_fit": packed, "bench.time_add": [[3.0]]}, about
     )
     for where in (tmp_path, tmp_path / "box", path):
-        frame = harness.load(where)
+        frame = everything(where)
         fit = frame[frame["workload"] == "bench.Suite.peakmem_fit"]
         assert fit["value"].tolist() == [1.5, 2.5]
         assert set(fit["stage"]) == {"peakmemory"}
@@ -77,14 +77,14 @@ def test_a_foreign_benchmark_is_a_workload_whose_stage_is_its_type(tmp_path):
 
 def test_columns_that_are_null_or_left_off_mean_failed_in_every_case(tmp_path):
     write_asv(tmp_path, {"m.time_x": [None, [["1", "2"]]]})
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     assert frame["status"].tolist() == ["failed", "failed"]
     assert frame["param1"].tolist() == [1, 2]
 
 
 def test_a_result_that_is_no_number_is_skipped_with_that_reason(tmp_path):
     write_asv(tmp_path, {"m.track_x": [[{"a": 1}]], "m.track_y": [[10**400]]})
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     assert set(frame["status"]) == {"skipped"}
     assert set(frame["reason"]) == {"the result is no number"}
 
@@ -107,7 +107,7 @@ def test_what_is_no_asv_result_file_is_counted_and_never_fatal(tmp_path, content
     write_asv(tmp_path, {"m.time_x": [[1.0]]})
     (tmp_path / "box" / "bad.json").write_bytes(content)
     with pytest.warns(HarnessWarning, match="left out: 1"):
-        frame = harness.load(tmp_path)
+        frame = everything(tmp_path)
     assert len(frame) == 1
     assert frame.attrs["problems"][kind] == 1
     assert len(frame.attrs["problems"]["files"]) == 1
@@ -130,7 +130,7 @@ def test_what_is_no_asv_result_file_is_counted_and_never_fatal(tmp_path, content
 def test_a_malformed_benchmark_costs_itself_and_no_other(tmp_path, packed):
     write_asv(tmp_path, {"m.time_bad": packed, "m.time_good": [[1.0]]})
     with pytest.warns(HarnessWarning, match="1 corrupt"):
-        frame = harness.load(tmp_path)
+        frame = everything(tmp_path)
     assert frame["workload"].tolist() == ["m.time_good"]
 
 
@@ -138,7 +138,7 @@ def test_a_huge_file_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr("harness.frame.asv_results.MAX_BYTES", 100)
     write_asv(tmp_path, {"m.time_x": [[1.0]]})
     with pytest.warns(HarnessWarning) as caught:
-        frame = harness.load(tmp_path)
+        frame = everything(tmp_path)
     assert frame.empty
     assert frame.attrs["problems"]["unreadable"] == 1
     assert "unreadable or foreign" in str(caught[0].message)
@@ -148,7 +148,7 @@ def test_a_broken_benchmarks_json_costs_units_and_names_only(tmp_path):
     write_asv(tmp_path, {"m.time_x": [[1.0], [["5"]]]})
     (tmp_path / "benchmarks.json").write_text('{"m.time_x": ')
     with pytest.warns(HarnessWarning, match="1 unreadable"):
-        frame = harness.load(tmp_path)
+        frame = everything(tmp_path)
     assert frame["param1"].tolist() == [5]
 
 
@@ -162,6 +162,6 @@ def test_strange_values_in_the_head_of_a_file_are_left_out(tmp_path):
         requirements={"jax": ""},
         commit_hash=None,
     )
-    (one,) = harness.load(tmp_path).to_dict("records")
+    (one,) = everything(tmp_path).to_dict("records")
     assert (one["machine"], one["commit"], one["n_processes"]) == ("box", "", 1)
     assert one["commit_date"] is not one["commit_date"] or str(one["commit_date"]) == "NaT"

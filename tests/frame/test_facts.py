@@ -7,7 +7,7 @@ import harness
 from harness.asv.metrics import FACT_METRICS, METRICS
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.frame import ordinary
-from harness.frame.load import frame_of
+from harness.frame.load import everything, frame_of
 from harness.frame.program_facts import COLUMNS
 from harness.frame.tables import count_text, fact_table, stage_table
 from harness.program import facts
@@ -32,20 +32,20 @@ def of(frame, **wanted):
 
 def test_every_total_is_a_column_and_nan_where_nobody_knows_it(tmp_path):
     write(tmp_path, record(0, facts=FACTS), record(1, facts=FACTS), record(2))
-    (row,) = harness.load(tmp_path).to_dict("records")
+    (row,) = everything(tmp_path).to_dict("records")
     assert {name: row[name] for name in TOTALS if not math.isnan(row[name])} == {
         "launches": 3,
         "flops": 2,
         "temporary_bytes": 0,
     }
     assert row["reason"] == ""
-    assert set(harness.load(tmp_path)[list(TOTALS)].dtypes) == {np.dtype(float)}
+    assert set(everything(tmp_path)[list(TOTALS)].dtypes) == {np.dtype(float)}
 
 
 def test_a_fact_on_which_processes_disagree_is_nan_and_named(tmp_path):
     other = Facts(launches=4, flops=2.0, fusions=1)
     write(tmp_path, record(0, facts=FACTS), record(1, facts=other), record(2, facts=FACTS))
-    (row,) = harness.load(tmp_path).to_dict("records")
+    (row,) = everything(tmp_path).to_dict("records")
     assert math.isnan(row["launches"])
     assert (row["flops"], row["fusions"], row["temporary_bytes"]) == (2, 1, 0)
     assert row["status"] == "ok"
@@ -55,7 +55,7 @@ def test_a_fact_on_which_processes_disagree_is_nan_and_named(tmp_path):
 def test_facts_of_a_replaced_record_contradict_nobody(tmp_path):
     wrong = Facts(launches=9)
     write(tmp_path, record(0, facts=wrong), record(1, facts=FACTS), record(0, facts=FACTS))
-    (row,) = harness.load(tmp_path).to_dict("records")
+    (row,) = everything(tmp_path).to_dict("records")
     assert (row["launches"], row["reason"]) == (3, "")
 
 
@@ -66,7 +66,7 @@ def test_cases_keep_their_own_facts(tmp_path):
         *(record(0, axes={"size": size}, facts=Facts(launches=n)) for size, n in sizes),
         record(0, axes={"size": 2}),
     )
-    frame = harness.load(tmp_path).set_index("size")
+    frame = everything(tmp_path).set_index("size")
     assert [frame.loc[size, "launches"] for size, _ in sizes] == [5, 7, 1]
     assert math.isnan(frame.loc[2, "launches"])
 
@@ -76,7 +76,7 @@ def test_records_at_hand_give_the_same_row_as_their_file(tmp_path):
     write(tmp_path, *records)
     texts = ["backend", "threads", "precision", "comparable", "labels", "reason", "stage"]
     for name in texts:
-        assert harness.load(tmp_path)[name].tolist() == frame_of(records)[name].tolist()
+        assert everything(tmp_path)[name].tolist() == frame_of(records)[name].tolist()
 
 
 # Rows of comparisons
@@ -86,7 +86,7 @@ def test_rows_of_comparisons_are_told_from_ordinary_ones_and_left_out_of_tables(
     wrong = {"comparable": False, "reasons": ["used 2 cores"], "labels": ["disturbed"]}
     plain = record(0, workload="softmax.Softmax", axes={"width": 4096})
     write(tmp_path, plain, *xla([1e3, 2e3]), *numpy([1e3, 2e3], comparison=wrong))
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     slopes = frame[frame["stage"] == "slope"]
     columns = ["backend", "threads", "comparable", "labels", "n_processes"]
     assert slopes[columns].to_numpy().tolist() == [
@@ -171,7 +171,7 @@ def test_facts_in_asv_files_are_rows_named_after_them(tmp_path):
         "f.Work.track_launches": {"param_names": ["precision", "transform", "target"]},
     }
     write_asv(tmp_path, {"f.Work.track_launches": packed, "f.Work.track_code_bytes": [[4]]}, about)
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     launches = frame[frame["stage"] == "launches"]
     assert launches["value"].tolist() == [12, 3]
     assert launches["precision"].tolist() == ["tf32", "ieee"]

@@ -10,8 +10,8 @@ import pytest
 
 import harness
 from harness.errors import HarnessWarning, UsageError
-from harness.frame.frame import COLUMNS
-from harness.frame.load import frame_of
+from harness.frame.columns import COLUMNS
+from harness.frame.load import everything, frame_of
 from harness.records.distribution import Distribution
 from harness.records.schema import SCHEMA, Problems, StageSamples, encode
 from harness.records.store import Store
@@ -27,7 +27,7 @@ def row(frame, stage="trace"):
 def quietly(path):
     """Load what has problems on purpose; the warning is another test's subject."""
     with pytest.warns(HarnessWarning):
-        return harness.load(path)
+        return everything(path)
 
 
 # What a frame looks like
@@ -35,7 +35,7 @@ def quietly(path):
 
 def test_the_columns_come_in_the_documented_order_and_then_the_axes(tmp_path):
     write(tmp_path, record())
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     assert list(frame.columns) == [*COLUMNS, "size"]
     assert list(COLUMNS)[:3] == ["machine", "commit", "commit_date"]
     assert str(frame["commit_date"].dtype).endswith("UTC]")
@@ -56,7 +56,7 @@ def test_a_row_says_where_its_number_comes_from(tmp_path):
         record(0, fingerprint="f", dirty="d"),
         record(1, fingerprint="f", dirty="d", started_at_ms=1_700_000_009_000),
     )
-    one = row(harness.load(tmp_path))
+    one = row(everything(tmp_path))
     assert one["machine"] == "box"
     assert one["commit"] == COMMIT
     assert one["commit_date"] == pd.Timestamp(1_700_000_000_000, unit="ms", tz="UTC")
@@ -70,7 +70,7 @@ def test_a_row_says_where_its_number_comes_from(tmp_path):
 def test_stages_stand_in_the_order_in_which_a_program_goes_through_them(tmp_path):
     stages = ["execute", "zeta", "dispatch", "compile", "alpha", "lower", "trace"]
     write(tmp_path, record(0, {stage: [1.0] for stage in stages}))
-    assert list(harness.load(tmp_path)["stage"]) == [
+    assert list(everything(tmp_path)["stage"]) == [
         *("trace", "lower", "compile", "dispatch", "execute"),
         *("alpha", "zeta"),
     ]
@@ -79,7 +79,7 @@ def test_stages_stand_in_the_order_in_which_a_program_goes_through_them(tmp_path
 def test_cases_stand_in_the_order_of_their_axes_however_they_were_visited(tmp_path):
     sizes = [64, 8, 1024, 16]
     write(tmp_path, *(record(axes={"size": size}) for size in sizes))
-    assert list(harness.load(tmp_path)["size"]) == sorted(sizes)
+    assert list(everything(tmp_path)["size"]) == sorted(sizes)
 
 
 def test_axes_stay_python_objects_and_what_a_workload_lacks_is_missing(tmp_path):
@@ -88,7 +88,7 @@ def test_axes_stay_python_objects_and_what_a_workload_lacks_is_missing(tmp_path)
         record(workload="a.A", axes={"größe": 4, "dtype": "bfloat16"}),
         record(workload="b.B", axes={"shape": [[2, 3], 4], "fast": True, "rate": 0.5}),
     )
-    first, second = harness.load(tmp_path).to_dict("records")
+    first, second = everything(tmp_path).to_dict("records")
     assert (first["größe"], first["dtype"]) == (4, "bfloat16")
     assert type(first["größe"]) is int
     assert second["shape"] == ((2, 3), 4)
@@ -100,13 +100,13 @@ def test_axes_stay_python_objects_and_what_a_workload_lacks_is_missing(tmp_path)
 
 def test_an_axis_named_like_a_column_gets_a_column_of_its_own(tmp_path):
     write(tmp_path, record(axes={"version": 3}))
-    one = row(harness.load(tmp_path))
+    one = row(everything(tmp_path))
     assert (one["version"], one["axis_version"]) == ("1.aaaa", 3)
 
 
 def test_measurements_without_git_have_an_empty_commit_and_no_date(tmp_path):
     path = write(tmp_path, record(commit="", commit_date_ms=None))
-    one = row(harness.load(tmp_path))
+    one = row(everything(tmp_path))
     assert path.name.startswith("nocommit-")
     assert one["commit"] == ""
     assert pd.isna(one["commit_date"])
@@ -114,15 +114,15 @@ def test_measurements_without_git_have_an_empty_commit_and_no_date(tmp_path):
 
 def test_a_tree_a_machine_folder_and_one_file_can_be_loaded(tmp_path):
     file = write(tmp_path, record(), record(machine="other"))
-    assert len(harness.load(tmp_path)) == 2
-    assert len(harness.load(tmp_path / "other")) == 1
-    assert len(harness.load(str(file))) == 1
+    assert len(everything(tmp_path)) == 2
+    assert len(everything(tmp_path / "other")) == 1
+    assert len(everything(str(file))) == 1
 
 
 def test_records_at_hand_make_the_same_frame_as_records_in_a_file(tmp_path):
     records = [record(process, axes={"shape": [2, 3]}) for process in range(7)]
     write(tmp_path, *records)
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     frame.attrs.clear()
     pd.testing.assert_frame_equal(frame_of(records), frame)
 
@@ -130,7 +130,7 @@ def test_records_at_hand_make_the_same_frame_as_records_in_a_file(tmp_path):
 def test_loading_leaves_the_garbage_collector_as_it_was(tmp_path):
     write(tmp_path, record())
     assert gc.isenabled()
-    harness.load(tmp_path)
+    everything(tmp_path)
     assert gc.isenabled()
 
 
@@ -153,7 +153,7 @@ def test_the_value_is_the_median_of_what_each_process_stands_for(tmp_path):
             for n in range(9)
         ),
     )
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     for stage, values in (
         ("trace", np.median(trace, axis=1) / 1e9),
         ("execute", execute.min(axis=1) / 1e9),
@@ -172,7 +172,7 @@ def test_the_value_is_the_median_of_what_each_process_stands_for(tmp_path):
 def test_the_interval_is_that_of_order_statistics(tmp_path, processes, ranks):
     values = [float(value) for value in np.random.default_rng(1).permutation(processes) + 1]
     write(tmp_path, *(record(n, {"trace": [value * 1e9]}) for n, value in enumerate(values)))
-    one = row(harness.load(tmp_path))
+    one = row(everything(tmp_path))
     assert one["value"] == np.median(values)
     if ranks is None:
         assert np.isnan([one["low"], one["high"]]).all()
@@ -193,7 +193,7 @@ def test_calibrated_is_the_median_of_each_process_s_own_ratio(tmp_path):
             for n, speed in enumerate(speeds)
         ),
     )
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     assert row(frame, "trace")["calibrated"] == pytest.approx(2.0)
     assert row(frame, "execute")["calibrated"] == pytest.approx(3.0)
     assert row(frame, "execute")["calibrated_samples"] == pytest.approx([3.0] * 3)
@@ -207,7 +207,7 @@ def test_cpu_time_and_the_ids_of_processes_stand_in_the_order_of_samples(tmp_pat
             record(n, {"trace": stages, "compile": [1e9]}, process=f"{2 - n}" if n < 2 else ""),
             record(n, workload="family.Other", process=f"{2 - n}" if n < 2 else ""),
         )
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     trace = row(frame[frame.workload == "family.Work"])
     assert list(zip(trace["samples"], trace["processes"], strict=True)) == [
         *((8.5, "2"), (6.0, "1"), (7.0, "")),
@@ -225,7 +225,7 @@ def test_calibrated_leaves_out_processes_without_a_reference(tmp_path):
         record(2, {"trace": [50.0]}),
         record(3, {"trace": [50.0]}, reference_ns={"trace": 0.0}),
     )
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     assert row(frame)["calibrated"] == pytest.approx(4.0)
     assert row(frame)["n_processes"] == 4
     assert np.isnan(row(frame, "own")["calibrated"])
@@ -234,7 +234,7 @@ def test_calibrated_leaves_out_processes_without_a_reference(tmp_path):
 def test_a_second_record_of_a_process_replaces_the_first(tmp_path):
     write(tmp_path, record(0, {"trace": [1e9]}), record(1), record(0, {"trace": [3e9]}))
     write(tmp_path, failed(1))
-    one = row(harness.load(tmp_path))
+    one = row(everything(tmp_path))
     assert one["samples"] == [3.0]
     assert one["reason"] == "1 of 2 processes failed: ValueError: no"
 
@@ -244,9 +244,9 @@ def test_between_files_the_record_that_was_started_later_replaces_the_other(tmp_
     older = record(0, {"trace": [7e9]}, started_at_ms=1_000)
     newer = record(0, {"trace": [3e9]}, started_at_ms=3_000)
     Store(file.with_name("zz.jsonl")).append([older])
-    assert row(harness.load(tmp_path))["samples"] == [1.0]
+    assert row(everything(tmp_path))["samples"] == [1.0]
     Store(file.with_name("aa.jsonl")).append([newer])
-    assert row(harness.load(tmp_path))["samples"] == [3.0]
+    assert row(everything(tmp_path))["samples"] == [3.0]
 
 
 # Failures, refusals, skips
@@ -254,7 +254,7 @@ def test_between_files_the_record_that_was_started_later_replaces_the_other(tmp_
 
 def test_a_case_that_failed_in_some_processes_is_ok_and_says_how_many_failed(tmp_path):
     write(tmp_path, *(record(n) for n in range(7)), failed(7, "RuntimeError: boom"))
-    one = row(harness.load(tmp_path))
+    one = row(everything(tmp_path))
     assert one["status"] == "ok"
     assert one["reason"] == "1 of 8 processes failed: RuntimeError: boom"
     assert one["n_processes"] == 7
@@ -262,7 +262,7 @@ def test_a_case_that_failed_in_some_processes_is_ok_and_says_how_many_failed(tmp
 
 def test_a_case_that_only_failed_has_a_row_per_stage_with_the_most_common_reason(tmp_path):
     write(tmp_path, failed(0, "a"), failed(1, "b"), failed(2, "b"))
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     assert list(frame["stage"]) == list(CASE_STAGES)
     assert set(frame["status"]) == {"failed"}
     assert set(frame["reason"]) == {"b"}
@@ -273,7 +273,7 @@ def test_a_case_that_only_failed_has_a_row_per_stage_with_the_most_common_reason
 
 def test_a_skipped_case_has_a_row_per_stage_with_the_reason(tmp_path):
     write(tmp_path, record(0, {}, status="skipped", reason="no GPU here", target="gpu"))
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     assert len(frame) == len(CASE_STAGES)
     assert set(frame["status"]) == {"skipped"}
     assert set(frame["reason"]) == {"no GPU here"}
@@ -286,7 +286,7 @@ def test_a_stage_whose_samples_were_all_refused_says_why(tmp_path):
         record(0, {"trace": [1.0], "compile": both}),
         record(1, {"compile": StageSamples(refused={"two compilations": 3})}, status="refused"),
     )
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     one = row(frame, "compile")
     assert one["status"] == "refused"
     assert one["reason"] == "6 samples refused: two compilations"
@@ -296,14 +296,14 @@ def test_a_stage_whose_samples_were_all_refused_says_why(tmp_path):
 
 def test_refused_samples_of_a_stage_that_has_others_are_mentioned(tmp_path):
     write(tmp_path, record(0, {"trace": StageSamples([1.0], refused={"a cache hit": 1})}))
-    one = row(harness.load(tmp_path))
+    one = row(everything(tmp_path))
     assert (one["status"], one["reason"]) == ("ok", "1 sample refused: a cache hit")
 
 
 def test_a_stage_that_does_not_exist_is_skipped_with_its_reason(tmp_path):
     none = StageSamples(reason="pmap has no trace step")
     write(tmp_path, record(0, {"trace": none, "lower": [1.0]}), failed(1))
-    one = row(harness.load(tmp_path))
+    one = row(everything(tmp_path))
     assert one["status"] == "skipped"
     assert one["reason"] == "pmap has no trace step; 1 of 2 processes failed: ValueError: no"
 
@@ -311,7 +311,7 @@ def test_a_stage_that_does_not_exist_is_skipped_with_its_reason(tmp_path):
 def test_a_record_that_could_not_find_its_case_does_not_hide_the_axes(tmp_path):
     lost = failed(0, "missing", key="k", axes={}, transform="")
     write(tmp_path, lost, record(1, key="k"), failed(2, key="k", axes={}, transform=""))
-    one = row(harness.load(tmp_path))
+    one = row(everything(tmp_path))
     assert (one["size"], one["transform"], one["n_processes"]) == (8, "forward", 1)
 
 
@@ -320,12 +320,12 @@ def test_a_record_that_could_not_find_its_case_does_not_hide_the_axes(tmp_path):
 
 def test_a_missing_path_says_what_to_do(tmp_path):
     with pytest.raises(UsageError, match=r"no results at .*nowhere.*Measure with `harness run`"):
-        harness.load(tmp_path / "nowhere")
+        everything(tmp_path / "nowhere")
 
 
 def test_a_path_without_results_gives_an_empty_frame_with_all_columns(tmp_path):
     with pytest.warns(HarnessWarning, match="no results in"):
-        frame = harness.load(tmp_path)
+        frame = everything(tmp_path)
     assert list(frame.columns) == list(COLUMNS)
     assert frame.empty
     assert str(frame["started_at"].dtype).endswith("UTC]")
@@ -335,7 +335,7 @@ def test_a_torn_last_line_is_counted_and_the_rest_is_read(tmp_path):
     path = write(tmp_path, record(0), record(1))
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.warns(HarnessWarning, match=r"left out: 1 torn last line"):
-        frame = harness.load(tmp_path)
+        frame = everything(tmp_path)
     assert row(frame)["n_processes"] == 1
     assert frame.attrs["problems"]["torn"] == 1
     assert frame.attrs["problems"]["files"] == [f"{path.name}: torn last line"]
@@ -361,7 +361,7 @@ def test_lines_of_another_schema_are_counted(tmp_path):
 def test_an_empty_file_is_no_problem(tmp_path):
     write(tmp_path, record())
     Store(tmp_path / "box" / "records" / "new.jsonl").open()
-    assert len(harness.load(tmp_path)) == 1
+    assert len(everything(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_a_file_with_one_torn_record_is_torn_and_not_foreign(tmp_path):
     for end in (1, 9, 30):
         path.write_bytes(encode(record())[:end])
         with pytest.warns(HarnessWarning):
-            frame = harness.load(tmp_path)
+            frame = everything(tmp_path)
         found = frame.attrs["problems"]
         assert (found["torn"], found["unreadable"]) == (1, 0)
 
@@ -431,7 +431,7 @@ def test_a_tree_with_records_and_asv_files_is_not_doubled(tmp_path):
         {"family.Work.track_trace": {"param_names": ["size", "transform", "target"]}},
     )
     write(tmp_path, record())
-    frame = harness.load(tmp_path)
+    frame = everything(tmp_path)
     assert frame["workload"].tolist() == ["family.Work", "other.Work"]
     assert frame["value"].tolist() == [1e-3, 0.5]
 
@@ -440,7 +440,7 @@ def test_asv_rows_of_another_environment_are_kept_beside_records(tmp_path):
     ours = [[0.5], [], "1.aaaa", 0, 0.1]
     write_asv(tmp_path, {"family.Work.track_trace": ours}, env="virtualenv-py3.11")
     write(tmp_path, record())
-    assert harness.load(tmp_path)["env"].nunique() == 2
+    assert everything(tmp_path)["env"].nunique() == 2
 
 
 @pytest.mark.slow
@@ -450,7 +450,7 @@ def test_loading_is_roughly_linear_in_the_number_of_records(tmp_path):
         store = Store(results / "box" / "records" / "x.jsonl")
         store.append(record(axes={"size": case}) for case in range(cases))
         begin = time.process_time()
-        harness.load(results)
+        everything(results)
         return time.process_time() - begin
 
     seconds(10)
@@ -464,7 +464,7 @@ def calls(*times_ns):
 
 def test_quantiles_of_calls_are_medians_over_processes_and_their_counts_add_up(tmp_path):
     write(tmp_path, *(record(n, {"execute": calls(*range(n + 1, n + 102))}) for n in range(7)))
-    (row,) = harness.load(tmp_path).to_dict("records")
+    (row,) = everything(tmp_path).to_dict("records")
     assert [round(row[name] * 1e9) for name in ("value", "least", "p10", "p50", "p90")] == [
         *(4, 4, 14, 54, 94)
     ]
@@ -477,7 +477,7 @@ def test_what_old_records_do_not_know_of_calls_is_missing(tmp_path):
     old = {"execute": [5.0], "dispatch": [5.0]}
     write(tmp_path, record(0, old), record(1, {**old, "execute": calls(5, 6, 7)}))
     execute, dispatch = (
-        harness.load(tmp_path, where={"stage": stage}).iloc[0] for stage in ("execute", "dispatch")
+        everything(tmp_path, where={"stage": stage}).iloc[0] for stage in ("execute", "dispatch")
     )
     assert dispatch[["least", "p10", "p50_low", "n_calls", "programs_s"]].isna().all()
     assert execute["p50"] == pytest.approx(6e-9)
@@ -487,7 +487,7 @@ def test_what_old_records_do_not_know_of_calls_is_missing(tmp_path):
 def test_an_interval_needs_the_calls_of_all_processes(tmp_path):
     known = [record(n, {"execute": calls(5, 6, 7)}) for n in range(7)]
     write(tmp_path, *known, record(7, {"execute": [5.0]}))
-    (row,) = harness.load(tmp_path).to_dict("records")
+    (row,) = everything(tmp_path).to_dict("records")
     assert row["low"] == row["high"] == pytest.approx(5e-9)
     assert math.isnan(row["p50_low"])
     assert math.isnan(row["p50_high"])
@@ -496,7 +496,7 @@ def test_an_interval_needs_the_calls_of_all_processes(tmp_path):
 def test_programs_that_were_built_inside_of_a_stage_are_told(tmp_path):
     inside = StageSamples([9e6, 8e6, 7e6], programs=[2, 2, 2], programs_ns=[4e6, 3e6, 2e6])
     write(tmp_path, record(0, {"trace": inside, "lower": [1e6]}))
-    frame = harness.load(tmp_path).set_index("stage")
+    frame = everything(tmp_path).set_index("stage")
     assert (frame.loc["trace", "programs"], frame.loc["trace", "programs_s"]) == (2, 0.003)
     assert frame.loc["lower", ["programs", "programs_s"]].isna().all()
 

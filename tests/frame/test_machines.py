@@ -13,8 +13,8 @@ import pytest
 from harness.errors import HarnessWarning
 from harness.frame import choose, export
 from harness.frame.differences import shared_names
-from harness.frame.load import frame_of, load
-from harness.records.schema import Problems, encode, to_raw
+from harness.frame.load import everything, frame_of
+from harness.records.schema import encode, to_raw
 from harness.scaffold.files import MERGED
 from harness.verdicts import compare_arms
 from harness.verdicts.history import history, series
@@ -31,7 +31,7 @@ def environment(device="cpu", **host):
 
 def rows(path):
     """Return what tells the rows of a tree apart, and how many processes each has."""
-    frame = load(path)
+    frame = everything(path)
     kept = frame[["machine", "commit", "workload", "stage", "n_processes", "status"]]
     return sorted(map(tuple, kept.itertuples(index=False)))
 
@@ -83,7 +83,7 @@ def test_trees_of_two_machines_are_copied_over_each_other(tmp_path):
         shutil.copytree(tree, whole, dirs_exist_ok=True)
 
     assert rows(whole) == expected
-    assert set(load(whole)["machine"]) == {"box", "rig"}
+    assert set(everything(whole)["machine"]) == {"box", "rig"}
 
 
 def test_branches_of_two_machines_merge_without_conflict(repository):
@@ -123,10 +123,9 @@ def test_two_clones_on_one_machine_measure_the_same_and_merge(repository):
         )
         committed(folder)
     assert pulled(one, other)
-    problems = Problems()
-    frame = load(one / "results", problems=problems)
+    frame = everything(one / "results")
 
-    assert not problems
+    assert not any(frame.attrs["problems"].values())
     trace = frame[frame["stage"] == "trace"].iloc[0]
     # Processes 2 and 3 were measured twice: what stands later in the file counts.
     assert (trace["n_processes"], sorted(trace["samples"])) == (6, [0.001] * 2 + [0.003] * 4)
@@ -141,11 +140,10 @@ def test_a_line_that_a_killed_writer_left_spoils_no_other_in_a_merge(repository)
     committed(one)
     committed(other)
     assert pulled(one, other)
-    problems = Problems()
     with pytest.warns(HarnessWarning, match="left out: 1"):
-        frame = load(one / "results", problems=problems)
+        frame = everything(one / "results")
 
-    assert problems.torn + problems.corrupt == 1
+    assert frame.attrs["problems"]["torn"] + frame.attrs["problems"]["corrupt"] == 1
     assert set(frame["n_processes"]) == {2}
 
 
@@ -156,7 +154,7 @@ def test_parquet_folders_of_two_machines_are_copied_over_each_other(tmp_path):
         export.write(frame, tmp_path / machine)
         shutil.copytree(tmp_path / machine, whole, dirs_exist_ok=True)
 
-    assert list(load(whole)["machine"].unique()) == ["box", "rig"]
+    assert list(everything(whole)["machine"].unique()) == ["box", "rig"]
 
 
 def test_a_name_that_unlike_machines_share_is_warned_of(tmp_path):
@@ -166,11 +164,11 @@ def test_a_name_that_unlike_machines_share_is_warned_of(tmp_path):
         record(0, environment=environment(cores=64), env="other"),
     )
     with pytest.warns(HarnessWarning, match=r"share the name 'box' \(cores 2 → 64\)") as caught:
-        frame = load(tmp_path)
+        frame = everything(tmp_path)
     assert "HARNESS_MACHINE, or --machine" in str(caught[0].message)
     export.write(frame, tmp_path / "parquet")
     with pytest.warns(HarnessWarning, match="share the name 'box'"):
-        load(tmp_path / "parquet")
+        everything(tmp_path / "parquet")
 
 
 def test_a_pool_of_alike_machines_may_share_a_name(tmp_path):
@@ -183,7 +181,7 @@ def test_a_pool_of_alike_machines_may_share_a_name(tmp_path):
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert shared_names(load(tmp_path)) == {}
+        assert shared_names(everything(tmp_path)) == {}
 
 
 def test_a_history_is_cut_where_another_machine_takes_the_name():

@@ -4,15 +4,18 @@ import math
 import shutil
 import warnings
 
+import msgspec
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import harness
 from harness.errors import HarnessWarning, StoreError, UsageError
 from harness.frame import axes_text
+from harness.frame.columns import COLUMNS, LISTS
 from harness.frame.export import write
-from harness.frame.frame import COLUMNS, LISTS
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.frame.parquet import GROUP_ROWS, MARK
 from harness.records.schema import StageSamples, to_raw
 from tests.frame import trees
@@ -45,7 +48,7 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def frame(results):
-    return load(results)
+    return everything(results)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +90,17 @@ def test_an_export_gives_back_the_rows_of_the_records(frame, exports, name):
     assert {int, str, tuple, bool, type(None)} <= {
         type(value) for name in ("size", "shape", "größe", "none") for value in frame[name]
     }
-    assert_same(frame, load(exports / name))
+    assert_same(frame, everything(exports / name))
+
+
+def test_an_export_of_the_first_layout_had_lists_and_is_read(frame, exports, tmp_path):
+    table = pq.read_table(exports / "rows.parquet")
+    for name in LISTS:
+        items = pa.array([msgspec.json.decode(text) for text in table[name].to_pylist()])
+        table = table.set_column(table.schema.get_field_index(name), name, items)
+    table = table.set_column(0, "machine", table["machine"].cast(pa.string()))
+    pq.write_table(table.replace_schema_metadata({MARK: b"1"}), tmp_path / "rows.parquet")
+    assert_same(frame, everything(tmp_path / "rows.parquet"))
 
 
 def test_an_export_of_before_a_column_has_no_value_there(frame, exports, tmp_path):
@@ -100,9 +113,9 @@ def test_an_export_of_before_a_column_has_no_value_there(frame, exports, tmp_pat
             name: [[]] * len(frame)
             for name in ("cpu_samples", "cpu_processes", "p90_samples", "processes")
         },
-        protocol=pd.array([None] * len(frame), "str"),
+        protocol=pd.array([""] * len(frame), "str"),
     )
-    assert_same(nothing, load(tmp_path / "rows.parquet"))
+    assert_same(nothing, everything(tmp_path / "rows.parquet"))
 
 
 @pytest.mark.parametrize("name", ["nights", "rows.parquet"])
@@ -125,18 +138,19 @@ def test_an_export_of_before_a_column_has_no_value_there(frame, exports, tmp_pat
 def test_a_condition_gives_the_same_rows_of_records_and_of_parquet(results, exports, name, where):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected, found = load(results, where=where), load(exports / name, where=where)
+        expected, found = everything(results, where=where), everything(exports / name, where=where)
     assert_same(expected, found)
     assert found.empty == (where == {"workload": []})
 
 
 def test_columns_are_those_that_were_asked_for_in_that_order(results, exports):
     for path in (results, exports / "nights"):
-        found = load(path, where={"size": 8, "status": "ok"}, columns=["value", "size", "night"])
+        given = {"where": {"size": 8, "status": "ok"}, "columns": ["value", "size", "night"]}
+        found = harness.load(path, all=True, **given)
         assert list(found.columns) == ["value", "size", "night"]
         assert len(found) == 8
     with pytest.raises(UsageError, match=r"expected a list of names, such as \['value'\]"):
-        load(results, columns="value")
+        harness.load(results, columns="value")
 
 
 def test_only_files_that_a_condition_leaves_are_opened(results, exports, tmp_path):
@@ -145,13 +159,13 @@ def test_only_files_that_a_condition_leaves_are_opened(results, exports, tmp_pat
         if "machine=box" not in str(path) or "night=2026-11-20" not in str(path):
             path.write_bytes(b"rubbish")
     where = {"machine": "box", "night": "2026-11-20"}
-    assert_same(load(results, where=where), load(tmp_path / "nights", where=where))
+    assert_same(everything(results, where=where), everything(tmp_path / "nights", where=where))
     with pytest.raises(StoreError, match=r"is no whole Parquet file.*Delete it, and export again"):
-        load(tmp_path / "nights")
+        everything(tmp_path / "nights")
 
 
 def test_only_row_groups_that_a_condition_leaves_are_read(results, tmp_path):
-    frame = load(results, where={"machine": "box", "night": "2026-11-20"})
+    frame = everything(results, where={"machine": "box", "night": "2026-11-20"})
     many = pd.concat([frame] * GROUP_ROWS, ignore_index=True)
     write(many, tmp_path / "nights")
     [path] = tmp_path.rglob("*.parquet")
@@ -161,10 +175,10 @@ def test_only_row_groups_that_a_condition_leaves_are_read(results, tmp_path):
     ranges = [(c.min, c.max) for c in (group.column(column).statistics for group in groups)]
     # What cannot be decoded is not noticed as long as nobody reads it.
     spoil(path, groups[ranges.index(("nn.Wide", "nn.Wide"))])
-    found = load(tmp_path / "nights", where={"workload": "nn.Predict"})
+    found = everything(tmp_path / "nights", where={"workload": "nn.Predict"})
     assert len(found) == (many["workload"] == "nn.Predict").sum()
     with pytest.raises(StoreError, match=r"nights cannot be read: .*Export it again\."):
-        load(tmp_path / "nights", where={"workload": "nn.Wide"})
+        everything(tmp_path / "nights", where={"workload": "nn.Wide"})
 
 
 def test_a_flipped_bit_is_noticed_by_its_checksum(frame, tmp_path):
@@ -176,7 +190,7 @@ def test_a_flipped_bit_is_noticed_by_its_checksum(frame, tmp_path):
     content[column.data_page_offset + column.total_compressed_size - 1] ^= 1
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"rows\.parquet cannot be read: .*Export it again\."):
-        load(path)
+        everything(path)
 
 
 def spoil(path, group):
@@ -193,27 +207,27 @@ def spoil(path, group):
 def test_a_new_night_leaves_other_files_alone_and_an_old_one_replaces_its_own(results, tmp_path):
     results = shutil.copytree(results, tmp_path / "results")
     folder = tmp_path / "nights"
-    assert write(load(results, where={"night": "2026-11-19"}), folder) == 2
+    assert write(everything(results, where={"night": "2026-11-19"}), folder) == 2
     before = {path: path.stat().st_ino for path in folder.rglob("*.parquet")}
-    assert write(load(results, where={"night": "2026-11-20"}), folder) == 2
+    assert write(everything(results, where={"night": "2026-11-20"}), folder) == 2
     assert len(list(folder.rglob("*.parquet"))) == 4
     assert {path: path.stat().st_ino for path in before} == before
     trees.write(results, record(9, "nn.New", {"machine": "box", "night": "2026-11-20"}, {}))
-    write(load(results, where={"night": "2026-11-20"}), folder)
-    assert_same(load(results), load(folder))
+    write(everything(results, where={"night": "2026-11-20"}), folder)
+    assert_same(everything(results), everything(folder))
     assert {path: path.stat().st_ino for path in before} == before
     assert not [path for path in folder.rglob(".*") if path.is_file()], "no scratch file stays"
 
 
 @pytest.mark.parametrize("machine", ["../up", "a/b=c%41 d", ".hidden", "_x", "C:\\*?|", "ع" * 60])
 def test_a_hostile_name_is_a_folder_and_comes_back(results, tmp_path, machine):
-    frame = load(results, where={"machine": "box"}).assign(machine=machine, night="")
+    frame = everything(results, where={"machine": "box"}).assign(machine=machine, night="")
     folder = tmp_path / "deep" / "nights"
     write(frame, folder)
     assert [path.name for path in tmp_path.iterdir()] == ["deep"]
     assert {path.relative_to(folder).parts[0][:8] for path in folder.iterdir()} == {"machine="}
     assert len(list(folder.iterdir())) == 1
-    found = load(folder, where={"machine": machine, "night": ""})
+    found = everything(folder, where={"machine": machine, "night": ""})
     assert len(found) == len(frame)
     assert set(found["machine"]) == {machine}
 
@@ -228,16 +242,16 @@ def test_an_axis_comes_back_with_its_type(value):
 
 
 def test_a_case_without_a_number_has_nan_again(results, tmp_path):
-    frame = load(results, where={"workload": "nn.Wide"})
+    frame = everything(results, where={"workload": "nn.Wide"})
     assert frame["calibrated"].isna().all()
     assert all(map(math.isnan, frame["calibrated_samples"][0]))
     write(frame, tmp_path / "rows.parquet")
-    assert_same(frame, load(tmp_path / "rows.parquet"))
+    assert_same(frame, everything(tmp_path / "rows.parquet"))
 
 
 def test_rows_of_one_environment_share_its_text(results, exports):
     for path in (results, exports / "nights"):
-        texts = load(path)["environment"]
+        texts = everything(path)["environment"]
         assert texts.dtype == object
         assert len({id(text) for text in texts}) == texts.nunique()
 
@@ -246,18 +260,18 @@ def test_what_asv_measured_beside_the_records_stays_out_whatever_the_condition(t
     trees.write(tmp_path, trees.record())
     trees.write_asv(tmp_path, {"family.Work.track_trace": [[1.0], [], "1.aaaa", 1, 1]})
     with pytest.warns(HarnessWarning, match="No row in"):
-        assert load(tmp_path, where={"target": "tpu"}).empty
-    assert len(load(tmp_path, where={"stage": "trace"})) == 1
+        assert everything(tmp_path, where={"target": "tpu"}).empty
+    assert len(everything(tmp_path, where={"stage": "trace"})) == 1
 
 
 @pytest.mark.parametrize("name", ["nights", "rows.parquet"])
 def test_no_row_warns_and_leaves_a_frame_with_its_columns(frame, results, exports, name):
     for path in (results, exports / name):
         with pytest.warns(HarnessWarning, match="No row in .* has workload = 'nn.Gone'."):
-            found = load(path, where={"workload": "nn.Gone"})
+            found = everything(path, where={"workload": "nn.Gone"})
         pd.testing.assert_series_equal(found.dtypes, frame.dtypes[list(COLUMNS)])
         with pytest.warns(HarnessWarning, match="No row"):
-            found = load(path, where={"workload": "nn.Gone", "size": 8}, columns=["size"])
+            found = harness.load(path, where={"workload": "nn.Gone", "size": 8}, columns=["size"])
         assert list(found.columns) == ["size"]
 
 
@@ -268,7 +282,7 @@ def test_a_column_that_there_is_not_is_named_with_those_that_there_are(
 ):
     for path in (results, exports / name):
         with pytest.raises(UsageError, match=r"no column 'workloud'.*machine, commit.*axes .*size"):
-            load(path, **given)
+            harness.load(path, **given)
 
 
 @pytest.mark.parametrize(
@@ -283,14 +297,14 @@ def test_a_column_that_there_is_not_is_named_with_those_that_there_are(
 )
 def test_a_value_that_no_row_could_have_is_wrong_usage(results, where, said):
     with pytest.raises(UsageError) as caught:
-        load(results, where=where)
+        everything(results, where=where)
     assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("metadata", "said"),
     [
-        ({MARK: b"2"}, "is of version 2 of the layout; this harness reads 1"),
+        ({MARK: b"3"}, "is of version 3 of the layout; this harness reads 1 and 2"),
         (None, "holds no frame that `harness export` wrote"),
     ],
 )
@@ -299,7 +313,7 @@ def test_a_file_of_another_version_or_maker_is_named(exports, tmp_path, metadata
     path = next(tmp_path.rglob("*.parquet"))
     pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
     with pytest.raises(StoreError) as caught:
-        load(tmp_path / "nights")
+        everything(tmp_path / "nights")
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
 
@@ -308,7 +322,7 @@ def test_a_file_that_was_cut_off_is_named(exports, tmp_path):
     path = tmp_path / "rows.parquet"
     path.write_bytes((exports / "rows.parquet").read_bytes()[:-100])
     with pytest.raises(StoreError, match=r"rows\.parquet is no whole Parquet file"):
-        load(path)
+        everything(path)
 
 
 def test_a_folder_of_results_is_no_place_for_a_dataset_and_stays_one_beside_a_file(
@@ -318,7 +332,7 @@ def test_a_folder_of_results_is_no_place_for_a_dataset_and_stays_one_beside_a_fi
     with pytest.raises(UsageError, match=r"is a results tree\. Choose another folder"):
         write(frame, results)
     write(frame, results / "rows.parquet")
-    assert_same(frame, load(results))
+    assert_same(frame, everything(results))
     with pytest.raises(UsageError, match="is a file; a dataset is a folder"):
         write(frame, results / "rows.parquet", partition=True)
 
@@ -330,10 +344,12 @@ def test_other_programs_find_a_column_per_axis_of_one_type(tmp_path):
         trees.record(axes={"size": 8, "mixed": 1, "axes": "a"}, **where),
         trees.record(axes={"size": 2**70, "mixed": "1", "shape": (1, 2)}, **where),
     )
-    write(load(tmp_path), tmp_path / "rows.parquet")
+    write(everything(tmp_path), tmp_path / "rows.parquet")
     table = pq.read_table(tmp_path / "rows.parquet")
-    assert set(table["mixed"].to_pylist()) == {"1"}
-    assert set(table["shape"].to_pylist()) == {None, "(1, 2)"}
-    assert set(table["size"].to_pylist()) == {"8", str(2**70)}
-    assert {"axes", "axis_axes"} <= set(table.column_names)
-    assert_same(load(tmp_path), load(tmp_path / "rows.parquet"))
+    found = {name: set(table[name].to_pylist()) for name in table.column_names[len(COLUMNS) :]}
+    assert found == {
+        **{"size": {8, None}, "size_text": {None, str(2**70)}, "axis_axes": {None, "a"}},
+        **{"mixed": {1, None}, "mixed_text": {None, "1"}, "shape": {None, "(1, 2)"}},
+    }
+    assert table.schema.field("size").type == table.schema.field("mixed").type == pa.int64()
+    assert_same(everything(tmp_path), everything(tmp_path / "rows.parquet"))

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import harness
+from harness.frame.load import everything
 from harness.frame.startup import PHASES
 from harness.records.schema import FIRST_CALL, to_raw
 from tests.frame.cases import HOSTILE, case, frame
@@ -87,7 +88,7 @@ def test_cases_that_failed_have_no_row_and_hostile_names_stay_text():
 
 
 def test_the_committed_results_have_every_phase_where_the_machine_ran_them():
-    found = harness.phases(harness.load("results"))
+    found = harness.phases(everything("results"))
     assert len(found) > 50
     assert set(found[found["target"] == "cpu"]["missing"]) <= {"", "trace"}
     assert set(found[found["target"] != "cpu"]["missing"]) == {"execute"}

@@ -4,6 +4,7 @@ import pytest
 
 import harness
 from harness.errors import UsageError
+from harness.frame.load import everything
 from tests.frame.cases import HOSTILE, case, frame
 
 
@@ -91,6 +92,6 @@ def test_another_way_than_by_case_or_axis_is_refused():
 
 
 def test_every_axis_of_the_committed_results_makes_new_programs():
-    found = harness.recompile_map(harness.load("results"), by="axis")
+    found = harness.recompile_map(everything("results"), by="axis")
     assert set(found["new_program"]) == {"always"}
     assert (found["saved_s"] < found["build_s"]).all()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import harness
 from harness.errors import UsageError
+from harness.frame.load import everything
 from tests.frame.cases import HOSTILE, case, frame
 
 
@@ -143,7 +144,7 @@ def test_axes_named_as_columns_of_the_result_and_hostile_names_are_kept():
 
 
 def test_compile_time_of_the_committed_unrolled_loop_grows_with_the_factor():
-    frame = harness.load("results")
+    frame = everything("results")
     measured = frame[frame["workload"] == "control_flow.UnrolledLoop"].groupby(["commit", "env"])
     found = harness.scaling(frame, "unroll", "compile")
     assert len(found) == measured.ngroups

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import io
+import pickle
+import tempfile
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import harness
 from harness.errors import UsageError
+from harness.frame.export import write
+
+
+def through_parquet(frame):
+    return pd.read_parquet(io.BytesIO(frame.to_parquet()))
+
+
+def through_our_export(frame):
+    with tempfile.TemporaryDirectory() as folder:
+        write(frame, Path(folder, "nights"))
+        return pd.read_parquet(Path(folder, "nights"))
 
 
 def through_csv(frame, **options):
@@ -26,6 +40,9 @@ TREATED = {
     "convert_dtypes": lambda frame: frame.convert_dtypes(),
     "categories": lambda frame: frame.astype({"workload": "category", "stage": "category"}),
     "objects": lambda frame: frame.astype(object),
+    "Parquet": through_parquet,
+    "pickle": lambda frame: pickle.loads(pickle.dumps(frame)),
+    "our export, read by pandas": through_our_export,
     "CSV": through_csv,
     "CSV, empty text kept": lambda frame: through_csv(frame, keep_default_na=False),
 }
@@ -42,7 +59,7 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def frame():
-    whole = harness.load("results")
+    whole = harness.load("results", all=True)
     return whole[whole["workload"].str.contains("Softmax|UnrolledLoop")]
 
 

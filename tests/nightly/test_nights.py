@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
-import time
 
 import pytest
 
@@ -14,6 +14,7 @@ from harness.nightly.state import Nights
 from tests.asv.project import ENV, JAX, MACHINE, Project, wait_for
 from tests.forks import finished
 from tests.nightly.nights import TINY, begin, nightly, outcome, state
+from tests.started import TOKEN, of
 
 FIRST, SECOND, KILLED = "2026-11-20", "2026-11-21", "2026-11-22"
 
@@ -152,23 +153,23 @@ def test_fewer_rows_than_in_the_last_good_night_are_a_failure(copy):
     assert "- installed, fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows" in printed
 
 
-def test_an_interrupted_night_resumes_and_a_killed_one_ends_what_it_started(copy):
+def test_an_interrupted_night_resumes_and_of_a_killed_one_no_process_is_left(copy, monkeypatch):
+    token = secrets.token_hex()
+    monkeypatch.setenv(TOKEN, token)
     running = begin(copy, night=KILLED, effort="500x1")
     wait_for(lambda: (copy.results / MACHINE / "nights" / KILLED / "asv-installed.log").exists())
     os.kill(running.pid, signal.SIGINT)
     done = finished(running, 60)
     assert done.returncode == 130, done.stderr
     assert "the same command resumes" in done.stderr
-    running = begin(copy, night=KILLED, effort="500x1")
+    assert of(token) == []
+    running = begin(copy, night=KILLED, effort="500x1")  # it would go on for minutes
     folder = copy.results / MACHINE / "records"
     wait_for(lambda: any(KILLED in file.name for file in folder.iterdir()))
+    assert len(of(token)) > 3
     with running:
         running.kill()
-    (records,) = [file for file in folder.iterdir() if KILLED in file.name]
-    time.sleep(2.5)  # a unit of 500 processes would go on for minutes
-    size = records.stat().st_size
-    time.sleep(1.0)
-    assert records.stat().st_size == size
+    wait_for(lambda: not of(token), 5)
 
 
 def test_a_night_that_measured_nothing_has_its_own_exit_code(copy):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from datetime import UTC, datetime
 
@@ -161,3 +162,24 @@ def test_environments_are_named_once_and_in_order():
     assert environments.parse("newest, installed,0.11.2,newest") == [
         *("newest", "installed", "0.11.2")
     ]
+
+
+def test_the_newest_jax_is_the_newest_that_any_python_on_path_can_have(tmp_path, monkeypatch):
+    own = sys.version_info.minor
+    other = tmp_path / f"python3.{own + 1}"
+    other.write_text("#!/bin/sh\nexit 0\n")
+    other.chmod(0o755)
+    for minor, release in ((own, "0.10.1"), (own, "0.10.2"), (own + 1, "0.10.2"), (own + 1, "9.9")):
+        (tmp_path / f"jaxlib-{release}-cp3{minor}-none-any.whl").touch()
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    environments._releases.cache_clear()
+    try:
+        assert environments.base("") == environments.base("9.9") == str(other)
+        assert environments.base("0.10.2") == environments.base("0.10.1") == sys.executable
+        assert environments.base("0.99") == sys.executable, "pip says that there is none"
+        other.write_text("#!/bin/sh\nexit 1\n")
+        assert environments.base("") == sys.executable, "the other one makes no environments"
+    finally:
+        environments._releases.cache_clear()

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.frame.load import load
+from harness.frame.load import everything
 from tests.performance.command import options
 from tests.performance.sweep_cost import INIT
 
@@ -65,7 +65,7 @@ def unexplained_s(benchmarks: Path, results: Path) -> tuple[float, float]:
     command += ["--benchmarks", str(benchmarks), "--results", str(results)]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     subprocess.run(command, check=True, capture_output=True, env=environment)
-    frame = load(results, where={"workload": "process"}).set_index("stage")["value"]
+    frame = everything(results, where={"workload": "process"}).set_index("stage")["value"]
     return float(frame["ready"] - frame["import"] - frame["backend"]), float(frame["import"])
 
 

@@ -19,15 +19,37 @@ from harness.stages import sampling
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 
+READERS = {
+    "harness": (
+        "from harness.frame.load import load",
+        "load(folder, all=True, where={'workload': chosen} if chosen else None)",
+    ),
+    "pandas": (
+        "import pandas, pyarrow.dataset",
+        "pandas.read_parquet(folder, filters=[('workload', '=', chosen)])",
+    ),
+    "Polars": (
+        "import polars",
+        "polars.scan_parquet(folder).filter(polars.col('workload') == chosen).collect()",
+    ),
+    "DuckDB": (
+        "import duckdb, pandas",
+        "duckdb.sql(f\"FROM '{folder}/*/*/*.parquet' WHERE workload = '{chosen}'\").df()",
+    ),
+}
+"""Who reads a folder: what it imports, and what it evaluates."""
+
 _LOAD = """
 import json, resource, sys, time
+_, folder, chosen, imports, reading = sys.argv
 begin = time.perf_counter()
-from harness.frame import load
+exec(imports)
 imported, cpu = time.perf_counter(), time.process_time()
-where = {"workload": sys.argv[2]} if sys.argv[2] else None
-frame = load.load(sys.argv[1], where=where)
+frame = eval(reading)
 done = time.perf_counter()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+if sys.platform != "darwin":  # where that also counts what the parent held before exec
+    peak = int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
 print(json.dumps({
     "rows": len(frame),
     "ok": int((frame["status"] == "ok").sum()),
@@ -80,9 +102,9 @@ def fresh(module: str, *arguments: object, **variables: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def loaded(folder: Path, workload: str = "") -> dict[str, Any]:
+def loaded(folder: Path, workload: str = "", reader: str = "harness") -> dict[str, Any]:
     """Return what a fresh process needs to load a folder, or one workload of it."""
-    command = [sys.executable, "-c", _LOAD, str(folder), workload]
+    command = [sys.executable, "-c", _LOAD, str(folder), workload, *READERS[reader]]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return dict(json.loads(done.stdout))
 

@@ -40,7 +40,7 @@ class Fleet:
     """A scheduler and workers that were started in a folder, and are started again where needed."""
 
     folder: Path
-    """Holds the project (`project/`, with its benchmarks), spools, logs."""
+    """Holds the project (`project/`, with its benchmarks), and logs."""
     machines: Sequence[str]
     bare: Sequence[str] = ()
     """The machines whose worker has no nanny."""
@@ -64,16 +64,14 @@ class Fleet:
         found = {
             **os.environ,
             MARK: str(self.folder),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": os.pathsep.join(
+                [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+            ),
             "JAX_PLATFORMS": "cpu",
             "JAX_ENABLE_COMPILATION_CACHE": "0",
         }
         if machine:
-            found |= {
-                "HARNESS_MACHINE": machine,
-                "HARNESS_CLASS": machine,
-                "HARNESS_SPOOL": str(self.folder / "spool" / machine),
-            }
+            found |= {"HARNESS_MACHINE": machine, "HARNESS_CLASS": machine}
         return found
 
     def start(self) -> list[str]:

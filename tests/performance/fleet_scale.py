@@ -6,7 +6,7 @@ Drives the client of `harness run --on ... --store` itself, over a real schedule
 each in a process of its own that says that it is a machine of its own. The suite is real too: each
 of its workloads has `units / workloads` processes; every unit is an order of the plan's. All is
 done that is done for a unit, but for starting a process that measures: its record is made up, of
-about three kilobytes, and written to the worker's spool and to the store.
+about three kilobytes, and put into the store.
 
 Printed are units per second, units that were lost or came back twice, records in the store, and
 memory of the client and of the scheduler along the way: the slope over the last three quarters of

@@ -1,82 +1,130 @@
-"""Are the ledger's saved seconds the difference of independent cold and warm runs?
+"""Are the ledger's saved seconds, and its hit rate by seconds, those of independent clocks?
 
-    python tests/performance/saved.py [PROCESSES]
+    python -m tests.performance.saved [--programs 20] [--processes 3]
 
-Cold and warm processes without a ledger time `lowered.compile()` by themselves; another set runs
-under a ledger. Printed per program: both figures, JAX's own, and what the ledger adds to a request.
+Per program, processes of its own: without a cache, with a warm one, and both under a ledger. Each
+times the compile of one function, and of a second one that the cache never has, by its own clock.
+Printed: how far the ledger's saved seconds are from the difference of those clocks, of the same
+processes and of those without a ledger; and whether the hit rate by seconds is within the bounds
+that the ledger of the warm process alone gives.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from harness.cache.ledger import read, summarize
-from harness.watch import programs
+from harness.cache.ledger import Event, read, summarize
+from tests import forks
+from tests.performance.command import options
 
 PROGRAM = """
-import sys, time
+import contextlib, json, sys, time
 import jax, jax.numpy as jnp, numpy as np
+from harness.cache.ledger import ledger
+depth, width, book = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 def measured(x):
-    for i in range(int(sys.argv[1])):
+    for i in range(depth):
         x = jnp.tanh(jnp.sort(x @ x) * (i + 1.5))
     return x
-jax.jit(lambda x: x + 1)(np.ones(3))
-lowered = jax.jit(measured).lower(np.ones((64, 64), np.float32))
-began = time.perf_counter()
-lowered.compile()
-print(time.perf_counter() - began)
+def other(x):
+    for i in range(20):
+        x = jnp.sin(jnp.sort(x @ x) * (i + 0.5 + time.time_ns() % 10**6))
+    return x
+x = np.ones((width, width), np.float32)
+jax.jit(lambda x: x + 1)(x)
+took = {}
+with ledger(book) if book else contextlib.nullcontext() as found:
+    for function in (measured, other):
+        lowered = jax.jit(function).lower(x)
+        began = time.perf_counter()
+        lowered.compile()
+        took[function.__name__] = time.perf_counter() - began
+print(json.dumps(took))
 """
 
+DEPTHS = (1, 2, 3, 4, 6, 8, 10, 12, 15, 18)
 
-def one(depth: int, cache: str, ledger: Path | None) -> float:
-    """Return the seconds of one compile in a process of its own."""
+
+def one(depth: int, width: int, cache: str, ledger: str = "") -> dict[str, float]:
+    """Return the seconds that the two functions took in a process of its own."""
     there = {
         **os.environ,
+        "JAX_PLATFORMS": "cpu",
         "JAX_COMPILATION_CACHE_DIR": cache,
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
-    if ledger is not None:
-        there = programs.environment(there, HARNESS_LEDGER=str(ledger.resolve()))
-    command = [sys.executable, "-c", PROGRAM, str(depth)]
-    return float(subprocess.run(command, env=there, check=True, capture_output=True).stdout)
+    command = [sys.executable, "-c", PROGRAM, str(depth), str(width), ledger]
+    done = forks.run(command, env=there, check=True)
+    return dict(json.loads(done.stdout))
 
 
-def main(processes: int) -> None:
-    """Print a line per depth of the program."""
-    for depth in (1, 6, 30, 150):
-        with tempfile.TemporaryDirectory() as folder:
-            plain: dict[str, list[float]] = {"cold": [], "warm": []}
-            watched: dict[str, list[float]] = {"cold": [], "warm": []}
-            path = Path(folder) / "book.jsonl"
-            for number in range(processes):
-                for kind in plain:
-                    plain[kind].append(one(depth, f"{folder}/plain{number}", None))
-                    watched[kind].append(one(depth, f"{folder}/watched{number}", path))
-            events = [event for event in read(path).events if event.module == "jit_measured"]
-        cold, warm = (statistics.median(seconds) for seconds in plain.values())
-        found = summarize(events)
-        # The same processes by their own clock: what machine noise leaves of the comparison.
-        outside = sum(watched["cold"]) - sum(watched["warm"])
-        outside -= sum(e.own_s if e.outcome == "written" else -e.own_s for e in events)
-        inside = sum(e.compile_s or 0.0 for e in events) - found.load_s
-        saved = found.saved_s / found.hits
-        written = [event for event in events if event.outcome == "written"]
-        own = statistics.median(event.own_s for event in events)
-        own_cold = statistics.median(event.own_s for event in written)
-        write = statistics.median(event.write_s or 0.0 for event in written)
-        print(
-            f"depth {depth}: independent {cold:.4f} - {warm:.4f} = {cold - warm:.4f} s, "
-            f"ledger {saved:.4f} s ({saved / (cold - warm) - 1:+.1%}; "
-            f"against the same processes' own clock {inside / outside - 1:+.1%}), of cold "
-            f"{write:.4f} s is the write; JAX's own {found.jax_saved_s / found.hits:.4f} s; "
-            f"own time per request {own * 1e3:.2f} ms, where new {own_cold * 1e3:.2f} ms"
-        )
+def compare(depth: int, width: int, processes: int, folder: str) -> dict[str, Any]:
+    """Return what the clocks, and what the ledgers, say of one program."""
+    cold, warm, same, saved, rates = [], [], [], [], []
+    within = True
+    for number in range(processes):
+        cache, book, again = (f"{folder}/{what}{number}" for what in ("c", "cold", "warm"))
+        first = one(depth, width, cache, book)
+        cold.append(one(depth, width, "")["measured"])
+        warm.append(one(depth, width, cache)["measured"])
+        second = one(depth, width, cache, again)
+        filled, used = read(Path(book)).events, read(Path(again)).events
+        saved.append(summarize(used, filled).saved_s)
+        alone = summarize(used)
+        low, high = (alone.by_seconds.with_more(more).value for more in alone.unknown_s)
+        # A miss also writes an entry, which is no part of its compile; and the ledger takes time.
+        spent, hit = _spent(first, filled), _spent(second, used)
+        same.append(spent["measured"] - hit["measured"])
+        rate = spent["measured"] / (spent["measured"] + hit["other"])
+        within &= low is not None and high is not None and low <= rate <= high
+        rates.append((low, rate, high))
+    return {
+        "clocks": statistics.median(cold) - statistics.median(warm),
+        "same": statistics.median(same),
+        "ledger": statistics.median(saved),
+        "rates": statistics.median_low(rates),
+        "within": within,
+    }
+
+
+def _spent(clock: dict[str, float], events: tuple[Event, ...]) -> dict[str, float]:
+    """Return the seconds by the program's clock, without writes and what the ledger took."""
+    beside = {event.module: (event.write_s or 0.0) + event.own_s for event in events}
+    return {name: seconds - beside[f"jit_{name}"] for name, seconds in clock.items()}
+
+
+def main() -> None:
+    """Print a line per program, and the sums."""
+    asked = options(__doc__, programs=20, processes=3)
+    found = []
+    with forks.server() as address, forks.forking(address):
+        for number in range(asked.programs):
+            depth, width = DEPTHS[number % len(DEPTHS)], 16 << number // len(DEPTHS)
+            with tempfile.TemporaryDirectory() as folder:
+                one_found = compare(depth, width, asked.processes, folder)
+            found.append(one_found)
+            low, rate, high = one_found["rates"]
+            print(
+                f"depth {depth:2}, width {width}: saved {one_found['ledger']:.3f} s by the ledger, "
+                f"{one_found['same']:.3f} s by the clock beside it, {one_found['clocks']:.3f} s by "
+                f"processes of their own; rate {rate:.1%}, "
+                f"told as {low:.1%} to {high:.1%}{'' if one_found['within'] else ': OUTSIDE'}",
+                flush=True,
+            )
+    within = sum(each["within"] for each in found)
+    print(f"{within} of {len(found)} rates within their bounds")
+    total = {name: sum(each[name] for each in found) for name in ("ledger", "same", "clocks")}
+    for name, what in (("same", "the clocks beside them"), ("clocks", "processes of their own")):
+        off = total["ledger"] / total[name] - 1
+        told = f"{total['ledger']:.2f} s by the ledgers, {total[name]:.2f} s by {what}"
+        print(f"saved {told}: {off:+.1%}")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 8)
+    main()

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.frame.frame import COLUMNS, NUMBER, Rows, objects, to_frame
+from harness.frame.columns import COLUMNS, NUMBER, objects
+from harness.frame.frame import Rows, to_frame
 from harness.program.facts import TOTALS
 from harness.stages.sampling import median_interval_ranks
 

@@ -25,7 +25,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from harness.frame.frame import INSTRUMENTS, LISTS, TEXT_LISTS
+from harness.frame.columns import COLUMNS, LISTS, NUMBERS
+from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of, record_files_of
 from harness.records.schema import Problems, Record, digest, read_file
 from harness.stages.registry import STAGES
@@ -128,7 +129,7 @@ def slowed(
 
         return of_each(frame, column, changed)
 
-    return valued(frame, {name: longer(name) for name in LISTS if name not in TEXT_LISTS})
+    return valued(frame, {name: longer(name) for name, kind in COLUMNS.items() if kind == NUMBERS})
 
 
 def drawn(pool: Pool, rng: random.Random) -> tuple[pd.DataFrame, pd.DataFrame]:

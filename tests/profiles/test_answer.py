@@ -73,6 +73,23 @@ def test_a_program_without_jax(tmp_path):
     assert "Next" not in text
 
 
+def test_what_could_not_be_recorded_is_not_said_to_be_nothing(tmp_path):
+    failed = replace(ended(2_000), failures=("PackageNotFoundError: jax",))
+    text = text_of(profile_of(tmp_path, [started(), failed]))
+    assert text.startswith("2.0 s, and nobody knows what JAX built: recording it failed.")
+    assert "The profile itself failed once: PackageNotFoundError: jax" in text
+
+
+def test_one_large_program_outside_jit_is_a_finding_of_its_own(tmp_path):
+    lines = compiled(9, each=20, function=2)
+    large = replace(compiled(1, each=500, begin=5000, function=2)[0], id=99, object=99)
+    profile = caused(profile_of(tmp_path, [started(), *lines, large, ended(20_000)]), "shape")
+    assert [one.text for one in findings(profile)] == [
+        "JAX's `broadcast_in_dim` was compiled outside jit",
+        "9 small programs outside jit: JAX's own `broadcast_in_dim`",
+    ]
+
+
 def test_jax_without_builds(tmp_path):
     text = text_of(profile_of(tmp_path, [started(), IMPORT, ended(2_000)]))
     assert text.startswith("2.0 s, and JAX built nothing: no function was traced, lowered or compi")

@@ -8,9 +8,11 @@ import sys
 import jax
 import pytest
 
+from harness.errors import UsageError
 from harness.records import environment
 from harness.records.environment import machine_name
 from harness.records.git import Commit, commit_of
+from harness.records.store import machine_folder, store_path
 from harness.targets.host import host
 from tests.repositories import git
 
@@ -212,3 +214,14 @@ def test_the_host_is_described():
     assert found["ram_bytes"] > 2**28
     assert 1 <= found["affinity"] <= found["cores"]
     json.dumps(found)
+
+
+@pytest.mark.parametrize("name", ["../../evil", "a/b", "..", "a\\b", "bell\x07", "\x1b[2J"])
+def test_no_name_of_a_machine_or_environment_leads_out_of_the_results(tmp_path, name):
+    for place in (
+        lambda: store_path(tmp_path, name, "", "env"),
+        lambda: store_path(tmp_path, "machine", "", f"/{name}"),
+        lambda: machine_folder(tmp_path, name),
+    ):
+        with pytest.raises(UsageError, match="is no name for"):
+            place()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from harness.frame.frame import COLUMNS, COUNT, NUMBER, OBJECT
+from harness.frame.columns import COLUMNS, COUNT, NUMBER, TEXT
 
 CACHED = ("load", "first_call", "start")
 HOSTILE = (
@@ -72,10 +72,10 @@ def frame(
         "fusions": 2.0 + size,
         "flops": 1e6 * (1.0 + size),
     }
-    empty = {NUMBER: np.nan, COUNT: 0, OBJECT: None}
-    data = {name: columns.get(name, empty.get(kind, "")) for name, kind in COLUMNS.items()}
+    empty = {NUMBER: np.nan, COUNT: 0, TEXT: ""}
+    data = {name: columns.get(name, empty.get(kind)) for name, kind in COLUMNS.items()}
     made = pd.DataFrame(data, index=range(count))
-    made = made.astype({name: "str" for name, kind in COLUMNS.items() if kind == "text"})
+    made = made.astype({name: "str" for name, kind in COLUMNS.items() if kind == TEXT})
     made["size"] = np.asarray(sizes, object)[size]
     made.attrs["problems"] = {"torn": 0, "corrupt": 0, "other_schema": 0, "unreadable": 0}
     return made

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from harness.errors import UsageError
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.report import asv_page, images
 from harness.report.content import Column, Table
 from harness.report.page import encode, render, rounded, to_script
@@ -30,7 +30,7 @@ from tests.verdicts.test_rules import rates_of
 
 @pytest.fixture(scope="module")
 def committed():
-    return load(RESULTS)
+    return everything(RESULTS)
 
 
 def test_committed_results_make_a_small_page(committed, comparisons):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from harness.frame.compile_times import compile_times
-from harness.frame.load import load
+from harness.frame.load import everything
 from harness.program.compiler.times import CompileTime, CompileTimes
 from harness.records.store import Store, store_path
 from harness.report import sweep
@@ -80,7 +80,7 @@ def test_passes_of_xla_are_a_bar_per_case_with_what_is_left_of_each_group(tmp_pa
     passes = [CompileTime("fusion", "", "priority-fusion", 0.2, 0.2, 3)]
     own[0].compile_times = CompileTimes(groups, passes)
     Store(store_path(tmp_path, "box", own[0].commit, own[0].env)).append(own)
-    report = sweep.report(Measured(load(tmp_path), NOTHING, (), compile_times(tmp_path)))
+    report = sweep.report(Measured(everything(tmp_path), NOTHING, (), compile_times(tmp_path)))
     data = table(report, "compiles").data
     told = dict(zip(data["group"] + " " + data["pass"], data["wall_s"], strict=True))
     assert told == pytest.approx(

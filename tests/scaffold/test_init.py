@@ -182,7 +182,7 @@ def test_force_replaces_files_and_keeps_what_git_ignores(tmp_path):
     package.write(package.folder / "asv.conf.json", "no JSON at all")
     package.write(package.folder / ".gitignore", "build/\n.asv\n")
     said = package.init(code=2)
-    assert "cannot be read" in said
+    assert "asv cannot read" in said
     assert "--force" in said
     package.init("--force")
     assert configuration(package)["benchmark_dir"] == "benchmarks"

@@ -13,6 +13,7 @@ from harness.asv.answers import answers
 from harness.declare.workload import Case
 from harness.engine import compute_session, state
 from harness.engine.case_run import CaseRun
+from harness.frame.load import everything
 from harness.frame.tables import stage_table
 from harness.records.schema import COMPUTE
 from harness.stages import compute
@@ -107,7 +108,7 @@ def test_a_record_stands_for_the_code_of_its_own_workload(both):
 
 def test_it_stands_beside_the_other_stages_everywhere(both):
     results, outcome = both
-    table = stage_table(harness.load(results))
+    table = stage_table(everything(results))
     columns = list(table.columns)
     assert columns.index("compute") == columns.index("execute") + 1
     scale = table[table["workload"] == "small.Scale"]
@@ -117,7 +118,7 @@ def test_it_stands_beside_the_other_stages_everywhere(both):
     assert all(len(case["compute"]["samples"]) == 2 for case in cases.values())
     facts = harness.program_facts(results)
     assert not facts.duplicated(["workload", "size", "trouble", "fact", "kind"]).any()
-    rows = harness.load(results, where={"stage": "compute", "workload": "small.Scale"})
+    rows = everything(results, where={"stage": "compute", "workload": "small.Scale"})
     one, other = rows["processes"]
     assert one == other
     assert len(set(one)) == 2
@@ -125,7 +126,7 @@ def test_it_stands_beside_the_other_stages_everywhere(both):
 
 def test_cpu_times_of_a_build_are_those_of_the_process_of_many_workloads(both):
     results, outcome = both
-    rows = harness.load(results, where={"workload": "small.Scale", "size": 8}).set_index("stage")
+    rows = everything(results, where={"workload": "small.Scale", "size": 8}).set_index("stage")
     taken = {one.process: one for one in apart(outcome) if one.axes.get("size") == 8}
     assert rows.index.is_unique
     for stage in ("trace", "lower", "compile"):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.frame import axis_columns
-from harness.frame.load import load
+from harness.frame.load import everything
 
 RESULTS = Path(__file__).parents[2] / "results"
 STAGES = ("trace", "lower", "compile", "execute")
@@ -24,7 +24,7 @@ CASE = ("workload", "transform", "precision", "stage")
 def _measured() -> tuple[pd.DataFrame, list[np.ndarray]]:
     """Return one row per case and stage, and each row's 18 values, seconds."""
     where = {"effort": "6x1", "scenario": "off", "target": "cpu", "stage": list(STAGES)}
-    frame = load(
+    frame = everything(
         RESULTS,
         where={**where, "status": "ok", "commit": "587eb46cb45511994509464c2fbfa89b43f7c688"},
     )

@@ -4,6 +4,9 @@ import pytest
 
 import harness
 from harness.errors import UsageError
+from harness.records.schema import to_raw
+from harness.verdicts.judge import compare_arms
+from harness.verdicts.pairs import environment_lines
 from tests.frame.cases import HOSTILE, case, frame
 
 RELEASES = ("0.9.2", "0.10.2", "0.12.0.1")
@@ -23,6 +26,23 @@ def test_each_release_stands_beside_the_one_before_it():
     assert found["b_s"].tolist() == pytest.approx([0.2, 0.1], rel=0.01)
     assert found["ratio"].tolist() == pytest.approx([2, 0.5], rel=0.01)
     assert {"verdict", "reason", "low", "high"} <= set(found.columns)
+
+
+def test_what_else_differs_is_said_beside_every_ratio():
+    def of(jax, python):
+        about = to_raw({"jax": jax, "python": python, "flags": {}, "about": "two\nlines" + jax})
+        return measured(jax, 0.1, python=python, environment=about)
+
+    rows = frame(of("0.10.2", "3.11.7"), of("0.12.0.1", "3.12.1"))
+    said = "python 3.11.7 → 3.12.1, about two lines0.10.2 → two lines0.12.0.1, flags equal"
+    for found in (
+        harness.releases(rows),
+        harness.compare(rows, "jax=0.10.2", "jax=0.12.0.1"),
+    ):
+        assert found["also_differs"].tolist() == [said]
+    assert environment_lines(found) == [f"From A to B: {said}."]
+    arms = (rows[rows["jax"] == jax] for jax in ("0.10.2", "0.12.0.1"))
+    assert "jax 0.10.2 → 0.12.0.1" in compare_arms(*arms)["also_differs"][0]
 
 
 def test_machines_are_compared_with_themselves_only():

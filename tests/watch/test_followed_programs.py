@@ -164,7 +164,7 @@ def test_processes_that_it_starts_forks_and_becomes_are_followed(tmp_path):
 
 def test_where_nothing_could_be_followed_it_is_said(tmp_path):
     done = CliRunner().invoke(app, ["-o", str(tmp_path / "p"), "--", "-I", "-c", "print(1)"])
-    assert done.exit_code == 0
+    assert done.exit_code == 4
     assert "ignores PYTHONPATH (-I, -E, -S)" in done.stderr
 
 
@@ -294,3 +294,25 @@ def test_a_profile_that_cannot_be_judged_does_not_hide_the_programs_code(tmp_pat
     told = capfd.readouterr().err
     assert "holds no profile" in told
     assert "How the program ended could not be written" in told
+
+
+def test_jax_that_is_not_among_the_installed_packages_is_jax_all_the_same(tmp_path):
+    """As in an editable checkout, behind a link, or in a tree of a build system."""
+    import jax
+    import jaxlib
+
+    for package in (jax, jaxlib):
+        place = os.path.dirname(package.__file__)
+        (tmp_path / "tree" / package.__name__).parent.mkdir(exist_ok=True)
+        (tmp_path / "tree" / package.__name__).symlink_to(place)
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, 'tree')\n"
+        "import jax, jax.numpy as jnp\n"
+        "assert 'tree' in jax.__file__\n"
+        "step = jax.jit(lambda x: x + 1)\n"
+        "step(jnp.arange(3))\n"
+    )
+    _, profile = profiled(str(script), folder=tmp_path / "p", cwd=tmp_path)
+    assert {built.function.origin for built in profile.builds} == {"program", "jax"}
+    assert {built.call_site.file for built in profile.builds} == {str(script)}

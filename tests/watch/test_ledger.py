@@ -243,7 +243,7 @@ def test_a_hit_without_a_cold_figure_is_not_counted_as_saved(reasons):
     assert "1 hit(s) without a cold figure" in lines
     mixed = summarize([hit, dataclasses.replace(written, key="other", compile_s=3.0)])
     assert "0.0% to 25.0% (0.000 to 1.000 s by hits, 3.000 s not)" in "\n".join(lines_of(mixed))
-    silent = dataclasses.replace(hit, jax_saved_s=None)
+    silent = dataclasses.replace(hit, stored_compile_s=None)
     assert "unknown, 0.0% or more" in "\n".join(lines_of(summarize([silent])))
     assert summarize([hit], earlier=[written]).saved_s > 0
 

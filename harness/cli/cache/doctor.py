@@ -25,6 +25,7 @@ from harness.cache.survey import survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
 from harness.cli.output import Output
+from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
 
 HELP = """Find what ails a cache, and say what to do about it.
@@ -159,7 +160,8 @@ def _loads_line(loads: Loads | None, entries: int) -> str:
 
 def _cost(entries: int, scratch: Path | None) -> tuple[PutCost | None, str]:
     try:
-        return costs.measure(entries, scratch), ""
+        with measuring(lambda waits: None, wait=False):
+            return costs.measure(entries, scratch), ""
     except HarnessError as error:  # the other findings are worth having without it
         return None, str(error)
 

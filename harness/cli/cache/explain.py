@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,6 +24,10 @@ HELP = """Say, module by module, which part of the key changed between two runs,
 """
 
 
+MOST_NAMES = 3
+"""So many modules of one verdict are named."""
+
+
 @options.command(HELP, no_args_is_help=True)
 def explain(
     *,
@@ -39,7 +43,7 @@ def explain(
     modules = explain_runs(*runs)
     shown = [one for one in modules if everything or one.status != "hit"]
     hits = sum(one.status == "hit" for one in modules)
-    parts = [line for one in shown for line in _lines(one)]
+    parts = [line for alike in _alike(shown) for line in _lines(alike)]
     parts.append(f"{len(modules)} modules, {hits} of them hits.")
     for path, run in zip((a, b), runs, strict=True):
         keyless = [event for event in run.events if not event.key]
@@ -51,9 +55,21 @@ def explain(
         raise typer.Exit(ExitCode.NOTHING)
 
 
-def _lines(one: Explained) -> Iterator[str]:
-    yield f"{one.module}: {one.verdict}"
-    if one.a is not None and one.b is not None and one.a.module != one.b.module:
+def _alike(shown: Iterable[Explained]) -> Iterator[list[Explained]]:
+    """Yield modules together that have one verdict, as after an upgrade."""
+    groups: dict[Any, list[Explained]] = {}
+    for one in shown:
+        renamed = one.a is not None and one.a.module != one.module
+        groups.setdefault((one.verdict, one.differences, renamed and one.module), []).append(one)
+    yield from groups.values()
+
+
+def _lines(alike: list[Explained]) -> Iterator[str]:
+    one, *others = alike
+    names = ", ".join(each.module for each in alike[:MOST_NAMES])
+    more = f" and {len(alike) - MOST_NAMES} more" if len(alike) > MOST_NAMES else ""
+    yield f"{names}{more}: {one.verdict}"
+    if not others and one.a is not None and one.b is not None and one.a.module != one.b.module:
         yield f"    was {one.a.module}"
     for difference in one.differences:
         yield f"  {difference.component}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -40,8 +42,21 @@ def ledger(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Run, and append each request here."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Run, and append each request here, or to a file of its own in a folder.",
+        ),
     ] = None,
+    variables: Annotated[
+        bool,
+        typer.Option(
+            "--variables",
+            help="Print what a shell is to export, so that all that runs below it is recorded "
+            "in FILE, or in the folder FILE/, and run nothing.",
+        ),
+    ] = False,
     earlier: Annotated[
         list[Path] | None,
         typer.Option(help="A ledger that only lends its cold compile seconds; repeat for more."),
@@ -56,6 +71,9 @@ def ledger(
         if frame.suffix not in (".csv", ".parquet"):
             raise UsageError(f"--frame {frame}: a file that ends in .csv or .parquet was expected.")
         check_writable("--frame", frame)
+    if variables:
+        _print_variables(words, output)
+        return
     code = skipped = 0
     if output is None:
         if late := [word for word in words if word.startswith("-")]:
@@ -77,15 +95,21 @@ def ledger(
         lines = lines_of(ledgers.summarize(events, lent))
         print_page(lines, console if output is None else notes)
     else:
-        text = (
-            f"No compile request is in {', '.join(map(str, paths))}: the program compiled nothing, "
-            "or ran a Python that ignores PYTHONPATH (-I, -E, -S)."
-        )
+        text = f"No compile request is in {', '.join(map(str, paths))}: {ledgers.NO_REQUEST}"
         print_page([text], notes)
     if frame is not None:
         rows = ledgers.frame(events, lent)
         rows.to_csv(frame, index=False) if frame.suffix == ".csv" else rows.to_parquet(frame)
     raise typer.Exit(code if output is not None or events else ExitCode.NOTHING)
+
+
+def _print_variables(words: list[str], output: Path | None) -> None:
+    if len(words) > 1 or output is not None:
+        raise UsageError("--variables takes the name of one ledger, and no program.")
+    path = os.path.abspath(words[0]) + (os.sep if words[0].endswith(os.sep) else "")
+    inherited = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    for name, value in programs.environment(inherited, HARNESS_LEDGER=path).items():
+        print(f"export {name}={shlex.quote(value)}")
 
 
 def lines_of(summary: Summary) -> Iterator[str]:
@@ -99,7 +123,7 @@ def lines_of(summary: Summary) -> Iterator[str]:
         yield f"  {summary.failed} failed: the program saw an error"
     yield f"errors: {summary.read_errors} reading, {summary.write_errors} writing"
     yield f"hit rate by count: {_rate(summary.by_count, '', 0)}"
-    yield f"hit rate by seconds: {_rate_by_seconds(summary)}"
+    yield f"hit rate by seconds: {rate_by_seconds(summary)}"
     saved = f"compile seconds: {summary.compile_s:.3f} s spent, {summary.saved_s:.3f} s saved"
     yield f"{saved} (JAX's own compile_time_saved_sec: {summary.jax_saved_s:.3f} s)"
     if summary.hits_without_cold:
@@ -116,7 +140,8 @@ def lines_of(summary: Summary) -> Iterator[str]:
     yield f"the ledger itself took {summary.own_s:.3f} s"
 
 
-def _rate_by_seconds(summary: Summary) -> str:
+def rate_by_seconds(summary: Summary) -> str:
+    """Return the hit rate by seconds, or between what it lies."""
     if not summary.hits_without_cold:
         return _rate(summary.by_seconds, " s", 3)
     low, high = (summary.by_seconds.with_more(more) for more in summary.unknown_s)

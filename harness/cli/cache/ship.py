@@ -15,6 +15,7 @@ from harness.cli.cache.options import AsJson, check_writable, write
 from harness.cli.options import Benchmarks
 from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.declare import discovery
+from harness.engine.lock import measuring
 from harness.errors import ExitCode, UsageError
 from harness.report.files import check_figure as check
 from harness.ship import cases, routes
@@ -61,12 +62,14 @@ def ship(
     chosen = discovery.one_workload(workload, benchmarks)
     known = cases.cases_of(chosen, case or [], target)
     if symbolic is not None:
-        export = sizes.compare(chosen, known, symbolic, processes, seed, say)
+        with measuring(say):
+            export = sizes.compare(chosen, known, symbolic, processes, seed, say)
         write(output, _export_page(export), sizes.medians(export), export, as_json)
         if export.reason or export.refused:
             raise typer.Exit(ExitCode.NOTHING if export.reason else ExitCode.SOME_FAILED)
         return
-    report = routes.compare(chosen, known[0], processes, seed, say)
+    with measuring(say):
+        report = routes.compare(chosen, known[0], processes, seed, say)
     write(output, _page(report), report.rows, report, as_json)
     if figure is not None:
         from harness.report.figures.shipping import draw  # of the extra `figures`

@@ -21,7 +21,7 @@ WIDTH, WIDEST = 100, 120
 
 
 def answer(profile: Recorded, console: Console | None = None, below: int = 1) -> list[str]:
-    """Return a profile's answer, so short that its first line stays on the screen.
+    """Return a profile's answer: so short that its first line stays on a screen, else all of it.
 
     Args:
         profile: what was recorded.
@@ -29,5 +29,5 @@ def answer(profile: Recorded, console: Console | None = None, below: int = 1) ->
         below: lines of the screen that something else takes, such as the shell's prompt.
     """
     if console is None or not console.is_terminal:
-        return summary(profile, WIDTH)
+        return summary(profile, WIDTH, None)
     return summary(profile, min(console.width, WIDEST), min(LINES, console.height - below))

@@ -17,6 +17,7 @@ from harness.cli.profile.answer import answer
 from harness.cli.profile.live import Live
 from harness.errors import ExitCode, HarnessError
 from harness.profiles.answer.inside import inside_lines
+from harness.profiles.answer.summary import is_unknown
 from harness.profiles.budgets import file
 from harness.profiles.recorded import Recorded, read
 from harness.report import files
@@ -109,11 +110,14 @@ def tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
             f"Nothing was recorded in {ran.folder}: the program ran no Python, or one that ignores "
             "PYTHONPATH (-I, -E, -S) or was started with a cleared environment."
         )
-        return ran.code or _missed(budget, report)
+        _missed(budget, report)
+        return ran.code or ExitCode.NOTHING
     code = ran.code
     try:
         profile = read(ran.folder)
         _say(*answer(profile, notes, below=2), *inside_lines(profile))
+        if is_unknown(profile):
+            code = code or ExitCode.NOTHING
         if report is not None:
             from harness.report.profile.page import write  # pandas and altair
 
@@ -131,13 +135,12 @@ def tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
     return code
 
 
-def _missed(budget: Path | None, report: Path | None) -> int:
-    """Say what there can be none of without a profile; return the exit code."""
+def _missed(budget: Path | None, report: Path | None) -> None:
+    """Say what there can be none of without a profile."""
     if budget is not None:
         _say(f"harness: {budget} cannot be checked without a profile.")
     if report is not None:
         _say(f"harness: {report} cannot be written without a profile.")
-    return ExitCode.NOTHING if budget is not None or report is not None else 0
 
 
 def _judge(profile: Recorded, budget: Path) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.profiles.answer.groups import BuildGroup, function_key, groups
 from harness.profiles.causes.registry import BLAMELESS, KINDS
+from harness.profiles.causes.words import eager_remedy
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import function_text, line_text, package_of
 from harness.profiles.pieces import STAGES
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 _DEAR = 0.1
 """Share of all that was built from which a first build is told of by itself."""
+
+_LARGE_S = 0.1
+"""Seconds from which a program outside jit is no small one."""
 
 
 _PASSING = ("numpy",)
@@ -95,7 +99,7 @@ def findings(profile: Recorded) -> list[Finding]:
         found.append(_first(small[0], names))
     elif small:
         found.append(_firsts(small, names))
-    found += _eager_findings([built for built in profile.builds if built.eager])
+    found += _eager_findings([built for built in profile.builds if built.eager], dear)
     return sorted(found, key=lambda finding: -finding.seconds)
 
 
@@ -132,7 +136,10 @@ def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
         count = sum(len(group.builds) for group in others)
         rest = f" and {len(others) - 2} more" if len(others) > 2 else ""
         text += f"; and {times_text(count)} for {some}{rest}"
-    return Finding(seconds_of(builds), text, dearest.cause.remedy, places(builds))
+    remedy = dearest.cause.remedy
+    if remedy and (remaining := KINDS[dearest.cause.kind].remaining):
+        remedy = f"{remedy} {remaining(dearest.values)}".rstrip()
+    return Finding(seconds_of(builds), text, remedy, places(builds))
 
 
 def _why(group: BuildGroup) -> str:
@@ -202,15 +209,19 @@ def shares(profile: Recorded) -> dict[str, float]:
     return found
 
 
-def _eager_findings(builds: Sequence[Built]) -> Iterator[Finding]:
+def _eager_findings(builds: Sequence[Built], dear: float) -> Iterator[Finding]:
     """Yield what is worth saying of builds of JAX's own functions.
 
-    Small programs are one finding for each caller: the program itself, or a library. A loop or
-    branch (`scan`, `while`, `cond`) with functions in it is a finding of its own.
+    One that took `dear` seconds is a finding of its own, and so is a loop or branch (`scan`,
+    `while`, `cond`) with functions in it. Small programs are one finding for each caller: the
+    program itself, or a library.
     """
     found: dict[tuple[str, str, str], list[Built]] = {}
     for built in builds:
         through = built.function.through
+        if not through and built.build_ns / 1e9 >= max(dear, _LARGE_S):
+            yield _large(built, _caller_of(built))
+            continue
         key = _caller_of(built), through, built.function.name if through else ""
         found.setdefault(key, []).append(built)
     for (caller, through, _), several in found.items():
@@ -226,6 +237,12 @@ def _caller_of(built: Built) -> str:
         if name and name not in _PASSING:
             return name
     return ""
+
+
+def _large(built: Built, caller: str) -> Finding:
+    by = f" by {caller}" if caller else ""
+    text = f"JAX's `{built.function.name}` was {verb_of([built])} outside jit{by}"
+    return Finding(seconds_of([built]), text, eager_remedy(built), built.site)
 
 
 def _small(builds: Sequence[Built], caller: str) -> Finding:

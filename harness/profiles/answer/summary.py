@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,8 +37,8 @@ _SHORT = 2
 """Findings behind the dearest that are told in a line each, rather than in full, if need be."""
 
 
-def summary(profile: Recorded, width: int = 100, lines: int = LINES) -> list[str]:
-    """Return the answer in at most `lines` lines of at most `width` characters."""
+def summary(profile: Recorded, width: int = 100, lines: int | None = LINES) -> list[str]:
+    """Return the answer in at most `lines` lines, or all of it, of at most `width` characters."""
     width = max(width, NARROWEST)
     total = next(totals(profile), None)
     if total is None:
@@ -45,7 +46,7 @@ def summary(profile: Recorded, width: int = 100, lines: int = LINES) -> list[str
     head = [line for text in _head(profile, total) for line in _wrapped(text, width)]
     tail = [line for text in _tail(profile) for line in _wrapped(text, width)]
     tail += _next(profile, width)
-    room = lines - len(head) - len(tail)
+    room = sys.maxsize if lines is None else lines - len(head) - len(tail)
     return [*head, *_listed(findings(profile), width, room), *tail]
 
 
@@ -109,7 +110,8 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
 def _head(profile: Recorded, total: Total) -> Iterator[str]:
     wall = seconds_text(total.wall_s)
     if not profile.builds and not profile.unfinished:
-        yield f"{wall}, and JAX built nothing{_why_nothing(profile)}."
+        what = "nobody knows what JAX built" if is_unknown(profile) else "JAX built nothing"
+        yield f"{wall}, and {what}{_why_nothing(profile)}."
     else:
         stages = ", ".join(
             f"{stage} {seconds_text(total.seconds[stage])}"
@@ -195,7 +197,16 @@ def _counts(profile: Recorded) -> str:
     return f"{text}."
 
 
+def is_unknown(profile: Recorded) -> bool:
+    """Return whether a process imported JAX, or tried to, and could not be recorded from there."""
+    ends = [process.ended for process in profile.processes if process.ended is not None]
+    failed = any(end.failures for end in ends)
+    return failed and not profile.builds and not any(p.of(Import) for p in profile.processes)
+
+
 def _why_nothing(profile: Recorded) -> str:
+    if is_unknown(profile):
+        return ": recording it failed"
     command = all(process.started.how != "context" for process in profile.processes)
     if command and not any(process.of(Import) for process in profile.processes):
         return ": no process that was followed imported it"

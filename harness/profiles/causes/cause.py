@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -91,6 +91,8 @@ class Kind:
     """The whole of what is told of them: `{name}` is the function, `{after}`, `{times}`."""
     apart: bool = False
     """Whether builds are told of for each argument, as each is mended in another place."""
+    remaining: Callable[[Sequence[str]], str] | None = None
+    """What is left after the remedy, in a sentence, given all values that there were."""
 
 
 Look = Callable[[Pair, Any], Iterable[Change] | None]

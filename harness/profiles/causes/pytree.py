@@ -27,8 +27,14 @@ _TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[][(){},]""", re.D
 """Something in quotes, a bracket, or a comma."""
 
 
-def tree_differences(old: str, new: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (argument, before, after) for each argument whose structure or way in differs.
+_OWN_NODE = re.compile(r"CustomNode\((?P<name>[\w.]+)\[")
+"""Where a class of the user's or a library's begins in a structure, with its fixed fields."""
+
+
+def tree_differences(old: str, new: str) -> Iterator[Change]:
+    """Yield the change of each argument whose structure or way in differs.
+
+    Where only the fixed fields of a class differ, these are the texts, and its type is that class.
 
     Args:
         old: as it stands in `events.Arguments.tree`: `x, params: PyTreeDef({'w': *}), scale=`.
@@ -44,17 +50,18 @@ def tree_differences(old: str, new: str) -> Iterator[tuple[str, str, str]]:
             if before is None and _twin(name) in one:
                 told = True
                 ways = _WAYS if name.endswith("=") else _WAYS[::-1]
-                yield name.rstrip("="), *ways
+                yield Change(name.rstrip("="), *ways)
             elif after is None and _twin(name) in other:
                 continue
             else:
                 told = True
-                yield name.rstrip("="), _given(before), _given(after)
+                yield Change(name.rstrip("="), _given(before), _given(after))
         else:
             told = True
-            yield name.rstrip("="), *_both(before, after)
+            fixed = _fixed_fields(before, after)
+            yield Change(name.rstrip("="), *(fixed or _both(before, after)))
     if not told:  # the order of keywords and the like
-        yield "arguments", *around(old, new)
+        yield Change("arguments", *around(old, new))
 
 
 def arguments_of(tree: str) -> dict[str, str]:
@@ -99,6 +106,36 @@ def _both(before: str, after: str) -> tuple[str, str]:
     return (name, ANOTHER_OBJECT) if name else around(before, after)
 
 
+def _fixed_fields(before: str, after: str) -> tuple[str, str, str] | None:
+    """Return the fixed fields of a class in two structures that differ there first; and its name.
+
+    None where something else differs as well, or they differ as objects alone.
+    """
+    one, other = _nodes(before), _nodes(after)
+    if one[0] != other[0] or another_object(before, after):
+        return None
+    pairs = zip(one[1], other[1], strict=True)
+    found = next(((old, new) for old, new in pairs if old != new), None)
+    return (*around(found[0][1], found[1][1]), found[1][0]) if found else None
+
+
+def _nodes(structure: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return a structure without the fixed fields of classes, and these with the class's name."""
+    rest, fields, at = "", [], 0
+    while begin := _OWN_NODE.search(structure, at):
+        depth, end = 1, len(structure)
+        for token in _TOKEN.finditer(structure, begin.end()):
+            letter = token.group()[0]
+            depth += (letter in "([{") - (letter in ")]}")
+            if depth == 0:
+                end = token.start()
+                break
+        rest += structure[at : begin.end()]
+        fields.append((begin["name"].rpartition(".")[2], structure[begin.end() : end]))
+        at = end
+    return rest + structure[at:], fields
+
+
 def _shortened(structure: str) -> str:
     if structure == "*":
         return AN_ARRAY
@@ -107,7 +144,7 @@ def _shortened(structure: str) -> str:
 
 
 def _trees(pair: Pair, trees: tuple[str, str]) -> Iterable[Change]:
-    return (Change(*difference) for difference in tree_differences(*trees))
+    return tree_differences(*trees)
 
 
 def _given_otherwise(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Change]:
@@ -128,6 +165,8 @@ def _sentence(built: Built, what: Change) -> str:
             f"The structure of {name} holds `{before}`, whose text is the same as before, but "
             "which is another object."
         )
+    if what.type:
+        return f"Fixed fields of `{what.type}` in {name} were {before}, now {after}."
     return f"The structure of the arguments changed at {name}: {before} before, {after} now."
 
 
@@ -138,6 +177,11 @@ def _remedy(built: Built, what: Change) -> str:
         return (
             f"Make what `{what.argument}` holds (an optimizer, a model) once, outside the loop or "
             "function that makes it, and use it again."
+        )
+    if what.type:
+        return (
+            f"Make the field of `{what.type}` that changes one with data (an array), or let it "
+            "take few values."
         )
     return (
         f"Give `{what.argument}` the same structure in every call: keys, types of containers, "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from harness.profiles.causes.arrays import array_type
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
@@ -34,12 +35,30 @@ def _sentence(built: Built, what: Change) -> str:
     return f"The shape of `{what.argument}` was {what.before}, now {what.after}{axes}."
 
 
+def _remaining(shapes: Sequence[str]) -> str:
+    """Say how many shapes are left where each axis that varies is padded to powers of two."""
+    sizes = [tuple(map(int, re.findall(r"\d+", text))) for text in shapes]
+    if len({len(shape) for shape in sizes}) != 1:
+        return ""
+    fixed = [len(set(axis)) == 1 for axis in zip(*sizes, strict=True)]
+    padded = {
+        tuple(
+            n if same else 1 << (n - 1).bit_length() for n, same in zip(shape, fixed, strict=True)
+        )
+        for shape in sizes
+    }
+    if len(padded) >= len(sizes):
+        return ""
+    return f"Padded to powers of two, these {len(sizes)} shapes are {len(padded)}."
+
+
 CAUSE = ChangeKind(
     name="shape",
     several="{what} had {n} shapes",
     looks={"types": _types, "statics": of_operations(*_PARAMETERS)},
     sentence=_sentence,
-    remedy="Pad `{argument}` to few sizes (a multiple, or buckets), or build once for all sizes "
-    "with jax.export and symbolic shapes.",
+    remedy="Pad `{argument}` to few sizes (a multiple, or buckets): XLA compiles each size, also "
+    "those of one jax.export with symbolic shapes.",
+    remaining=_remaining,
     each=True,
 )

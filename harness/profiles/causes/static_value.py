@@ -77,9 +77,12 @@ def _remedy(built: Built, what: Change) -> str:
     if built.function.origin == "library":
         return f"Let {name} take few values."
     if _is_number(what):
-        loops = " (with jax.lax.fori_loop, while_loop or scan where it counts steps)"
-        loops = loops if "int" in what.type else ""
-        return f"Make {name} a dynamic argument{loops}, or let it take few values."
+        if "int" not in what.type:
+            return f"Make {name} a dynamic argument, or let it take few values."
+        return (
+            f"If {name} sizes no array, make it a dynamic argument (with jax.lax.fori_loop or "
+            "while_loop where it counts steps); else let it take few values."
+        )
     if what.type == "bool":
         return (
             f"Make {name} a dynamic argument (with jnp.where or jax.lax.cond), or let it take few "

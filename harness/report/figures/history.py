@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from harness.frame.frame import COLUMNS as FRAME
+from harness.frame.columns import COLUMNS as FRAME
 from harness.records.units import ratio_text
 from harness.report.palette import BLUE, GREEN, GREY, SKY, VERMILLION
 from harness.verdicts.history.change_points import (

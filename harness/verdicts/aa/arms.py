@@ -15,11 +15,13 @@ from pathlib import Path
 
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
-from harness.engine.state import Outcome, Progress
+from harness.engine.lock import measuring
+from harness.engine.state import Outcome, Progress, warn
 from harness.engine.sweep import sweep
 from harness.errors import UsageError
 from harness.frame.frame import INSTRUMENTS
 from harness.records.schema import Record, apart, case_of, digest
+from harness.records.store import machine_folder
 from harness.stages.injection import STAGES as LENGTHENED
 from harness.stages.injection import Injected, name
 from harness.stages.registry import OWN_PROGRAM, STAGES, cpu_value_ns, values_ns
@@ -91,7 +93,7 @@ def _effect(text: str) -> tuple[str, float]:
 
 def folder_of(results: Path, machine: str) -> Path:
     """Return where a machine's A/A runs are."""
-    return results / machine / FOLDER
+    return machine_folder(results, machine) / FOLDER
 
 
 def name_of_run(
@@ -162,12 +164,13 @@ def measure(
         steps.append(0)
         return outcome.records
 
-    identical = [(arm(f"pair {n} a"), arm(f"pair {n} b")) for n in range(1, pairs + 1)]
-    injected = []
-    medians = medians_ns(identical[-1][1]) if injections else {}
-    for effects in injections:
-        label = "injected " + " ".join(f"{stage}-{size:g}" for stage, size in effects.items())
-        injected.append((effects, arm(label, Injected(effects, medians))))
+    with measuring(warn(on_progress), options.wait):  # nobody else between two arms either
+        identical = [(arm(f"pair {n} a"), arm(f"pair {n} b")) for n in range(1, pairs + 1)]
+        injected = []
+        medians = medians_ns(identical[-1][1]) if injections else {}
+        for effects in injections:
+            label = "injected " + " ".join(f"{stage}-{size:g}" for stage, size in effects.items())
+            injected.append((effects, arm(label, Injected(effects, medians))))
     return Arms(
         identical,
         injected,

@@ -16,7 +16,7 @@ from asv_runner.statistics import compute_stats
 from numpy.typing import NDArray
 
 from harness.engine.context import Context
-from harness.frame.frame import LISTS, TEXT_LISTS, objects
+from harness.frame.columns import COLUMNS, NUMBERS, objects
 from harness.frame.load import frame_of
 from harness.records.files import OWN, replaced
 from harness.verdicts import rules
@@ -183,7 +183,7 @@ def found_of(
 
 def scaled(frame: pd.DataFrame, factors: NDArray[np.float64]) -> pd.DataFrame:
     """Return a frame in which every value of a row's processes is multiplied by its factor."""
-    times = [name for name in LISTS if name not in TEXT_LISTS]
+    times = [name for name, kind in COLUMNS.items() if kind == NUMBERS]
     lists = {
         name: objects(
             [value * factor for value in own]

@@ -14,6 +14,7 @@ from harness.errors import UsageError
 from harness.frame.cases import keys
 from harness.frame.differences import numbers
 from harness.frame.frame import ORIGIN, axis_columns, with_axes
+from harness.frame.typed import takes_frame
 from harness.stages.registry import STAGES
 from harness.stages.sampling import median_interval_ranks
 from harness.verdicts.history.order import in_order, lanes
@@ -43,6 +44,7 @@ SERIES = (
 """Columns of :func:`series`; one per axis stands behind `version`."""
 
 
+@takes_frame
 def series(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the points that a history is made of, a row per series and origin, in order of time.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -10,8 +11,10 @@ import pandas as pd
 from harness.frame.frame import rows_of
 from harness.frame.tables import case_texts
 from harness.records.units import ratio_text, seconds_text
+from harness.stages.registry import effect
 from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE, PROGRAM
 from harness.verdicts.history.order import natural
+from harness.verdicts.history.points import SERIES
 from harness.verdicts.history.steps import LEAST, NEW
 
 HEADINGS = (
@@ -51,23 +54,30 @@ def legend(found: pd.DataFrame) -> list[str]:
     return [*LEGEND, *(text for word, text in _MEANINGS.items() if word in said)]
 
 
-def extent(points: pd.DataFrame) -> str:
-    """Return in a sentence how much history there is, of :func:`harness.verdicts.history.series`.
+def seen_once(points: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of text: series of two points that differ by what counts, the most first.
 
-    "" where there is enough of it for a change point.
+    Those whose intervals do not meet, where both are known. No change points: of two nights nobody
+    knows how much nights differ.
     """
     measured = points[points["value"].notna()]
-    most = int(measured.groupby(["series", "piece"]).size().max()) if len(measured) else 0
-    if most >= LEAST:
-        return ""
-    counted = {0: "no point at all", 1: "one night or commit"}.get(
-        most, f"{most} nights or commits"
-    )
-    return (
-        f"the longest series has {counted}; a change of time needs {LEAST}, two before it and one "
-        "after; what counts prove needs two. Measure again with `harness run --night NAME` or at "
-        "other commits. Two can be compared with `harness compare`."
-    )
+    newest = measured.groupby("series")["piece"].transform("max")
+    measured = measured[measured["piece"] == newest].sort_values(["series", "position"])
+    two = measured[measured.groupby("series")["value"].transform("size") == 2]
+    ends = zip(rows_of(two[::2]), rows_of(two[1::2]), titles(two[1::2], SERIES), strict=True)
+    found = []
+    for before, after, case in ends:
+        ratio = after["value"] / before["value"]
+        meet = before["low"] <= after["high"] and after["low"] <= before["high"]
+        if max(ratio, 1 / ratio) >= 1 + effect(after["stage"]) and not meet:
+            levels = f"{seconds_text(before['value'])} → {seconds_text(after['value'])}"
+            when = f"{when_of(before)} → {when_of(after)}"
+            found.append((abs(math.log(ratio)), case, after["stage"], levels, ratio, when))
+    rows = [
+        (case, stage, levels, ratio_text(ratio), when)
+        for _, case, stage, levels, ratio, when in sorted(found, reverse=True)
+    ]
+    return pd.DataFrame(rows, columns=["case", "stage", "before → after", "ratio", "when"])
 
 
 def too_short(points: pd.DataFrame) -> str:

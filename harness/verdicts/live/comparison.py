@@ -19,12 +19,14 @@ import pandas as pd
 
 from harness import __version__
 from harness.declare.filters import Filters
-from harness.engine.state import Progress
+from harness.engine.lock import measuring
+from harness.engine.state import Progress, warn
 from harness.errors import HarnessWarning
 from harness.frame.load import frame_of
 from harness.records.files import replaced
 from harness.records.git import commit_of
 from harness.records.schema import Record
+from harness.records.store import machine_folder
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between
 from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, prepared
@@ -94,7 +96,8 @@ def compare_live(
         on_progress: is told of every arm of every round.
 
     Raises:
-        UsageError: there is no such commit, or neither arm has one of the stages.
+        UsageError: there is no such commit, or neither arm has one of the stages; others measure
+            on this machine, and it is not to wait for them.
         HarnessError: an arm cannot be measured; the text says which, and why.
 
     Warns:
@@ -103,7 +106,8 @@ def compare_live(
     """
     with contextlib.ExitStack() as stack:
         places = [stack.enter_context(prepared(arm, options.benchmarks)) for arm in arms]
-        home = results / options.machine / "live" if results else None
+        stack.enter_context(measuring(warn(on_progress)))  # nobody else between two arms either
+        home = machine_folder(results, options.machine) / "live" if results else None
         state, folder = _begun(_asked(places, options, stages, results), options.seed, home)
         folder = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         run = _Run(arms, options, places, state, folder, on_progress)

@@ -21,8 +21,6 @@ from harness.verdicts.live.arm import PreparedArm
 _GOOD = (0, 3)
 """Exit codes of `harness run` after which there are records: fine, and some cases failed."""
 
-_PATIENCE_S = 10.0
-
 
 @dataclass(frozen=True)
 class LiveOptions:
@@ -107,7 +105,7 @@ def _measure(
     ):
         command += [word for name in ([own] if own else common) for word in (option, name)]
     command += ["--", *select]
-    with Child(command, place.environment, cwd=place.folder, patience_s=_PATIENCE_S) as child:
+    with Child(command, place.environment, cwd=place.folder, kept=True) as child:
         code = child.wait()
     if code in _GOOD:
         return ""

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import harness
+from harness.profiles.causes.cause import Change
 from harness.profiles.causes.pytree import tree_differences
 from harness.profiles.causes.values import (
     ANOTHER_OBJECT,
@@ -48,7 +49,15 @@ def test_what_differs_by_its_address_only_is_another_object():
     assert another_object(text.format(1), text.format(1)) == ""
     assert another_object(text.format(1), text.format(2) + " ") == ""
     found = list(tree_differences("state: " + text.format(1), "state: " + text.format(2)))
-    assert found == [("state", "chain.<locals>.init", ANOTHER_OBJECT)]
+    assert found == [Change("state", "chain.<locals>.init", ANOTHER_OBJECT)]
+
+
+def test_a_fixed_field_of_a_class_is_told_from_the_structure():
+    tree = "c: PyTreeDef((CustomNode(a.Config[({}, 'x[')], [*]), {{'w': {}}}))"
+    [found] = tree_differences(tree.format(1, "*"), tree.format(2, "*"))
+    assert found == Change("c", "(1, 'x[')", "(2, 'x[')", "Config")
+    [found] = tree_differences(tree.format(1, "*"), tree.format(2, "None"))
+    assert found.type == ""
 
 
 def test_texts_of_functions_articles_and_libraries():
@@ -163,8 +172,8 @@ def test_a_static_value_is_called_dynamic_only_where_an_array_can_stand_for_it()
     def remedy(kind, before, after):
         return of_static(*(events.Static("n", kind, text) for text in (before, after))).remedy
 
-    assert remedy("int", "2", "3").startswith("Make `n` a dynamic argument (with jax.lax.fori")
-    assert remedy("numpy.int64", "np.int64(2)", "np.int64(3)").startswith("Make `n` a dynamic")
+    assert remedy("int", "2", "3").startswith("If `n` sizes no array, make it a dynamic argument")
+    assert remedy("numpy.int64", "np.int64(2)", "np.int64(3)").startswith("If `n` sizes no array")
     assert remedy("bool", "True", "False").startswith("Make `n` a dynamic argument (with jnp.where")
     assert remedy("str", "'train'", "'eval'") == "Let `n` take few values."
     assert remedy("type", "<class 'a'>", "<class 'b'>") == "Let `n` take few values."
@@ -242,5 +251,5 @@ def test_loops_are_advised_for_whole_numbers_only():
             jitted(np.ones(3), n=n, rate=rate)
     built = [built for built in profile.builds if built.function.name == "steps"]
     _, whole, fraction = [cause.remedy if (cause := profile.cause_of(b)) else "" for b in built]
-    assert "Make `n` a dynamic argument (with jax.lax.fori_loop" in whole
+    assert "make it a dynamic argument (with jax.lax.fori_loop" in whole
     assert "Make `rate` a dynamic argument, or let it take few values" in fraction

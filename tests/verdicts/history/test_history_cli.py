@@ -91,16 +91,26 @@ def test_a_stage_that_is_not_there_is_wrong_usage(tree):
     )
 
 
-@pytest.mark.parametrize(
-    ("count", "said"), [(1, "has one night or commit"), (2, "has 2 nights or commits")]
-)
-def test_too_short_a_history_says_so_and_what_to_do(tmp_path, count, said):
-    write(tmp_path, *nights(noisy(count, 1)))
+def test_one_night_is_no_history_and_what_to_do_is_said(tmp_path):
+    write(tmp_path, *nights([1.0]))
     done = run(tmp_path)
     assert done.exit_code == 4
-    assert said in done.output
-    assert "a change of time needs 3" in done.output
-    assert "harness run --night" in done.output
+    assert "no case has two nights or commits. Measure again with `harness run --ni" in done.output
+
+
+def test_the_second_night_says_what_moved_and_what_did_not(tmp_path):
+    write(tmp_path, *nights(noisy(2, 1)))
+    write(tmp_path, *nights([14e-6, 37e-6], axes={"size": 1}))
+    done = run(tmp_path)
+    assert done.exit_code == 0
+    assert "No change point: counts prove none" in done.stdout
+    assert "fewer than the 3 points that a change of time needs" in done.stdout
+    assert "Seen once, 1: the next night tells whether it stays" in done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if "2026-11-01 → 2026-11-02" in line]
+    assert "size=1" in line
+    assert "14 µs → 37 µs" in line
+    assert "2.64" in line
+    assert json.loads(run(tmp_path, "--format", "json").stdout) == []
 
 
 def test_cuts_are_shown_when_asked_for(tmp_path):

@@ -275,7 +275,7 @@ def other_numbers():
     doubled(1.0, 2.5, float("inf"))
 
 
-@builds("apply: first", "apply: static value model")
+@builds("apply: first", "apply: static value model.width")
 def static_models_of_a_class():
     @dataclasses.dataclass(frozen=True)
     class Model:
@@ -290,6 +290,33 @@ def static_models_of_a_class():
 
     for width in (1, 2, 1):
         apply(Model(width), ONES)
+
+
+@builds("apply: first", "apply: static value config.inner.seed")
+def one_field_of_a_static_configuration():
+    """Of many fields: the one that differs, however deep it lies."""
+    inner = dataclasses.make_dataclass("Inner", [("seed", int)], frozen=True)
+    fields = [(f"hidden_size_{number}", int, number) for number in range(40)]
+    config = dataclasses.make_dataclass("Config", [*fields, ("inner", inner, None)], frozen=True)
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def apply(config, x):
+        return x * config.inner.seed
+
+    for seed in (1, 2, 1):
+        apply(config(inner=inner(seed)), ONES)
+
+
+@builds("apply: first", "apply: static value config")
+def configurations_of_two_classes():
+    one, other = (dataclasses.make_dataclass(name, [("n", int)], frozen=True) for name in "AB")
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def apply(config, x):
+        return x * config.n
+
+    for config in (one(1), other(1), one(1)):
+        apply(config, ONES)
 
 
 @builds("fussy: first", "fussy: shape x", "fussy: failed before", "fussy: shape x")

@@ -286,8 +286,15 @@ def shard_map_outside_jit():
         sharded(ONES)
 
 
-@builds("cube: first", "cube: first")
+@builds("cube: first", "cube: first", "call: first", "call: new function object call")
 def exported():
     program = jax.export.export(jax.jit(cube))(jax.ShapeDtypeStruct((4, 3), np.float32))
     for _ in range(2):
         jax.jit(program.call)(ONES)
+
+
+@builds("norm: first", "norm: shape x", "dot: first", "dot: shape a")
+def functions_of_jax_that_the_program_jits():
+    for function in (jax.jit(jnp.linalg.norm), jax.jit(jax.vmap(jnp.dot))):
+        for rows in (2, 3, 2):
+            function(*[np.ones((rows, 3), np.float32)] * (1 + (function.__name__ == "dot")))

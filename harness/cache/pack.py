@@ -1,0 +1,289 @@
+"""The entries that a program needs, in one file for CI or an image, and unpacked elsewhere.
+
+A pack is a ZIP file: `manifest.json`, then each entry under its name, as it lies in the cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import time
+import zipfile
+import zlib
+from pathlib import Path
+
+import msgspec
+
+from harness.cache import processor
+from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, LOCK_FILE, UnusableCacheError
+from harness.cache.entry import Contents, read_contents
+from harness.cache.entry_ailments import as_xla_names
+from harness.cache.lock import locked
+from harness.cache.survey import NAME
+from harness.errors import UsageError
+from harness.records.files import replaced
+from harness.watch import cache_keys as keys
+from harness.watch.ledger_events import ALREADY_THERE, Event, Requests
+
+SCHEMA = 1
+MANIFEST = "manifest.json"
+MOST_MANIFEST_BYTES = 64 << 20
+CHUNK_BYTES = 1 << 20
+
+PARTIAL = ".unpack-"
+"""Begins the name of a file that is being written; JAX looks at none of these."""
+
+LEFT_S = 600.0
+"""One that was not written to for so long was left by a call that was stopped."""
+
+JAXLIB = "jax_lib version"
+
+
+class Packed(msgspec.Struct, frozen=True):
+    """One entry of a pack.
+
+    Attributes:
+        name: Its name in a cache, without `-cache`.
+        size_bytes: Its size.
+        sha256: Of its bytes, in hexadecimal.
+        jaxlib: The release that compiled it, which is in its key; empty if the ledger has none.
+        path: The directory that is in its key, so that it is found in no other; empty without one.
+        compile_s: What it took to compile, in seconds; None if only hits were seen.
+    """
+
+    name: str
+    size_bytes: int
+    sha256: str
+    jaxlib: str = ""
+    path: str = ""
+    compile_s: float | None = None
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """What is not in a pack, or was not taken from one, and why."""
+
+    module: str
+    reason: str
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a pack holds, and what its program needs besides."""
+
+    schema: int
+    made_at: float
+    entries: tuple[Packed, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+class Unpacked(msgspec.Struct, frozen=True):
+    """What came of unpacking.
+
+    Attributes:
+        written: Names of entries that were written.
+        there: Names of entries that the directory had already.
+        left_out: What cannot be hit there, or is damaged.
+    """
+
+    written: tuple[str, ...]
+    there: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def pack(run: Requests, place: Path) -> Manifest:
+    """Write the entries that a run hit or wrote into one file, whole or not at all.
+
+    Args:
+        run: Its ledger, on the machine where its cache lies.
+        place: The file.
+
+    Raises:
+        UnusableCacheError: The run used no cache that is on this machine.
+    """
+    asked: dict[str, Event] = {}
+    missing: dict[str, str] = {}
+    for event in run.events:
+        if event.outcome in ("hit", "written") or event.reason == ALREADY_THERE:
+            if event.compile_s is not None or event.key not in asked:
+                asked[event.key] = event
+        else:
+            missing.setdefault(event.key or event.module, event.module)
+    reasons = {e.key or e.module: f"{e.reason} ({e.detail})" for e in run.events if e.reason}
+    left_out = [
+        LeftOut(module, reasons.get(key, "failed"))
+        for key, module in missing.items()
+        if key not in asked
+    ]
+    if run.events and not any(event.directory for event in run.events):
+        raise UnusableCacheError(
+            f"The program used no cache: {run.events[0].reason} ({run.events[0].detail}). Give the "
+            "directory with --directory, or set jax_compilation_cache_dir in the program."
+        )
+    entries = []
+    with replaced(place, "wb") as file, zipfile.ZipFile(file, "w") as whole:
+        for event in asked.values():
+            packed = _add(whole, run, event)
+            if isinstance(packed, LeftOut):
+                left_out.append(packed)
+            else:
+                entries.append(packed)
+        manifest = Manifest(SCHEMA, time.time(), tuple(entries), tuple(left_out))
+        whole.writestr(MANIFEST, json.dumps(msgspec.to_builtins(manifest), indent=1))
+    return manifest
+
+
+def _add(whole: zipfile.ZipFile, run: Requests, event: Event) -> Packed | LeftOut:
+    source = Path(event.directory, event.key + CACHE_SUFFIX)
+    try:
+        data = source.read_bytes()
+    except OSError as error:
+        return LeftOut(event.module, f"{source} cannot be read: {error.strerror}")
+    if bad := _bad(event.key, read_contents(io.BytesIO(data))):
+        return LeftOut(event.module, bad)
+    whole.writestr(event.key + CACHE_SUFFIX, data)
+    digest = hashlib.sha256(data).hexdigest()
+    jaxlib = next((c.values for c in event.components if c.name == JAXLIB), ())
+    path = _path_in_key(run, event)
+    return Packed(event.key, len(data), digest, " ".join(jaxlib), path, event.compile_s)
+
+
+def _path_in_key(run: Requests, event: Event) -> str:
+    """Return the cache's directory if a path in it is among the compile options that are hashed."""
+    options = next((c for c in event.components if c.name == keys.COMPILE_OPTIONS), None)
+    fields = run.parts.get(keys.fields_part(options.sha256)) if options else None
+    inside = json.dumps(event.directory, ensure_ascii=False)[1:-1] + os.sep
+    return event.directory if fields and inside in fields else ""
+
+
+def _bad(name: str, contents: Contents) -> str:
+    """Say why an entry is not one that JAX wrote under that name; nothing if it is."""
+    if contents.state not in ("readable", "needs-zstd"):
+        return f"it is {contents.state}: {contents.reason}"
+    matched = NAME.fullmatch(name)
+    if matched is None or not name.isprintable() or os.sep in name:
+        return "its name is none that JAX gives"
+    if contents.module and contents.module != as_xla_names(matched["module"]):
+        return f"the module in it is {contents.module}"
+    return ""
+
+
+def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
+    """Write the entries of a pack that programs can hit there, each whole or not at all.
+
+    An entry that the directory has stays as it is. Programs may run meanwhile.
+
+    Args:
+        place: The pack.
+        directory: The cache, made if it is not there.
+        jaxlib: The release that will read it; empty if nobody knows.
+
+    Raises:
+        UsageError: It is no pack.
+        UnusableCacheError: The directory cannot be written.
+    """
+    if not place.is_file():
+        raise UsageError(f"There is no file {place}. Expected what `harness cache pack` wrote.")
+    written: list[str] = []
+    there: list[str] = []
+    left_out: list[LeftOut] = []
+    try:
+        with zipfile.ZipFile(place) as whole:
+            manifest = _manifest(whole, place)
+            directory.mkdir(parents=True, exist_ok=True)
+            _tidy(directory)
+            for packed in manifest.entries:
+                target = directory / (packed.name + CACHE_SUFFIX)
+                reason = _unfit(packed, directory, jaxlib)
+                if not reason and target.exists():
+                    there.append(packed.name)
+                    continue
+                reason = reason or _write(whole, packed, directory)
+                if reason:
+                    left_out.append(LeftOut(packed.name.rpartition("-")[0], reason))
+                else:
+                    written.append(packed.name)
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise UsageError(f"{place} is no pack: {error}. `harness cache pack` writes one.") from None
+    except OSError as error:
+        raise UnusableCacheError(
+            f"{len(written)} entries were unpacked, then it failed: {error}. Mend that and unpack "
+            "again: what is there stays."
+        ) from None
+    return Unpacked(tuple(written), tuple(there), tuple(left_out))
+
+
+def _manifest(whole: zipfile.ZipFile, place: Path) -> Manifest:
+    try:
+        about = whole.getinfo(MANIFEST)
+        if about.file_size > MOST_MANIFEST_BYTES:
+            raise msgspec.ValidationError("its manifest is too large")
+        manifest = msgspec.json.decode(whole.read(about), type=Manifest)
+        if manifest.schema != SCHEMA:
+            raise msgspec.ValidationError(f"its schema is {manifest.schema}, not {SCHEMA}")
+    except (KeyError, msgspec.DecodeError) as error:
+        raise UsageError(f"{place} is no pack: {error}. `harness cache pack` writes one.") from None
+    return manifest
+
+
+def _unfit(packed: Packed, directory: Path, jaxlib: str) -> str:
+    """Say why no program can hit an entry there; nothing if one can, as far as that is known."""
+    matched = NAME.fullmatch(packed.name)
+    if matched is None or not packed.name.isprintable() or os.sep in packed.name:
+        return "its name is none that JAX gives"
+    if packed.jaxlib and jaxlib and packed.jaxlib != jaxlib:
+        return f"it is for jaxlib {packed.jaxlib}, and {jaxlib} is to read it"
+    if packed.path and os.path.abspath(directory) != os.path.abspath(packed.path):
+        return (
+            f"its key holds the path {packed.path}: unpack it there, or set "
+            "jax_persistent_cache_enable_xla_caches to none in both programs"
+        )
+    return ""
+
+
+def _write(whole: zipfile.ZipFile, packed: Packed, directory: Path) -> str:
+    """Write an entry, and return nothing; or leave it out, and return why."""
+    partial = directory / f"{PARTIAL}{os.getpid()}-{os.urandom(4).hex()}"
+    digest = hashlib.sha256()
+    try:
+        try:
+            with whole.open(packed.name + CACHE_SUFFIX) as source, partial.open("xb") as file:
+                while chunk := source.read(CHUNK_BYTES):
+                    digest.update(chunk)
+                    file.write(chunk)
+        except (KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError):
+            return "its bytes cannot be read"
+        if digest.hexdigest() != packed.sha256:
+            return "its bytes are not those that were packed"
+        with partial.open("rb") as file:
+            contents = read_contents(file)
+        if reason := _bad(packed.name, contents) or _unfit_for_machine(contents):
+            return reason
+        with locked(directory):
+            if (directory / LOCK_FILE).exists():  # a size cap needs the time of use, and first
+                now_ns = time.time_ns().to_bytes(8, "little")
+                (directory / (packed.name + ATIME_SUFFIX)).write_bytes(now_ns)
+            partial.rename(directory / (packed.name + CACHE_SUFFIX))
+        return ""
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _unfit_for_machine(contents: Contents) -> str:
+    if contents.state == "needs-zstd":
+        return contents.reason
+    if lacking := processor.lacking(contents.features):
+        return (
+            f"it is compiled for {contents.processor}, with instructions that this processor "
+            f"lacks: {', '.join(lacking)}"
+        )
+    return ""
+
+
+def _tidy(directory: Path) -> None:
+    """Remove what calls left that were stopped."""
+    for partial in directory.glob(PARTIAL + "*"):
+        with contextlib.suppress(OSError):  # another call may be at it
+            if time.time() - partial.stat().st_mtime > LEFT_S:
+                partial.unlink()

@@ -1,0 +1,170 @@
+"""`harness cache pack` and `unpack`: the entries that a program needs, carried in one file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.cache import ledger as ledgers
+from harness.cache import pack as packs
+from harness.cache.pack import LeftOut, Manifest, Unpacked
+from harness.cli import options
+from harness.cli.cache.options import AsJson, CacheDirectory, check_writable, write
+from harness.cli.output import Output, notes, print_page, printable
+from harness.errors import ExitCode, UsageError
+from harness.records.units import seconds_text, size_text
+from harness.watch import programs
+
+PACK_HELP = """Put the entries that a program needs into one file: it is run, and they are those.
+
+\b
+  harness cache pack -o cache.zip -- python train.py --steps 1
+  harness cache pack -o cache.zip --ledger run.jsonl
+
+\b
+Run here, the program writes every entry, however short its compile
+(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0), unless that variable or the program says otherwise.
+Exit codes: 0; 6 packed, and something that it compiles is not in the file; 5 it used no cache;
+the program's own where it fails.
+"""
+
+UNPACK_HELP = """Unpack a cache where it is needed; each entry is verified first.
+
+\b
+  harness cache unpack cache.zip ~/.cache/jax
+
+\b
+What no program could hit there is left out, and said: another jaxlib, another processor, a key that
+holds another path. What the directory has already stays. Programs may run meanwhile. An entry is
+code that JAX will run: unpack what you trust.
+Exit codes: 0; 6 something is left out; 2 it is no pack; 5 DIR cannot be written.
+"""
+
+SHOWN = 5
+"""So many modules are named for each reason."""
+
+
+@options.command(
+    PACK_HELP, no_args_is_help=True, context_settings={"allow_interspersed_args": False}
+)
+def pack(
+    *,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROGRAM [ARG]...]",
+            help="What is run: a command, a .py file, -m MODULE or -c CODE, after --.",
+        ),
+    ] = None,
+    file: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The pack.")],
+    ledger: Annotated[
+        Path | None, typer.Option(help="Run nothing: this ledger says what is needed.")
+    ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The program's cache, where it and its environment set none."
+        ),
+    ] = None,
+) -> None:
+    """Pack the entries that a program needs."""
+    if bool(words) == (ledger is not None):
+        raise UsageError(
+            "Give either a program after --, or --ledger with the ledger of a run: "
+            "harness cache pack -o cache.zip -- python train.py"
+        )
+    check_writable("--output", file)
+    code = 0
+    with tempfile.TemporaryDirectory(prefix="harness-pack-") as folder:
+        if ledger is None:
+            ledger = Path(folder, "ledger.jsonl")
+            code = programs.run_with_ledger(words or [], ledger, **_variables(directory))
+        run = ledgers.read(ledger)
+        if not run.events:
+            notes.print(f"Nothing is packed: {ledgers.NO_REQUEST}", markup=False)
+            raise typer.Exit(code or ExitCode.NOTHING)
+        manifest = packs.pack(run, file)
+    print_page(_packed_lines(manifest, file), notes)
+    raise typer.Exit(code or (ExitCode.INCOMPLETE if manifest.left_out else ExitCode.FINE))
+
+
+def _variables(directory: Path | None) -> dict[str, str]:
+    wanted = {
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    if directory is not None:
+        wanted["JAX_COMPILATION_CACHE_DIR"] = str(directory.resolve())
+    return {name: value for name, value in wanted.items() if not os.environ.get(name)}
+
+
+@options.command(UNPACK_HELP, no_args_is_help=True)
+def unpack(
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `pack` wrote.")],
+    directory: CacheDirectory,
+    jaxlib: Annotated[
+        str,
+        typer.Option(
+            metavar="RELEASE",
+            help="The jaxlib that will read the cache; the one installed here without it.",
+        ),
+    ] = "",
+    as_json: AsJson = False,
+    output: Output,
+) -> None:
+    """Unpack a cache, and verify each entry."""
+    if "://" in directory:
+        raise UsageError(
+            f"unpack writes to this machine only, and {directory} is elsewhere: unpack into a "
+            "folder, and copy that with the bucket's own tool."
+        )
+    found = packs.unpack(file, Path(directory), jaxlib or _installed())
+    document = {"schema": 1, "directory": directory, "unpacked": found}
+    write(output, _unpacked_lines(found, directory), found.left_out, document, as_json)
+    if found.left_out:
+        raise typer.Exit(ExitCode.INCOMPLETE)
+
+
+def _installed() -> str:
+    try:
+        return version("jaxlib")
+    except PackageNotFoundError:
+        return ""
+
+
+def _packed_lines(manifest: Manifest, file: Path) -> Iterator[str]:
+    entries = manifest.entries
+    size = size_text(sum(one.size_bytes for one in entries))
+    known_s = sum(one.compile_s or 0.0 for one in entries)
+    spared = f", which took {seconds_text(known_s)} to compile" if known_s else ""
+    number = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}"
+    yield f"{file}: {number}, {size}{spared}."
+    yield from _left_out_lines(manifest.left_out)
+    for path in sorted({one.path for one in entries if one.path}):
+        yield (
+            f"Their keys hold the path {path}: unpack them there, or set "
+            "jax_persistent_cache_enable_xla_caches to none here and where they are used."
+        )
+
+
+def _unpacked_lines(found: Unpacked, directory: str) -> Iterator[str]:
+    there = f", {len(found.there)} were there already" if found.there else ""
+    yield f"{directory}: {len(found.written)} entries written{there}."
+    yield from _left_out_lines(found.left_out)
+
+
+def _left_out_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
+    modules: dict[str, list[str]] = defaultdict(list)
+    for one in left_out:
+        modules[one.reason].append(printable(one.module))
+    for reason, names in modules.items():
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield f"left out: {', '.join(names[:SHOWN])}{more}: {reason}"

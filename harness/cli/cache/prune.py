@@ -1,0 +1,156 @@
+"""`harness cache prune`: remove what a cache can do without."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from harness.cache import ledger
+from harness.cache import prune as pruning
+from harness.cache.directory import LocalDirectory, open_directory
+from harness.cache.quarantine import Moved
+from harness.cache.survey import Entry, Survey, survey
+from harness.cli import options
+from harness.cli.cache.options import AsJson, CacheDirectory, write
+from harness.cli.output import Output, Part, TextTable, printable
+from harness.errors import UsageError
+from harness.records.units import ago, counted, size_text
+
+HELP = """Remove what a cache can do without. Without --yes it only says what would go.
+
+\b
+  harness cache prune DIR --max-size 10GB             the longest unused, until the rest fits
+  harness cache prune DIR --unused 30d --yes          what nobody used for a month
+  harness cache prune DIR --jax 0.10.2 --ledger runs/ what that release wrote, as ledgers tell
+
+\b
+Several limits: what meets all of them goes. It is safe beside running programs: an entry goes in
+one step, under JAX's own lock where there is a size cap, and one younger than a minute stays.
+"""
+
+SHOWN = 20
+"""So many entries are listed."""
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)B?", re.IGNORECASE)
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdwy])")
+_TIMES_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31557600}
+
+
+@options.command(HELP)
+def prune(
+    *,
+    directory: CacheDirectory,
+    max_size: Annotated[
+        str, typer.Option(metavar="SIZE", help="As many go as leave this: 500MB, 10GB.")
+    ] = "",
+    unused: Annotated[
+        str, typer.Option(metavar="TIME", help="Not used for so long: 12h, 30d, 1y.")
+    ] = "",
+    age: Annotated[str, typer.Option(metavar="TIME", help="Written so long ago.")] = "",
+    target: Annotated[
+        str,
+        typer.Option(help="Made for a `cpu`, or for `other`: a GPU or TPU, which does not say."),
+    ] = "",
+    jax: Annotated[
+        str, typer.Option(metavar="RELEASE", help="Asked for by this JAX in one of --ledger.")
+    ] = "",
+    ledgers: Annotated[
+        list[Path] | None,
+        typer.Option("--ledger", help="A ledger that --jax is looked up in; repeat for more."),
+    ] = None,
+    keep: Annotated[
+        list[Path] | None,
+        typer.Option(help="A ledger whose entries stay, whatever else is said; repeat for more."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove them.")] = False,
+    as_json: AsJson = False,
+    output: Output,
+) -> None:
+    """Remove what a cache can do without."""
+    if bool(jax) != bool(ledgers):
+        raise UsageError(
+            "--jax and --ledger belong together: an entry does not hold the release that wrote it, "
+            "a ledger does."
+        )
+    if target not in ("", *pruning.TARGETS):
+        raise UsageError(f"--target {target}: expected {' or '.join(pruning.TARGETS)}.")
+    limits = pruning.Limits(
+        max_size_bytes=None if not max_size else _bytes(max_size),
+        unused_s=_seconds("--unused", unused),
+        age_s=_seconds("--age", age),
+        target=target,
+        only=_keys(ledgers, jax) if ledgers else None,
+        keep=_keys(keep) if keep else (),
+    )
+    if not any((max_size, unused, age, target, jax)):
+        raise UsageError(
+            "Nothing says what may go: give --max-size, --unused, --age, --target or --jax."
+        )
+    place = open_directory(directory)
+    if not isinstance(place, LocalDirectory):
+        raise UsageError(
+            f"prune works with files on this machine only, and {place.where} is elsewhere: use the "
+            "bucket's own rules for what is old."
+        )
+    seen = survey(place)
+    going = pruning.superfluous(seen, limits)
+    moved = pruning.remove(place.path, going) if yes else None
+    parts = _page(seen, going, moved)
+    document = {"schema": 1, "directory": place.where, "superfluous": going, "removed": moved}
+    write(output, parts, going, document, as_json)
+
+
+def _page(seen: Survey, going: Sequence[Entry], moved: Moved | None) -> Iterator[Part]:
+    rows = [
+        {
+            "module": printable(entry.module),
+            "size": size_text(entry.size_bytes),
+            "written": ago(seen.taken_at - entry.written_at),
+            "last of use": ago(seen.taken_at - pruning.used_at(entry)),
+        }
+        for entry in going[:SHOWN]
+    ]
+    whole = sum(entry.size_bytes for entry in seen.entries)
+    gone = sum(entry.size_bytes for entry in going)
+    rest = f"of {counted(len(seen.entries), 'file')} with {size_text(whole)} in {seen.directory}"
+    if not going:
+        yield f"Nothing is to go {rest}."
+        return
+    yield TextTable(pd.DataFrame(rows), left=("written", "last of use"), wrapped=("module",))
+    if len(going) > SHOWN:
+        yield f"… and {len(going) - SHOWN} more; --json gives all."
+    if moved is None:
+        yield f"{len(going)} {rest} would go, {size_text(gone)}. --yes removes them."
+        return
+    yield f"{len(moved.names)} {rest} are removed: {size_text(whole - gone)} are left."
+    if moved.gone or moved.changed:
+        yield f"{len(moved.gone)} were gone already, {len(moved.changed)} written anew, and stay."
+
+
+def _keys(paths: Sequence[Path], jax: str = "") -> set[str]:
+    events = [event for path in paths for event in ledger.read(path).events]
+    if jax and not any(event.jax == jax for event in events):
+        known = ", ".join(sorted({event.jax for event in events})) or "none"
+        raise UsageError(f"--jax {jax} is in no ledger given. Releases there: {known}.")
+    return {event.key for event in events if jax in ("", event.jax)}
+
+
+def _bytes(text: str) -> int:
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"--max-size {text}: expected a size such as 500MB or 10GB.")
+    return int(float(found[1]) * 1000 ** " kmgt".index(found[2].lower() or " "))
+
+
+def _seconds(option: str, text: str) -> float | None:
+    if not text:
+        return None
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"{option} {text}: expected a time such as 12h, 30d or 1y.")
+    return float(found[1]) * _TIMES_S[found[2]]

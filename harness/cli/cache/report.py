@@ -1,0 +1,199 @@
+"""`harness cache report`: what the cache did over runs and hosts, what the newest lost, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import pandas as pd
+import typer
+
+from harness.cache import report as reports
+from harness.cache.report import CacheReport, HostRow, LedgerRun, ModuleRow
+from harness.cli import options
+from harness.cli.cache.ledger import rate_by_seconds
+from harness.cli.cache.options import AsJson, write
+from harness.cli.output import Heading, Output, Part, TextTable, notes, printable
+from harness.errors import ExitCode, UsageError
+from harness.records.units import counted, scaled_text, seconds_text, size_text
+
+HELP = """Report the newest of several runs: what it lost, where and why, beside the last good one.
+
+\b
+  harness cache report monday.jsonl tuesday.jsonl
+  harness cache report runs/* --format markdown -o cache.md
+  harness cache report runs/* --fail-under 90
+
+\b
+Each LEDGER is a run: a file, or a folder with a file per process. The last good run is found by
+itself: the last earlier one that compiled for fewer seconds. A whole cluster's job writes one with
+two variables, which `harness cache ledger --variables FOLDER` prints.
+Exit codes: 0; 1 the hit rate by seconds is surely below --fail-under; 4 no compile request.
+"""
+
+SHOWN = 15
+"""So many modules, runs and causes are shown."""
+
+
+@options.command(HELP, no_args_is_help=True)
+def report(
+    *,
+    ledgers: Annotated[list[Path], typer.Argument(metavar="LEDGER...", help="A run each.")],
+    fail_under: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PERCENT", min=0, max=100, help="The hit rate by seconds that is expected."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    output: Output,
+) -> None:
+    """Report what the cache did in the newest of several runs."""
+    if len(set(ledgers)) < len(ledgers):
+        twice = next(path for path in ledgers if ledgers.count(path) > 1)
+        raise UsageError(f"The ledger {twice} was given twice: each is a run of its own.")
+    found = reports.report(ledgers)
+    if not found.runs:
+        notes.print("No compile request is in any of these ledgers.", markup=False)
+        raise typer.Exit(ExitCode.NOTHING)
+    low, high = found.rate_bounds
+    parts = list(_page(found))
+    if fail_under is not None:
+        parts.append(_judged(low, high, fail_under))
+    write(output, parts, found.modules, _document(found), as_json)
+    if fail_under is not None and 100 * high < fail_under:
+        raise typer.Exit(ExitCode.WORSE)
+
+
+def _judged(low: float, high: float, wanted: float) -> str:
+    if 100 * high < wanted:
+        return f"FAILED: the hit rate by seconds is at most {high:.1%}, below {wanted:g} %."
+    if 100 * low >= wanted:
+        return f"The hit rate by seconds is at least {low:.1%}: not below {wanted:g} %."
+    return (
+        f"The hit rate by seconds is between {low:.1%} and {high:.1%}: nobody knows whether it is "
+        f"below {wanted:g} %. Add the ledger of the run that compiled what was hit."
+    )
+
+
+def _page(found: CacheReport) -> Iterator[Part]:
+    newest = found.newest
+    yield Heading(_answer(found))
+    summary = newest.summary
+    yield f"hit rate by seconds: {rate_by_seconds(summary)}; {_saved(newest)}"
+    for text, modules in found.causes[:SHOWN]:
+        yield f"  {', '.join(modules[:3])}{_more(len(modules) - 3)}: {text}"
+    if more := len(found.causes) - SHOWN:
+        yield f"  … and {more} more causes; --json gives all." if more > 0 else ""
+    yield _modules(found.modules)
+    if len(found.modules) > SHOWN:
+        yield f"… and {len(found.modules) - SHOWN} more modules; --json and CSV give all."
+    if len(found.runs) > 1:
+        yield _runs(found.runs[-SHOWN:])
+    yield _hosts(found.hosts)
+    for one in found.sub_caches:
+        held = f"{counted(one.files, 'file')}, {size_text(one.size_bytes)}"
+        yield f"XLA's own cache {one.name}: {held}"
+
+
+def _answer(found: CacheReport) -> str:
+    summary = found.newest.summary
+    said = (
+        f"{printable(found.newest.name)}: {summary.hits} of {summary.requests} compiles were hits, "
+        f"{seconds_text(summary.compile_s)} went into the others."
+    )
+    if found.good is not None:
+        spent = seconds_text(found.good.summary.compile_s)
+        said += f" {printable(found.good.name)}, the last good run, spent {spent}."
+    return said
+
+
+def _saved(run: LedgerRun) -> str:
+    unknown = run.summary.hits_without_cold
+    known = f"{seconds_text(run.summary.saved_s)} saved"
+    return known + (f", and what {counted(unknown, 'hit')} saved is unknown" if unknown else "")
+
+
+def _more(number: int) -> str:
+    return f" and {number} more" if number > 0 else ""
+
+
+def _modules(modules: Sequence[ModuleRow]) -> TextTable:
+    rows = [
+        {
+            "module": printable(one.module),
+            "hits": f"{one.hits} of {one.requests}",
+            "compiled": seconds_text(one.lost_s),
+            "saved": "unknown" if one.saved_s is None else seconds_text(one.saved_s),
+            "compiled, all runs": seconds_text(one.all_lost_s),
+            "why no entry is left": one.why,
+        }
+        for one in modules[:SHOWN]
+    ]
+    last = "why no entry is left"
+    return TextTable(pd.DataFrame(rows), left=(last,), wrapped=("module", last))
+
+
+def _runs(runs: Sequence[LedgerRun]) -> TextTable:
+    rows = [
+        {
+            "run": printable(run.name),
+            "ended (UTC)": f"{datetime.fromtimestamp(run.ended_at_s, UTC):%Y-%m-%d %H:%M}",
+            "jax": ", ".join(run.releases),
+            "hits": f"{run.summary.hits} of {run.summary.requests}",
+            "compiled": seconds_text(run.summary.compile_s),
+            "saved": seconds_text(run.summary.saved_s),
+        }
+        for run in runs
+    ]
+    return TextTable(pd.DataFrame(rows), left=("ended (UTC)", "jax"))
+
+
+def _hosts(hosts: Sequence[HostRow]) -> TextTable:
+    rows = [
+        {
+            "host": printable(one.host),
+            "processes": str(one.processes),
+            "hits": f"{one.hits} of {one.requests}",
+            "compiled": seconds_text(one.compile_s),
+            "load, median": _seconds(one.load_s),
+            "load, 90 %": _seconds(one.load_90_s),
+            "loaded": "" if one.bytes_per_s is None else scaled_text(one.bytes_per_s, "B/s"),
+            "lock": seconds_text(one.lock_wait_s),
+        }
+        for one in hosts
+    ]
+    return TextTable(pd.DataFrame(rows))
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else seconds_text(value)
+
+
+def _document(found: CacheReport) -> dict[str, Any]:
+    def run(one: LedgerRun) -> dict[str, Any]:
+        return {
+            "ledger": one.name,
+            "ended_at": one.ended_at_s,
+            "jax": one.releases,
+            "requests": one.summary.requests,
+            "hits": one.summary.hits,
+            "compile_s": one.summary.compile_s,
+            "saved_s": one.summary.saved_s,
+            "hits_without_cold": one.summary.hits_without_cold,
+        }
+
+    return {
+        "schema": 1,
+        "newest": run(found.newest),
+        "good": None if found.good is None else run(found.good),
+        "hit_rate_by_seconds": found.rate_bounds,
+        "causes": [{"verdict": text, "modules": modules} for text, modules in found.causes],
+        "modules": msgspec.to_builtins(found.modules),
+        "hosts": msgspec.to_builtins(found.hosts),
+        "runs": [run(one) for one in found.runs],
+        "sub_caches": msgspec.to_builtins(found.sub_caches),
+    }

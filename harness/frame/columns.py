@@ -1,0 +1,199 @@
+"""The columns of the frame: the name, kind, unit and meaning of each, said here only.
+
+The table in docs/frame.md is :func:`table`, which a test compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.program.facts import FACTS
+
+TEXT = "text"
+MOMENT = "moment"
+NUMBER = "number"
+COUNT = "count"
+NUMBERS = "numbers"
+TEXTS = "texts"
+JSON = "json"
+
+DTYPES = {
+    TEXT: "str",
+    MOMENT: "datetime64[ms, UTC]",
+    NUMBER: "float64",
+    COUNT: "int64",
+    NUMBERS: "str",
+    TEXTS: "str",
+    JSON: "str",
+}
+"""What pandas calls the type of each kind. Numbers are NaN where nobody knows them; lists and
+objects are JSON text, with null for NaN."""
+
+
+class Field(NamedTuple):
+    """One column of the frame."""
+
+    name: str
+    kind: str
+    unit: str
+    """Of its numbers; "" where they have none, or where the column `unit` says it."""
+    meaning: str
+    """In Markdown, with links as from docs/."""
+
+
+_LEFT_OUT = "NaN in old records and other stages"
+
+SCHEMA = (
+    Field("machine", TEXT, "", "the name of the machine in the results tree"),
+    Field("commit", TEXT, "", "what was measured; empty without git"),
+    Field("commit_date", MOMENT, "", "when it was committed"),
+    Field("started_at", MOMENT, "", "when the latest process of the row began"),
+    Field("env", TEXT, "", "the environment: asv's name, or `existing-py3.11-jax0.10.2`"),
+    Field("python", TEXT, "", "its version"),
+    Field("jax", TEXT, "", "its version"),
+    Field("jaxlib", TEXT, "", "its version"),
+    Field("workload", TEXT, "", "`module.Class`"),
+    Field(
+        *("version", TEXT, ""),
+        "changes with the workload's source and with the method, not with functions that it "
+        "imports",
+    ),
+    Field("target", TEXT, "", "what was compiled for, see the [glossary](glossary.md)"),
+    Field("transform", TEXT, "", "`forward`, `grad`, … see the glossary"),
+    Field("scenario", TEXT, "", "the state of the persistent cache: `off`, `cold`, `warm`, …"),
+    Field("stage", TEXT, "", "`trace`, `lower`, `compile`, `execute`, … see the glossary"),
+    Field(
+        *("unit", TEXT, ""),
+        "of `value`: `seconds`; of rows from asv's own files also `bytes`, `count`, `flops`, "
+        "`ratio`",
+    ),
+    Field(
+        *("value", NUMBER, ""),
+        "median over processes of each process's one value; of `execute` and `dispatch` that is "
+        "the least call, on which verdicts rest",
+    ),
+    Field(
+        *("calibrated", NUMBER, "ratio"),
+        "median over processes of value / reference of the same process",
+    ),
+    Field("low", NUMBER, "", "of the 95 % interval of `value`; NaN under 6 processes"),
+    Field("high", NUMBER, "", "its other end"),
+    Field(
+        *("least", NUMBER, "seconds"),
+        f"of `execute` and `dispatch`: the least call of a process, median over processes; "
+        f"{_LEFT_OUT}",
+    ),
+    Field("p10", NUMBER, "seconds", "what 10 % of its calls do not exceed, the same way"),
+    Field("p50", NUMBER, "seconds", "50 %: this is what tables show"),
+    Field("p90", NUMBER, "seconds", "90 %"),
+    Field("p50_low", NUMBER, "seconds", "of the 95 % interval of `p50`; NaN under 6 processes"),
+    Field("p50_high", NUMBER, "seconds", "its other end"),
+    Field("n_calls", NUMBER, "count", "calls of all processes that these rest on"),
+    Field(
+        *("programs", NUMBER, "count"),
+        "whole programs that were built inside of the stage, median over processes; NaN where "
+        "there were none",
+    ),
+    Field("programs_s", NUMBER, "seconds", "of the stage, that building them took"),
+    Field(
+        *("collected_s", NUMBER, "seconds"),
+        "of it, that Python's garbage collector took, median over processes; NaN where it was "
+        "off, which it is but in `first_call`",
+    ),
+    Field("n_processes", COUNT, "count", "how many processes the row rests on"),
+    Field("samples", NUMBERS, "", "each process's one value, in the unit of `value`"),
+    Field("status", TEXT, "", "`ok`, `failed`, `skipped`, `refused`"),
+    Field("reason", TEXT, "", "why it is not `ok`, or what an `ok` row leaves out"),
+    Field("fingerprint", TEXT, "", "hash of the optimised HLO without metadata"),
+    Field("effort", TEXT, "", "`quick`, `default`, `thorough`, `6x1`, …"),
+    Field(
+        *("protocol", TEXT, ""),
+        "what each process did, such as `2 passes x least calls of 4 blocks`; rows of unlike "
+        "protocols are not compared",
+    ),
+    Field("dirty", TEXT, "", "a digest of uncommitted changes; empty for a clean tree"),
+    Field("night", TEXT, "", "the night that it was measured in; empty outside of nights"),
+    Field("environment", JSON, "", "versions, flags, device and host"),
+    Field(
+        *("calibrated_samples", NUMBERS, "ratio"),
+        "each process's value / reference, in the order of `samples`",
+    ),
+    Field(
+        *("cpu_samples", NUMBERS, "seconds"),
+        "CPU time of each of `cpu_processes`, all of its threads: the least over its visits (of "
+        "`compile` the geometric mean of that and of their geometric mean), of `execute` and "
+        "`compute` of a block's mean call; empty where not known, as in old records and other "
+        "stages",
+    ),
+    Field(
+        *("p90_samples", NUMBERS, "seconds"),
+        "of `execute` and `dispatch`: what 90 % of the calls of each process do not exceed, in "
+        "the order of `samples`; empty where not known",
+    ),
+    Field(
+        *("processes", TEXTS, ""),
+        "which process each of `samples` is of; rows of one process share its id, over workloads "
+        'too; `""` in old records',
+    ),
+    Field(
+        *("cpu_processes", TEXTS, ""),
+        "which process each of `cpu_samples` is of: those that take "
+        "[`compute`](method.md#compute-the-programs-own-work), where there are any, else "
+        "`processes`",
+    ),
+    Field(
+        *("entry_bytes", NUMBER, "bytes"),
+        "what the persistent cache wrote for the program; NaN where it wrote nothing",
+    ),
+    Field("precision", TEXT, "", "`ieee`, `tf32`, `bf16`, where the workload sweeps it"),
+    Field(
+        *("backend", TEXT, ""),
+        "who computed: `xla`, but for [comparisons](#comparisons-with-baselines)",
+    ),
+    Field("threads", TEXT, "", "of comparisons: `one` or `all`; empty in ordinary rows"),
+    Field("comparable", TEXT, "", "of comparisons: `yes` or `no`"),
+    Field("labels", TEXT, "", "of comparisons: what the reader must know"),
+    Field(
+        *("static", TEXT, ""),
+        "the static axes of the workload, joined by `, `; empty in records that do not name them",
+    ),
+    Field(
+        *("n_forked", NUMBER, "count"),
+        "how many of the processes were [forked](method.md#forked-processes); NaN in asv's own "
+        "files",
+    ),
+    *(Field(fact.name, NUMBER, fact.unit, fact.meaning) for fact in FACTS.values()),
+    Field("axes", JSON, "", "the axes of the row, with their types"),
+)
+"""Every column that every frame has, in order; those of axes follow."""
+
+COLUMNS = {column.name: column.kind for column in SCHEMA}
+"""The kind of each column by its name."""
+
+AXES = "axes"
+"""The column with the axes of each row as JSON, and so with the names of the columns of axes."""
+
+LISTS = tuple(name for name, kind in COLUMNS.items() if kind in (NUMBERS, TEXTS))
+"""Columns that hold a list in each row: as JSON text, inside the house as a list."""
+
+
+def objects(values: Iterable[Any]) -> np.ndarray[Any, Any]:
+    """Return a column of Python objects; tuples and lists stay whole."""
+    return np.fromiter(values, dtype=object)
+
+
+def table() -> str:
+    """Return the columns as a Markdown table."""
+    lines = ["| column | dtype | unit | meaning |", "|---|---|---|---|"]
+    for name, kind, unit, meaning in SCHEMA:
+        held = {NUMBERS: "a list of numbers as JSON: ", TEXTS: "a list of text as JSON: "}
+        said = held.get(kind, "JSON: " if kind == JSON else "") + meaning
+        lines.append(f"| `{name}` | {DTYPES[kind]} | {unit} | {said} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(table(), end="")

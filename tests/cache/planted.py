@@ -1,0 +1,195 @@
+"""Ailments to plant in healthy cache directories, and what the doctor is to call them."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.watch import jax_names
+from tests.cache.filled import backdate, entry_of
+
+MOVED = ("empty", "torn", "garbage", "wrong-module", "unloadable")
+"""What `--quarantine` moves."""
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One ailment of the entry of `first`, or of the whole directory.
+
+    Attributes:
+        name: What is done.
+        kind: What the doctor is to call it.
+        how: Does it, to the directory.
+        whole: Whether the directory ails, and no entry.
+        note: Whether it is no more than a note.
+    """
+
+    name: str
+    kind: str
+    how: Callable[[Path], object]
+    whole: bool = False
+    note: bool = False
+
+
+def _first(cache: Path) -> Path:
+    return entry_of(cache, "jit_first")
+
+
+def _as_bytes(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    """Change the file of an entry."""
+    return lambda cache: _first(cache).write_bytes(change(_first(cache).read_bytes()))
+
+
+def _inside(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    """Change what is packed in an entry."""
+    return _as_bytes(lambda data: zlib.compress(change(zlib.decompress(data))))
+
+
+def _flip(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 4]) + data[middle + 1 :]
+
+
+def _without_code(data: bytes) -> bytes:
+    """Overwrite the start of the object code."""
+    at = data.index(b"\x7fELF")
+    return data[:at] + bytes(64) + data[at + 64 :]
+
+
+def _over(source: str, target: str) -> Callable[[Path], object]:
+    return lambda cache: entry_of(cache, target).write_bytes(entry_of(cache, source).read_bytes())
+
+
+def _swap(cache: Path) -> None:
+    one, other = entry_of(cache, "jit_first"), entry_of(cache, "jit_second")
+    mine, yours = one.read_bytes(), other.read_bytes()
+    one.write_bytes(yours)
+    other.write_bytes(mine)
+
+
+def _misnamed(cache: Path) -> None:
+    entry = _first(cache)
+    entry.rename(entry.with_name(entry.name.replace("jit_first", "jit_other")))
+
+
+def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Put something else in an entry's place."""
+
+    def how(cache: Path) -> None:
+        entry = _first(cache)
+        entry.unlink()
+        make(entry)
+
+    return how
+
+
+def _claiming(feature: bytes) -> Callable[[bytes], bytes]:
+    """Have an executable need an instruction that this processor lacks."""
+
+    def change(data: bytes) -> bytes:
+        assert b"-" + feature in data, "this processor has it"
+        return data.replace(b"-" + feature, b"+" + feature, 1)
+
+    return change
+
+
+def _time_of_use(entry: Path, seconds: float) -> None:
+    """Note when an entry was used: so many seconds from now."""
+    used = entry.with_name(entry.name.removesuffix("-cache") + "-atime")
+    used.write_bytes(int((time.time() + seconds) * 1e9).to_bytes(8, "little"))
+
+
+def _used_tomorrow(cache: Path) -> None:
+    for entry in cache.glob("jit_*-cache"):
+        _time_of_use(entry, 86_400 if entry == _first(cache) else -3600)
+
+
+def _orphan(cache: Path) -> None:
+    for entry in cache.glob("jit_*-cache"):
+        _time_of_use(entry, -3600)
+    entry = _first(cache)
+    entry.with_name(entry.name.removesuffix("-cache") + "-atime").unlink()
+
+
+def _mode(mode: int, of: Callable[[Path], Path]) -> Callable[[Path], object]:
+    return lambda cache: of(cache).chmod(mode)
+
+
+def _owner(uid: int, gid: int, of: Callable[[Path], Path]) -> Callable[[Path], object]:
+    return lambda cache: os.chown(of(cache), uid, gid)
+
+
+def _group(cache: Path) -> None:
+    os.chown(_first(cache), 0, 4321)
+    _first(cache).chmod(0o664)
+
+
+def _listed(cache: Path) -> None:
+    """Let a user of an access control list write to an entry."""
+    nobody = 2**32 - 1
+    entries = [(1, 6, nobody), (2, 6, 4321), (4, 4, nobody), (16, 6, nobody), (32, 4, nobody)]
+    data = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
+    os.setxattr(_first(cache), "system.posix_acl_access", data)
+
+
+def _directory(cache: Path) -> Path:
+    return cache
+
+
+def _parent(cache: Path) -> Path:
+    return cache.parent
+
+
+EARLY = jax_names.version().startswith("0.10.")
+
+PLANTS = (
+    Plant("no bytes", "empty", _as_bytes(lambda data: b"")),
+    Plant("one byte", "torn", _as_bytes(lambda data: data[:1])),
+    Plant("half", "torn", _as_bytes(lambda data: data[: len(data) // 2])),
+    Plant("all but the last byte", "torn", _as_bytes(lambda data: data[:-1])),
+    Plant("zeros", "garbage", _as_bytes(lambda data: bytes(len(data)))),
+    Plant("random bytes", "garbage", _as_bytes(lambda data: b"\x01" + os.urandom(len(data)))),
+    Plant("a page of HTML", "garbage", _as_bytes(lambda data: b"<html>404</html>")),
+    Plant("a flipped bit", "garbage", _as_bytes(_flip)),
+    Plant("zeros at the end", "torn", _as_bytes(lambda data: data[:-900] + bytes(900))),
+    Plant("not compressed", "garbage", _as_bytes(zlib.decompress)),
+    Plant("the time alone", "garbage", _inside(lambda data: data[:4])),
+    Plant("another program copied over it", "wrong-module", _over("jit_second", "jit_first")),
+    Plant("two programs swapped", "wrong-module", _swap),
+    Plant("renamed", "wrong-module", _misnamed),
+    Plant("half an executable", "torn", _inside(lambda data: data[: len(data) // 2])),
+    Plant("an executable's head", "torn", _inside(lambda data: data[:1500])),
+    Plant("object code overwritten", "unloadable", _inside(_without_code), note=True),
+    Plant("an executable's tail lost", "unloadable", _inside(lambda data: data[:-40])),
+    Plant("needs avx512fp16", "foreign-processor", _inside(_claiming(b"avx512fp16"))),
+    Plant("needs amx", "foreign-processor", _inside(_claiming(b"amx-int8"))),
+    Plant("entry of another", "others-can-write", _owner(4321, 4321, _first)),
+    Plant("directory of another", "others-can-write", _owner(4321, 0, _directory), whole=True),
+    Plant("entry of a group", "others-can-write", _group),
+    Plant("entry of a user of its list", "others-can-write", _listed),
+    Plant("entry of everyone", "others-can-write", _mode(0o666, _first)),
+    Plant("directory of everyone", "others-can-write", _mode(0o777, _directory), whole=True),
+    Plant("parent of everyone", "others-can-write", _mode(0o777, _parent), whole=True),
+    Plant("a link to nowhere", "unreadable", _instead(lambda entry: entry.symlink_to("nowhere"))),
+    Plant("a folder", "unreadable", _instead(Path.mkdir)),
+    Plant("a pipe", "unreadable", _instead(os.mkfifo)),
+    Plant("used tomorrow", "future", _used_tomorrow),
+    Plant("no time of use", "orphaned", _orphan, note=not EARLY),
+)
+"""Done to directories with and without a size cap and to one of many programs."""
+
+
+def plant(one: Plant, cache: Path) -> str:
+    """Plant an ailment in a directory; return the name of the entry that ails."""
+    name = "" if one.whole else _first(cache).name.removesuffix("-cache")
+    one.how(cache)
+    if one.name == "renamed":
+        name = name.replace("jit_first", "jit_other")
+    if not name or (cache / f"{name}-cache").is_file():
+        backdate(cache)
+    return name

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import pytest
+
+from harness.cache import prune
+from harness.cache.directory import open_directory
+from harness.cache.survey import survey
+from tests.cache.filled import CAP, backdate, ended, entry_of, run_harness, run_jax
+
+DAY = 86400
+
+
+def going(directory, **limits):
+    seen = survey(open_directory(str(directory)))
+    return [entry.module for entry in prune.superfluous(seen, prune.Limits(**limits))]
+
+
+def used(directory, module, days_ago):
+    path = entry_of(directory, module)
+    at_s = time.time() - days_ago * DAY
+    os.utime(path, (at_s, path.stat().st_mtime))
+    times = path.with_name(path.name.removesuffix("-cache") + "-atime")
+    if times.exists():
+        times.write_bytes(int(at_s * 1e9).to_bytes(8, "little"))
+
+
+@pytest.mark.parametrize("cap", [-1, CAP])
+def test_what_goes_is_what_meets_all_limits_the_longest_unused_first(fill, cap):
+    directory = fill(cap)
+    backdate(directory, 40 * DAY)
+    for module, days in (("jit_first", 30), ("jit_second", 3), ("jit_third", 20)):
+        used(directory, module, days)
+    every = ["jit_first", "jit_third", "jit_second"]
+    assert going(directory) == every
+    assert going(directory, unused_s=10 * DAY) == every[:2]
+    assert going(directory, unused_s=10 * DAY, age_s=50 * DAY) == []
+    assert going(directory, target="cpu") == every
+    assert going(directory, target="other") == []
+    whole = sum(path.stat().st_size for path in directory.glob("*-cache"))
+    assert going(directory, max_size_bytes=whole) == []
+    assert going(directory, max_size_bytes=whole - 1) == every[:1]
+    assert going(directory, max_size_bytes=0, unused_s=10 * DAY) == every[:2]
+    first = entry_of(directory, "jit_first").name.removesuffix("-cache")
+    assert going(directory, keep={first}) == every[1:]
+    assert going(directory, only={first}) == every[:1]
+
+
+def test_what_is_young_or_not_of_jax_stays(fill):
+    directory = fill()
+    backdate(directory, 40 * DAY)
+    os.utime(entry_of(directory, "jit_first"))
+    (directory / "pip-cache").write_bytes(b"another's")
+    assert set(going(directory, max_size_bytes=0)) == {"jit_second", "jit_third"}
+
+
+@pytest.mark.parametrize("cap", [-1, CAP])
+def test_only_yes_removes_and_jax_compiles_just_that_again(tmp_path, cap):
+    directory = tmp_path / "cache"
+    run_jax(directory, cap=cap)
+    backdate(directory, 40 * DAY)
+    used(directory, "jit_first", 35)
+    for module in ("jit_second", "jit_third"):
+        used(directory, module, 1)
+    before = sorted(path.name for path in directory.iterdir())
+    told = run_harness("prune", str(directory), "--unused", "30d")
+    ended(told, 0, "1 of 3")
+    assert sorted(path.name for path in directory.iterdir()) == before
+    done = run_harness("prune", str(directory), "--unused", "30d", "--yes", "--json")
+    document = json.loads(done.stdout)
+    [name] = document["removed"]["names"]
+    assert name.startswith("jit_first-")
+    left = sorted(path.name for path in directory.iterdir())
+    assert left == [one for one in before if not one.startswith("jit_first-")]
+    again = run_jax(directory, cap=cap)
+    assert (again["hits"], again["written"], again["warned"]) == (2, 1, [])
+
+
+def test_what_a_call_left_that_was_stopped_goes_with_the_next(fill):
+    directory = fill()
+    left = directory / (prune.PREFIX + "20200101T000000Z")
+    busy = directory / (prune.PREFIX + "20200101T000001Z")
+    for folder in (left, busy):
+        folder.mkdir()
+        (folder / "jit_f-cache").write_bytes(b"of before")
+    os.utime(left, (0, 0))
+    prune.remove(directory, [])
+    assert [left.exists(), busy.exists()] == [False, True]
+
+
+def test_wrong_limits_are_one_line(fill):
+    directory = str(fill())
+    for words, said in (
+        ((), "Nothing says what may go"),
+        (("--max-size", "10 parsecs"), "expected a size such as"),
+        (("--unused", "soon"), "expected a time such as"),
+        (("--target", "gpu"), "expected cpu or other"),
+        (("--jax", "0.10.2"), "belong together"),
+    ):
+        done = run_harness("prune", directory, *words)
+        ended(done, 2, said)

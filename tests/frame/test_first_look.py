@@ -1,0 +1,71 @@
+"""What `harness.load` gives by default, and what is said of the rest."""
+
+import pytest
+
+import harness
+from harness.errors import HarnessWarning, UsageError
+from harness.frame.frame import INSTRUMENTS
+from tests.frame import trees
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return harness.load("results", all=True)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return harness.load("results")
+
+
+def test_a_first_look_has_nothing_in_it_that_a_pivot_would_throw_together(frame, everything):
+    newest = everything.loc[everything["started_at"].idxmax()]
+    assert set(frame["commit"]) == {newest["commit"]}
+    assert set(frame["env"]) == {newest["env"]}
+    assert set(frame["target"]) == {"cpu"}
+    assert set(frame["threads"]) == {""}
+    assert "skipped" not in set(frame["status"])
+    case = ["workload", "axes", "transform", "precision", "scenario", "stage"]
+    assert not frame[~frame["workload"].isin(INSTRUMENTS)].duplicated(case).any()
+    assert everything["threads"].nunique() > 1 < everything["target"].nunique()
+
+
+def test_it_says_what_it_leaves_out(frame, everything):
+    left_out = frame.attrs["left_out"]
+    assert left_out.startswith(f"{len(everything) - len(frame):,} of {len(everything):,} rows: ")
+    for what in ("comparisons with baselines", "newest commit", "compiled for and not run"):
+        assert what in left_out
+    assert "left_out" not in everything.attrs
+
+
+def test_a_column_that_is_asked_for_is_narrowed_by_that_alone(everything):
+    other = min(everything["env"])
+    for where in ({"target": "gpu:h200"}, {"threads": "one"}, {"env": other}):
+        ((name, value),) = where.items()
+        found = harness.load("results", where=where)
+        assert set(found[name]) == {value}
+    assert set(harness.load("results", where={"jax": ["0.11.2", "0.12.0.1"]})["jax"]) == {
+        "0.11.2",
+        "0.12.0.1",
+    }
+
+
+def test_columns_are_chosen_of_the_rows_of_a_first_look(frame):
+    found = harness.load("results", columns=["stage", "width"])
+    assert list(found.columns) == ["stage", "width"]
+    assert len(found) == len(frame)
+
+
+def test_who_asks_it_for_more_is_told_where_that_is(frame):
+    with pytest.raises(UsageError, match=r"first look, without 2,\d+ of .*harness.load\(all=True"):
+        harness.compare(frame, "jax=0.11.2", "jax=0.12.0.1")
+    with pytest.warns(HarnessWarning, match=r"first look, .*: see harness.load\(all=True"):
+        assert harness.releases(frame).empty
+    assert not harness.phases(frame)["import_s"].isna().any()
+
+
+def test_nothing_is_left_out_that_would_leave_nothing(tmp_path):
+    trees.write(tmp_path, trees.record(0, {}, status="skipped", reason="no such device"))
+    found = harness.load(tmp_path)
+    assert set(found["status"]) == {"skipped"}
+    assert "left_out" not in found.attrs
