@@ -66,16 +66,21 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Run a test within its budgets."""
     __tracebackhide__ = True
-    with contextlib.ExitStack() as stack:
-        wrong = ""
-        try:
+    raised: BaseException | None = None
+    try:
+        with contextlib.ExitStack() as stack:
             for one in budgets_of(item):
                 stack.enter_context(one)
-        except HarnessError as error:  # a mark that is not understood, a JAX that is not known
-            wrong = str(error)
-        if wrong:
-            pytest.fail(wrong, pytrace=False)
-        return (yield)
+            try:
+                return (yield)
+            except BaseException as error:
+                raised = error
+                raise
+    except HarnessError as error:  # a mark that is not understood, a JAX that is not known
+        if error is raised:
+            raise
+        wrong = str(error)
+    pytest.fail(wrong, pytrace=False)
 
 
 def budgets_of(item: pytest.Item) -> list[Budget]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -82,17 +84,17 @@ class Total:
     def interval(self, part: str) -> tuple[float, float]:
         """Return the 95 % interval of a part's seconds; both ends are its seconds unless sampled.
 
-        Clopper and Pearson's interval of the share of samples, times the seconds that all samples
-        stand for. It takes samples as independent; those of one long wait are not.
+        Wilson's interval of the share of samples (E. B. Wilson, JASA 22 (1927) 209-212), times the
+        seconds that all samples stand for. It takes samples as independent; those of one long wait
+        are not.
         """
-        from scipy.special import betaincinv  # long to import, and seldom needed
-
         value, n = self.seconds[part], sum(self.samples.values())
         if part not in SAMPLED or not n:
             return value, value
-        k = self.samples.get(part, 0)
-        low = float(betaincinv(k, n - k + 1, 0.025)) if k else 0.0
-        high = float(betaincinv(k + 1, n - k, 0.975)) if k < n else 1.0
+        share, z = self.samples.get(part, 0) / n, NormalDist().inv_cdf(0.975)
+        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+        half = math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) * z / (1 + z * z / n)
+        low, high = (max(0.0, middle - half), min(1.0, middle + half))
         return min(value, low * self.outside_s), max(value, high * self.outside_s)
 
 

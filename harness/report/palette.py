@@ -12,6 +12,14 @@ BLUE, PINK, OLIVE = "#0072B2", "#CC79A7", "#B8A100"
 
 STAGE_COLOURS = {stage.name: stage.colour for stage in STAGES.values()}
 
+PARTS = {
+    "import": OLIVE,
+    "backend": PINK,
+    **{name: STAGE_COLOURS[name] for name in ("trace", "lower", "compile", "load")},
+    "write": BLUE,
+}
+"""Of a process's time in a profile, in the order in which they happen."""
+
 VERDICT_COLOURS = {
     "broken": PINK,
     "slower": VERMILLION,

@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.errors import UsageError
-from harness.profiles.budgets.limits import NAMES, Pattern, limits_of, matcher
+from harness.profiles.budgets.chosen import Chosen
+from harness.profiles.budgets.limits import NAMES, Pattern, limits_of
 
 if TYPE_CHECKING:
     from harness.profiles.budgets.use import Use
@@ -98,7 +99,7 @@ class Budget:
         self.warm_up = warm_up
         self.where = where
         self._exceeded = exceeded
-        self._matches = matcher(functions, where)
+        self._chosen = Chosen(functions, where)
         self._entered = 0
         self._lock = threading.Lock()
         self._open = threading.local()
@@ -196,7 +197,7 @@ class Budget:
         with stack:
             if failed or window.free:
                 return
-            uses, text = window.judge(self.limits, self._matches, self.where, self.each)
+            uses, text = window.judge(self.limits, self._chosen, self.where, self.each)
         if uses:
             raise self._exceeded(text, [Over.of(use) for use in uses])
 
@@ -251,13 +252,15 @@ def budget(
         max_compile_seconds: seconds in compiling and loading; the one limit that depends on the
             machine.
         functions: count these only: a name (`loss`, `train.py:loss`), a regular expression of the
-            whole name, or a list of them.
+            whole name, or a list of them. A name that no function of the process has is refused
+            at the end.
         each: allow as much for each function, rather than for all together.
         warm_up: calls, or entries of the block, that are free at the beginning; without a limit,
             none of the later ones may compile.
 
     Raises:
-        UsageError: if a limit is not a number, or there is none.
+        UsageError: if a limit is not a number, or there is none; at the end if `functions` has
+            the name of no function.
     """
     limits = {name: value for name, value in locals().items() if name in NAMES}
     caller = sys._getframe(1)

@@ -56,7 +56,7 @@ WHOLE_ONLY = ("max_eager",)
 
 Pattern = str | re.Pattern[str]
 
-_EXPECTED = (
+EXPECTED = (
     "expected a name such as 'loss' or 'train.py:loss', a regular expression of the whole name, or "
     "a list of them."
 )
@@ -100,29 +100,6 @@ def _number(name: str, value: Any, where: str) -> float:
     return int(value) if counts else float(value)
 
 
-def matcher(patterns: Any, where: str) -> Callable[[Sequence[str]], bool]:
-    """Return what tells whether one of a function's names is meant.
-
-    Args:
-        patterns: a name or regular expression (of the whole name), or several; None for all.
-        where: what the user wrote it in, for the message.
-
-    Raises:
-        UsageError: if a pattern is none.
-    """
-    if patterns is None:
-        return lambda names: True
-    several = [patterns] if isinstance(patterns, str | re.Pattern) else patterns
-    if not isinstance(several, list | tuple | set) or not several:
-        raise UsageError(f"{where}: functions is {patterns!r}; {_EXPECTED}")
-    compiled = [(pattern, regex(pattern, where)) for pattern in several]
-    return lambda names: any(
-        name == text or expression.fullmatch(name)
-        for text, expression in compiled
-        for name in names
-    )
-
-
 def regex(pattern: Any, where: str) -> re.Pattern[str]:
     """Return a regular expression.
 
@@ -130,7 +107,7 @@ def regex(pattern: Any, where: str) -> re.Pattern[str]:
         UsageError: if it is none.
     """
     if not isinstance(pattern, str | re.Pattern) or not pattern:
-        raise UsageError(f"{where}: functions has {pattern!r}; {_EXPECTED}")
+        raise UsageError(f"{where}: functions has {pattern!r}; {EXPECTED}")
     try:
         expression = re.compile(pattern)
     except re.error as error:
@@ -139,5 +116,5 @@ def regex(pattern: Any, where: str) -> re.Pattern[str]:
             "character that stands for itself."
         ) from None
     if isinstance(expression.pattern, bytes):
-        raise UsageError(f"{where}: functions has {pattern!r}; {_EXPECTED}")
+        raise UsageError(f"{where}: functions has {pattern!r}; {EXPECTED}")
     return expression

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from harness.errors import UsageError
+from harness.profiles.budgets.chosen import Chosen
 from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import by_function
 from harness.profiles.recorded import Recorded, recording
@@ -35,11 +36,15 @@ class Window:
     def judge(
         self,
         limits: Mapping[str, float],
-        matches: Callable[[Sequence[str]], bool],
+        chosen: Chosen,
         where: str,
         alone: bool,
     ) -> tuple[list[Use], str]:
-        """Return the limits that were exceeded, by each function `alone` or all, and the text."""
+        """Return the limits that were exceeded, by each function `alone` or all, and the text.
+
+        Raises:
+            UsageError: if `chosen` means no function of this process.
+        """
         process = next(iter(self._profile.processes), None)
         # What a child that was forked in the window has recorded is not this window's.
         if process is None or self._pid != os.getpid():
@@ -47,12 +52,14 @@ class Window:
         earlier, later = process.lines[: self._earlier], process.lines[self._earlier :]
         ids = {line.id for line in later if isinstance(line, Build)}
         if not ids:
+            chosen.check(())
             return [], ""
         before = any(isinstance(line, Build) for line in earlier)
         profile = Recorded((process,))
         found = by_function(built for built in process.builds if built.line.id in ids)
-        chosen = [one for one in found if one.eager or matches(one.names())]
-        parts = [[one] for one in chosen if not one.eager] if alone else [chosen]
+        chosen.check(one.names() for one in found if not one.eager)
+        counted = [one for one in found if one.eager or chosen(one.names())]
+        parts = [[one] for one in counted if not one.eager] if alone else [counted]
         uses = [
             use
             for part in parts

@@ -9,8 +9,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from harness.cli.profile import answer as answering
-from harness.cli.profile import app
-from harness.cli.profile import run as running
+from harness.cli.profile import app, told
 from harness.errors import UsageError
 from harness.profiles.answer.summary import summary
 from harness.profiles.causes.cause import Cause
@@ -77,25 +76,25 @@ def test_a_report_that_cannot_be_made_is_refused_before_the_program_runs(tmp_pat
 )
 def test_the_budget_is_judged_and_said(tmp_path, capfd, budget, times, code, expected, said):
     folder = built(tmp_path / "p", times)
-    assert running.tell(Ran(folder, code, 1, True), budget, None) == expected
-    told = capfd.readouterr().err
-    assert said in told
-    assert '[functions."train.py:gone"] means no function that was built' in told
-    assert ("3 compiles of `loss`" in told) == (times == 3)
-    assert "\\x0a" not in told
+    assert told.tell(Ran(folder, code, 1, True), budget, None) == expected
+    text = capfd.readouterr().err
+    assert said in text
+    assert '[functions."train.py:gone"] means no function that was built' in text
+    assert ("3 compiles of `loss`" in text) == (times == 3)
+    assert "\\x0a" not in text
 
 
 def test_a_budget_without_a_profile_is_not_kept_to(tmp_path, capfd, budget):
-    assert running.tell(Ran(tmp_path, 0, 0, True), budget, None) == 4
+    assert told.tell(Ran(tmp_path, 0, 0, True), budget, None) == 4
     assert "cannot be checked without a profile" in capfd.readouterr().err
-    assert running.tell(Ran(tmp_path, 0, 0, True), None, tmp_path / "r.html") == 4
-    assert running.tell(Ran(tmp_path, 3, 0, True), budget, None) == 3
-    assert running.tell(Ran(tmp_path, 0, 0, True), None, None) == 4
+    assert told.tell(Ran(tmp_path, 0, 0, True), None, tmp_path / "r.html") == 4
+    assert told.tell(Ran(tmp_path, 3, 0, True), budget, None) == 3
+    assert told.tell(Ran(tmp_path, 0, 0, True), None, None) == 4
 
 
 def test_nothing_in_a_name_moves_the_cursor_or_becomes_a_picture(tmp_path, capfd):
     made = Made().build("a\x1b[2J:smile:", cause=Cause("first"))
-    running.tell(Ran(made.write(tmp_path / "p"), 0, 1, True), None, None)
+    told.tell(Ran(made.write(tmp_path / "p"), 0, 1, True), None, None)
     assert "a\\x1b[2J:smile:" in capfd.readouterr().err
 
 

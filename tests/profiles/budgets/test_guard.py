@@ -135,12 +135,35 @@ def test_a_trace_inside_another_function_is_a_trace(step):
 
 
 def test_only_some_functions_are_counted(step, loss):
-    with harness.budget(max_compiles=0, functions=["loss", re.compile(r".*\.nothing")]):
+    with harness.budget(max_compiles=0, functions=["loss", re.compile(r".*\.loss")]):
         step(ones(3))
     for name in ("step", r"test_guard.py:.*step", [r"ste."]):
         jax.clear_caches()
         with pytest.raises(harness.BudgetExceeded), harness.budget(max_compiles=0, functions=name):
             step(ones(4))
+
+
+def test_a_name_that_no_function_has_is_refused(step):
+    with (
+        pytest.raises(harness.errors.UsageError, match=r"has 'stepp', .* Did you mean 'step'\?"),
+        harness.budget(max_compiles=5, functions=["step", "stepp"]),
+    ):
+        step(ones(3))
+    # What was built before, is never called or is made only when something else is called, is one.
+    for name in ("step", "never", "test_guard.py:maker.<locals>.made"):
+        with harness.budget(max_compiles=0, functions=name):
+            pass
+
+
+def never():
+    pass
+
+
+def maker():
+    def made():
+        pass
+
+    return made
 
 
 def test_each_function_may_have_as_much(step, loss):

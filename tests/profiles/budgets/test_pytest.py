@@ -31,8 +31,13 @@ def test_nearest_mark(): many(9)
 @pytest.mark.jax_budget(max_compiles=None)
 def test_lifted(): many(12)
 
+def other(): pass
+
 @pytest.mark.jax_budget(max_compiles=0, functions="other")
 def test_also_other(): many(3)
+
+@pytest.mark.jax_budget(max_compiles=0, functions="test_own.py:manny")
+def test_no_such_function(): pass
 
 @pytest.mark.xfail(raises=AssertionError, strict=True)
 def test_expected(): many(3)
@@ -102,6 +107,8 @@ def test_marks(tmp_path):
     )
     assert "jax_budget of test_own.py::TestClass::test_method allows 1" in text
     assert "jax_budget of test_own.py::test_also_other allows 2" in text
+    assert "functions has 'test_own.py:manny', and no function of this process" in text
+    assert "Did you mean 'test_own.py:many'?" in text
     assert "KeyError: 'own'" in text
     assert "jax_budget of test_own.py::test_typo: 'max_compile' is not known" in text
     assert "test_position: limits are given by name" in text

@@ -10,10 +10,9 @@ import pandas as pd
 
 from harness.profiles.answer.summary import summary
 from harness.records.units import seconds_text, share_text
-from harness.report import charts
+from harness.report import charts, palette
 from harness.report.content import Answer, Content, Figure, Section
 from harness.report.profile import tables
-from harness.report.profile.sections.timeline import STAGES
 from harness.report.profile.shown import Shown
 
 MOST_PROCESSES = 12
@@ -24,7 +23,7 @@ RUN = "all together"
 
 COLOURS = {
     "python": "#C9B79C",
-    **STAGES,
+    **palette.PARTS,
     "other": "#8C6D31",
     "profile": "#6A51A3",
     "jax": "#4C78A8",

@@ -10,14 +10,6 @@ from harness.report.content import Column, ColumnKind, Content, Figure, Section,
 from harness.report.profile.bars import Timeline, timeline
 from harness.report.profile.shown import Shown
 
-STAGES = {
-    "import": "#B8A100",
-    "backend": "#CC79A7",
-    **{name: palette.STAGE_COLOURS[name] for name in ("trace", "lower", "compile", "load")},
-    "write": "#0072B2",
-}
-"""In the order in which they happen, with their colours."""
-
 MARKS = {
     "cache hit": "triangle-up",
     "cache miss, written": "triangle-down",
@@ -39,7 +31,7 @@ def _content(shown: Shown) -> Content | None:
 
 
 def _figure(drawn: Timeline) -> Figure:
-    shown = [stage for stage in STAGES if stage in set(drawn.bars["stage"])]
+    shown = [stage for stage in palette.PARTS if stage in set(drawn.bars["stage"])]
     row = alt.Y(
         "row:N",
         title=None,
@@ -62,7 +54,7 @@ def _figure(drawn: Timeline) -> Figure:
             x=alt.X("begin:Q", title="since the start", scale=window, axis=axis),
             x2="end:Q",
             y=row,
-            color=charts.colours("stage:N", STAGES, shown),
+            color=charts.colours("stage:N", palette.PARTS, shown),
             tooltip=[
                 *told,
                 "stage:N",
