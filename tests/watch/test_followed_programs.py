@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harness.cli.profile import app
-from harness.cli.profile import run as running
+from harness.cli.profile import told as telling
 from harness.errors import UsageError
 from harness.profiles.recorded import read
 from harness.watch import programs
@@ -290,7 +290,7 @@ def test_a_profile_that_cannot_be_judged_does_not_hide_the_programs_code(tmp_pat
     code, _ = followed("raise SystemExit(5)", programs.new_folder(tmp_path / "p"))
     (broken,) = (tmp_path / "p").glob("*.jsonl")
     broken.write_text("what is this\n")
-    assert running.tell(programs.Ran(tmp_path / "p", code, 1, False), None, None) == 5
+    assert telling.tell(programs.Ran(tmp_path / "p", code, 1, False), None, None) == 5
     told = capfd.readouterr().err
     assert "holds no profile" in told
     assert "How the program ended could not be written" in told
