@@ -19,25 +19,11 @@ class MadePage:
     text: str
 
 
-FIGURES = "\n## Figures\n"
-
-
 def made_pages(root: Path) -> Iterator[MadePage]:
     """Yield the pages that the repository at `root` holds elsewhere."""
-    home, figures = _split(root / "README.md")
-    yield MadePage("index.md", "README.md", home)
-    yield MadePage("figures.md", "README.md#figures", figures)
+    yield MadePage("index.md", "README.md", (root / "README.md").read_text())
     for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
         yield MadePage(name.lower(), name, (root / name).read_text())
     notebook = root / "docs" / "analysis.ipynb"
     yield MadePage("analysis.md", "docs/analysis.ipynb", notebook_page(notebook))
     yield MadePage("reference/command-line.md", "harness/cli/__init__.py", command_line_page())
-
-
-def _split(readme: Path) -> tuple[str, str]:
-    """Return the home page, and the figures, which would hide the rest of it."""
-    before, mark, after = readme.read_text().partition(FIGURES)
-    if not mark:
-        raise ValueError(f"{readme} has no heading '## Figures': the site makes a page of it")
-    figures, heading, rest = after.partition("\n## ")
-    return before + heading + rest, f"# Figures\n{figures}"

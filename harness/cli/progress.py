@@ -47,7 +47,7 @@ def progress() -> Iterator[Callable[[Message], None]]:
 def _failure(message: Message) -> str | None:
     record = message.record
     if message.warning:
-        return f"{message.workload} {message.case}".rstrip() + f" {message.warning}"
+        return " ".join(filter(None, (message.workload, message.case, message.warning)))
     if record is None or record.status == "ok":
         return None
     where = f" ({message.machine})" if message.machine else ""

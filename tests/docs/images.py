@@ -57,6 +57,15 @@ def stages(file: Path, scratch: Path) -> None:
     shutil.copy(_reported() / "stages.svg", file)
 
 
+def transformer(file: Path, scratch: Path) -> None:
+    """Compile a training step for three devices, and draw where the time goes."""
+    targets = (word for name in ("cpu", "gpu:h200", "tpu:v5e") for word in ("--target", name))
+    where = ("--benchmarks", "docs/examples/transformer", "-r", scratch / "results")
+    harness("run", *where, "--effort", "quick", *targets)
+    harness("report", scratch / "results", "-o", scratch / "r.html", "--figures", scratch)
+    shutil.copy(scratch / "stages.svg", file)
+
+
 def releases(file: Path, scratch: Path) -> None:
     """Draw what the newest release of JAX changed, from the committed results."""
     shutil.copy(_reported() / "verdicts.svg", file)
@@ -166,6 +175,7 @@ def asv(file: Path, scratch: Path) -> None:
 
 PICTURES: dict[str, Callable[[Path, Path], None]] = {
     "docs/stages.svg": stages,
+    "docs/transformer.svg": transformer,
     "docs/releases.svg": releases,
     "docs/baselines.svg": baselines,
     "docs/verdicts.svg": verdicts,

@@ -213,7 +213,7 @@ def test_figures_stand_on_white_in_the_dark(browser, site):
         (
             {
                 "docs/frame.md": "[a](no-such-page.md) [b](method.md#no-such-place)",
-                "docs/glossary.md": "[c](../README.md#figures) [d](../no-such-file.py)",
+                "docs/glossary.md": "[c](figures.md) [d](../no-such-file.py)",
                 "docs/forgotten.md": "# In no chapter",
             },
             ("no-such-page.md", "#no-such-place", "no-such-file.py", "forgotten.md"),
@@ -238,4 +238,4 @@ def test_what_is_wrong_in_a_page_fails_the_build(tmp_path, spoilt, said):
     assert done.returncode != 0
     for words in said:
         assert words in done.stderr, words
-    assert "figures" not in done.stderr
+    assert "figures.md" not in done.stderr
