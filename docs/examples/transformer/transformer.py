@@ -1,4 +1,4 @@
-"""A training step of a transformer of 24 layers: as a Python loop over the layers, and as a scan."""
+"""A training step of a transformer of 24 layers: a Python loop over the layers, and a scan."""
 
 import jax
 import jax.numpy as jnp
