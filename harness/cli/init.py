@@ -31,7 +31,7 @@ Written are, unless they are there:
   asv.conf.json                              what asv measures, and in which environments
   benchmarks/__init__.py                     makes workloads benchmarks
   benchmarks/example.py, or predict.py       the first workload
-  .github/workflows/benchmarks.yml           every workload once on each pull request
+  .github/workflows/benchmarks.yml           each pull request against its base, one comment
   .github/workflows/benchmarks-nightly.yml   harness nightly; results on the branch `results`
   .gitignore                                 gets the line .asv/
   .gitattributes                             gets lines for merging results of several clones

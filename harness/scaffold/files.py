@@ -150,6 +150,7 @@ def _workflow(template: str, project: Project) -> str:
         python=json.dumps(configuration.python()),
         pythons=json.dumps("\n".join(configuration.pythons())),
         install="." if project.builds else "jax",
+        benchmarks=shlex.quote(project.benchmarks),
         options=project.run_options,
         results=results,
         shown="" if results == "results" else f" {results}",
