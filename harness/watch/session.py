@@ -15,7 +15,7 @@ import time
 from typing import Any, Literal
 
 from harness.errors import ProfileError
-from harness.watch import events, jax_names, log_file
+from harness.watch import events, jax_names, log_file, remedies
 from harness.watch.builds import builds
 from harness.watch.events import Started
 from harness.watch.log_file import LogFile
@@ -127,6 +127,8 @@ def follow(file: LogFile, imported: tuple[int, int], own_ns: int) -> None:
     output.write(_imported(*imported))
     start(output, "command", sample_ms)
     _followed = output
+    if asked := os.environ.get(remedies.VARIABLE):
+        remedies.apply(asked)
     if _recorder is not None:
         _recorder.own_ns += own_ns + clock() - began
 

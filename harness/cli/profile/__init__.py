@@ -14,6 +14,7 @@ HELP = """Why does a program compile so much, and what would it save?
   harness profile -- python train.py --steps 10     run it, and say where the time went
   harness profile --live -- python -m package       the same, and what is compiled right now
   harness profile show FOLDER --table causes        the tables behind the answer
+  harness profile try FOLDER                        what remedies save, in a second run
   harness profile report FOLDER -o profile.html     timeline, tree, causes in one file
   harness profile trace FOLDER -o trace.json        for Perfetto: every build and its stages
   harness profile diff BEFORE AFTER                 what changed between two runs
@@ -26,6 +27,7 @@ it starts are followed.
 COMMANDS = {
     "run": Lazy("harness.cli.profile.run:run", "Run a program and say where its time went."),
     "show": Lazy("harness.cli.profile.show:show", "Show what a profile found, or a table."),
+    "try": Lazy("harness.cli.profile.remedies:try_", "Try remedies in a second run."),
     "report": Lazy("harness.cli.profile.files:report", "Write one HTML file of a profile."),
     "trace": Lazy("harness.cli.profile.files:trace", "Write a profile as a trace, for Perfetto."),
     "diff": Lazy("harness.cli.profile.diff:diff", "Say what changed from profile A to profile B."),

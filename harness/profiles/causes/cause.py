@@ -137,6 +137,9 @@ class ChangeKind(Kind):
     """Whether it is about where an array lies, of which one thing is told."""
     weight: int = 2
     """How far it takes two builds apart."""
+    tried: Callable[[Cause], dict[str, str]] | None = None
+    """How `harness profile try` applies the remedy without an edit: what
+    :mod:`harness.watch.remedies` is told besides the function; nothing where it cannot."""
 
     def __post_init__(self) -> None:
         wrong = [place for place in self.looks if place not in PLACES]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
-from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair
 from harness.profiles.causes.values import AN_ARRAY, defined_at, is_array, static_text
 from harness.profiles.causes.words import FILTER_JIT, library_remedy
 from harness.profiles.model import Built
@@ -105,6 +105,14 @@ def _is_number(what: Change) -> bool:
     return re.match(r"(np\.\w+\()?-?\d", what.after) is not None
 
 
+def _tried(cause: Cause) -> dict[str, str]:
+    values = cause.before, cause.after
+    plain = all(re.fullmatch(r"(np\.\w+\()?-?\d[^ ]*|True|False", text) for text in values)
+    if not plain or not cause.argument.isidentifier():
+        return {}
+    return {"how": "dynamic", "argument": cause.argument}
+
+
 CAUSE = ChangeKind(
     name="static value",
     several="{what} is static and took {n} values",
@@ -112,5 +120,6 @@ CAUSE = ChangeKind(
     looks={"statics": _value, "given": _or_array},
     sentence=_sentence,
     remedy=_remedy,
+    tried=_tried,
     each=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.profiles.causes.arrays import array_type
-from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair
 from harness.profiles.causes.words import of_operations
 from harness.profiles.model import Built
 from harness.watch.events import Leaf
@@ -38,11 +38,24 @@ def _remedy(built: Built, what: Change) -> str:
     return f"Pass `{what.argument}` always as an array, e.g. jnp.{dtype}(...), or never."
 
 
+def _tried(cause: Cause) -> dict[str, str]:
+    strong = [text for text in (cause.before, cause.after) if " weakly " not in f" {text} "]
+    strong = [text for text in strong if not text.startswith("a Python")]
+    if not strong or not cause.argument.isidentifier():
+        return {}
+    return {
+        "how": "strong",
+        "argument": cause.argument,
+        "dtype": strong[0].rpartition(" ")[2],
+    }
+
+
 CAUSE = ChangeKind(
     name="weak type",
     looks={"types": _types, "statics": of_operations("weak_type")},
     sentence="`{argument}` was {before}, now {after}: JAX tells the two types apart.",
     remedy=_remedy,
+    tried=_tried,
     each=True,
     weight=1,  # the same array is near
 )

@@ -1,0 +1,100 @@
+"""`harness profile try`: run the program again with remedies, and say what they save."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from harness.cli import options
+from harness.cli.output import Heading, Output, Part, TextTable, say
+from harness.cli.profile.answer import Folder
+from harness.errors import ExitCode
+from harness.profiles import trials
+from harness.profiles.recorded import read
+from harness.profiles.trials import Trial
+from harness.records.units import counted, seconds_text
+
+HELP = """Try remedies that need no edit of the program: what do they save?
+
+\b
+  harness profile -o FOLDER -- python train.py --steps 10
+  harness profile try FOLDER
+
+The program runs again as it is, then once with each remedy, in the folder and with the arguments
+of the profile; what it prints is not shown. Let it do as little as shows the builds, and nothing
+that may not be done twice.
+
+\b
+Tried are:
+  a static number that becomes a dynamic argument, where the function works on it so
+  an argument that is sometimes weakly typed, and then always has its dtype
+What else there is, is named. Padding computes something else, so it is yours to try;
+`harness cache advise` tries the persistent cache.
+
+Exit codes: 0 fine; 2 wrong usage, or the program fails as it is; 4 no profile, or nothing to try.
+"""
+
+
+@options.command(HELP, no_args_is_help=True)
+def try_(
+    *,
+    folder: Folder,
+    most: Annotated[int, typer.Option(min=1, help="How many remedies, the dearest first.")] = 5,
+    output: Output,
+) -> None:
+    """Try remedies."""
+    profile = read(folder)
+    found, left = trials.of(profile)
+    if not found:
+        say("there is no remedy that can be tried without an edit.", *left)
+        raise typer.Exit(ExitCode.NOTHING)
+    chosen = found[:most]
+    say(f"the program runs {counted(len(chosen) + 1, 'time')}; what it prints is not shown.")
+    tried = []
+    with tempfile.TemporaryDirectory(prefix="harness-try-") as scratch:
+        for trial in trials.run(profile, chosen, Path(scratch)):
+            say(_line(trial))
+            tried.append(trial)
+    rows = pd.DataFrame([_row(trial) for trial in tried])
+    output.show(_page(tried, [*left, *(f"{one.name} (--most)" for one in found[most:])]), rows)
+
+
+def _line(trial: Trial) -> str:
+    if trial.failed:
+        return f"{trial.remedy.name}: does not work: {trial.failed}"
+    return f"{trial.remedy.name}: saves {seconds_text(trial.saved_s)}"
+
+
+def _row(trial: Trial) -> dict[str, object]:
+    row = dataclasses.asdict(trial)
+    remedy = row.pop("remedy")
+    predicted = {"predicted": remedy["predicted"], "predicted_s": remedy["predicted_s"]}
+    return {"remedy": remedy["name"], **predicted, **row, "saved_s": trial.saved_s}
+
+
+def _page(tried: Sequence[Trial], left: Sequence[str]) -> Iterator[Part]:
+    good = [trial for trial in tried if not trial.failed and trial.after < trial.before]
+    saved = seconds_text(sum(trial.saved_s for trial in good))
+    yield Heading(f"{len(good)} of {len(tried)} remedies leave builds out: {saved} saved.")
+    rows = [
+        {
+            "remedy": trial.remedy.name,
+            "builds": f"{trial.before} → {trial.after}" if not trial.failed else "",
+            "building": f"{seconds_text(trial.before_s)} → {seconds_text(trial.after_s)}"
+            if not trial.failed
+            else "",
+            "saves at most": seconds_text(trial.remedy.predicted_s),
+            "saved": "does not work" if trial.failed else seconds_text(trial.saved_s),
+            "why": trial.failed,
+        }
+        for trial in tried
+    ]
+    yield TextTable(pd.DataFrame(rows), wrapped=("why",))
+    if left:
+        yield f"Not tried: {'; '.join(left)}."

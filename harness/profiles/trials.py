@@ -1,0 +1,140 @@
+"""Remedies that are tried: the program runs again, and what it builds is counted again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.engine.child import Child
+from harness.errors import UsageError
+from harness.profiles.answer.findings import Names
+from harness.profiles.answer.groups import function_key, groups
+from harness.profiles.causes.cause import ChangeKind
+from harness.profiles.causes.registry import BLAMELESS, KINDS
+from harness.profiles.model import Built, seconds_of
+from harness.profiles.recorded import Recorded, read
+from harness.watch import programs, remedies
+from harness.watch.session import SAMPLE_VARIABLE
+
+_ERROR = re.compile(r"[\w.]*(Error|Exception|Exit|Interrupt)\b")
+"""Begins the line of a traceback that says what was raised."""
+
+
+@dataclass(frozen=True)
+class AppliedRemedy:
+    """What can be tried of a finding."""
+
+    name: str
+    """In words: `steps` of `relax` as a dynamic argument."""
+    function: tuple[str, str, int, str]
+    """Whose builds it is to leave out: its name, file, line, and what is around it."""
+    told: Mapping[str, str | int]
+    """What :mod:`harness.watch.remedies` is told."""
+    predicted: int
+    """Builds that have the cause."""
+    predicted_s: float
+    """Their seconds: what the answer says that mending it saves at most."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a remedy saved."""
+
+    remedy: AppliedRemedy
+    before: int
+    before_s: float
+    """Builds of the function as it is, and their seconds."""
+    after: int = 0
+    after_s: float = 0.0
+    failed: str = ""
+    """Why the program did not come to its usual end with it; empty where it did."""
+
+    @property
+    def saved_s(self) -> float:
+        """Seconds of building that it saved."""
+        return self.before_s - self.after_s
+
+
+def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[str]]:
+    """Return what can be tried without an edit of the program, the dearest first, and what not."""
+    names = Names(built.function for built in profile.builds)
+    found, left = [], []
+    for group in groups(profile, [built for built in profile.builds if not built.eager]):
+        kind = KINDS[group.cause.kind]
+        if group.cause.kind in BLAMELESS or not group.cause.remedy:
+            continue
+        name = names.of(group.builds[0])
+        argument = f"`{group.cause.argument}` of " if group.cause.argument else ""
+        told: dict[str, str | int] = {}
+        if isinstance(kind, ChangeKind) and kind.tried:
+            told |= kind.tried(group.cause)
+        if not told or not group.function.file:
+            left.append(f"{kind.name} of {argument}{name}")
+            continue
+        what = "as a dynamic argument" if told["how"] == "dynamic" else f"always {told['dtype']}"
+        place: dict[str, str | int] = {
+            "file": group.function.file,
+            "line": group.function.line,
+        }
+        key = function_key(group.function)
+        name = f"{argument}{name} {what}"
+        found.append(AppliedRemedy(name, key, told | place, len(group.builds), group.seconds))
+    return found, left
+
+
+def run(profile: Recorded, tried: Sequence[AppliedRemedy], folder: Path) -> Iterator[Trial]:
+    """Run the program as it is, then once with each remedy; yield what each saved.
+
+    Args:
+        profile: of a command, whose folder and arguments are taken.
+        tried: of :func:`of`.
+        folder: an empty one, for profiles and the program's output.
+
+    Raises:
+        UsageError: if the profile is of no command, or the program fails as it is.
+    """
+    if profile.run is None or not profile.processes:
+        raise UsageError(
+            "This profile is of no command, which could run again. Record one with "
+            "`harness profile -o FOLDER -- PROGRAM`."
+        )
+    usual, said = _ran(profile, folder / "as-it-is", [])
+    if usual is None:
+        raise UsageError(f"The program fails as it is: {said}")
+    again = {remedy.name: remedy for remedy in of(usual)[0]}  # under the load of now
+    for number, remedy in enumerate((again.get(one.name, one) for one in tried), 1):
+        builds = _builds(usual, remedy)
+        before = len(builds), seconds_of(builds)
+        changed, said = _ran(profile, folder / f"remedy-{number}", [remedy])
+        if changed is None:
+            yield Trial(remedy, *before, failed=said)
+        else:
+            builds = _builds(changed, remedy)
+            yield Trial(remedy, *before, len(builds), seconds_of(builds))
+
+
+def _builds(profile: Recorded, remedy: AppliedRemedy) -> list[Built]:
+    return [built for built in profile.builds if function_key(built.function) == remedy.function]
+
+
+def _ran(
+    profile: Recorded, folder: Path, tried: Sequence[AppliedRemedy]
+) -> tuple[Recorded | None, str]:
+    """Return the profile of the program that ran again; None, and its last words, if it failed."""
+    assert profile.run is not None
+    folder.mkdir(parents=True)
+    there = programs.environment(os.environ, HARNESS_PROFILE=str(folder.resolve()))
+    if tried:
+        there[remedies.VARIABLE] = json.dumps([dict(remedy.told) for remedy in tried])
+    there[SAMPLE_VARIABLE] = "0"
+    where = Path(profile.processes[0].started.cwd)
+    with Child(profile.run.command, there, cwd=where) as child:
+        code = child.wait()
+    if code != (profile.run.exit_code or 0):
+        errors = [line for line in child.output if _ERROR.match(line)]
+        return None, (errors or child.output or [child.how])[-1].strip()
+    return read(folder), ""

@@ -1,0 +1,72 @@
+"""What the answer of a profile says that a remedy saves, against what it saves.
+
+    python -m tests.performance.tried_remedies [--functions 24]
+
+A program of so many functions, each of another size and with an argument that is static or at times
+a Python number, is profiled; `harness profile try` then applies each remedy alone (target: within
+20 % in 20 findings).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from tests import forks
+from tests.performance.command import options
+
+PROGRAM = """
+import functools, sys
+import jax, jax.numpy as jnp
+
+x = jnp.ones((16, 16))
+"""
+
+STATIC = """
+@functools.partial(jax.jit, static_argnames="n")
+def static_{number}(x, n):
+    for _ in range({size}):
+        x = jnp.sin(x @ x) * n
+    return x
+for n in range({values}):
+    static_{number}(x, n)
+"""
+
+WEAK = """
+@jax.jit
+def weak_{number}(x, by):
+    for _ in range({size}):
+        x = jnp.tanh(x @ x) * by
+    return x
+weak_{number}(x, jnp.float32(2)), weak_{number}(x, 2.0)
+"""
+
+
+def main() -> None:
+    """Print a line for each finding; exit with 1 where fewer than 20 are within 20 %."""
+    given = options(__doc__, functions=24)
+    text = PROGRAM
+    for number in range(given.functions):
+        kind = STATIC if number % 3 else WEAK
+        text += kind.format(number=number, size=5 + 4 * number, values=3 + number % 3)
+    with tempfile.TemporaryDirectory(prefix="harness-tried-") as scratch:
+        script, folder = Path(scratch) / "train.py", Path(scratch) / "p"
+        script.write_text(text)
+        forks.harness("profile", "-o", folder, "--", sys.executable, script)
+        command = ("profile", "try", folder, "--most", given.functions, "--format", "json")
+        done = forks.harness(*command)
+    rows = json.loads(done.stdout)
+    within = 0
+    for row in rows:
+        ratio = row["saved_s"] / row["predicted_s"]
+        within += 0.8 <= ratio <= 1.2
+        sizes = f"{row['predicted_s']:.2f} s predicted, {row['saved_s']:.2f} s saved"
+        print(f"{row['remedy']}: {sizes}: {ratio:.2f} {row['failed']}")
+    print(f"within 20 %: {within} of {len(rows)}")
+    sys.exit(within < 20)
+
+
+if __name__ == "__main__":
+    main()
