@@ -7,7 +7,6 @@ import functools
 import inspect
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from harness.errors import UsageError
 from harness.records import environment
 from harness.records.environment import env_name, machine_name
 from harness.records.git import Commit, commit_of
+from harness.watch.temporary import temporary_folder
 
 NO_PLUGIN = (
     'harness: asv.conf.json lacks "plugins": [".harness.asv.environment"], so nothing is known of '
@@ -44,7 +44,7 @@ def measure(workload: type[Workload]) -> Answer:
     names = [Path(call.config).name] if call.config else CONFIGURATIONS
     project = AsvProject.find(folders, names)
     in_tree, repo = (project.results, project.repo) if project else (home.parent / "results", home)
-    with tempfile.TemporaryDirectory(prefix="harness-") as nowhere:
+    with temporary_folder() as nowhere:
         results = Path(os.environ.get("HARNESS_RESULTS") or in_tree)
         if call.dry_run:
             results = Path(nowhere)

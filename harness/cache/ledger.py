@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.errors import LedgerError as LedgerError
+from harness.records.files import lines
+from harness.records.json_file import SEALED
 from harness.watch.ledger import Ledger as Ledger
 from harness.watch.ledger import ledger as ledger
 from harness.watch.ledger_events import FILE_SUFFIX, SCHEMA, parts_of
 from harness.watch.ledger_events import Component as Component
 from harness.watch.ledger_events import Event as Event
 from harness.watch.ledger_events import Requests as Requests
+from harness.watch.log_file import is_sealed
 
 if TYPE_CHECKING:
     import pandas as pd  # half a second that events alone do not take
@@ -35,23 +38,21 @@ def read(path: Path | str) -> Requests:
     """
     path = Path(path)
     files = sorted(path.glob("*" + FILE_SUFFIX)) if path.is_dir() else [path]
+    events: list[Event] = []
+    broken = 0
     try:
-        lines = [line for file in files for line in file.read_bytes().split(b"\n") if line]
+        for file in files:
+            for line in lines(file):
+                event = _decoded(line.rstrip(b"\n")) if line else None
+                if event is None:
+                    broken += 1
+                else:
+                    events.append(event)
     except OSError as error:
         raise LedgerError(
             f"The ledger {path} cannot be read: {error.strerror}. "
             "`harness cache ledger -o FILE -- python program.py` writes one."
         ) from None
-    events: list[Event] = []
-    decoder = msgspec.json.Decoder(Event)
-    for line in lines:
-        try:
-            event = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):  # a ValidationError is a DecodeError
-            continue
-        if event.schema == SCHEMA:
-            events.append(event)
-    broken = len(lines) - len(events)
     if broken and not events:
         raise LedgerError(
             f"{path} is no ledger: none of its {broken} lines is an event that this version of "
@@ -60,6 +61,33 @@ def read(path: Path | str) -> Requests:
     if path.is_dir():
         events.sort(key=lambda event: event.at_s)
     return Requests(tuple(events), parts_of(path), broken)
+
+
+_decoder = msgspec.json.Decoder(Event)
+
+
+def _decoded(line: bytes) -> Event | None:
+    """Return the event of a line; None where it is damaged, or of a release to come."""
+    closed = is_sealed(line)
+    if closed is False:
+        return None
+    try:
+        line.decode()
+        event = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    known = 1 <= event.schema <= SCHEMA and (closed or event.schema < SEALED)
+    return event if known and _is_sound(event) else None
+
+
+def _is_sound(event: Event) -> bool:
+    """Tell whether the numbers of an event are some that a program can have."""
+    sizes = event.bytes_in, event.bytes_out, event.entry_bytes or 0, event.stored_compile_s or 0
+    return 0 <= event.at_s < MOST_S and all(0 <= size < 2**63 for size in sizes)
+
+
+MOST_S = 1e11
+"""Seconds since 1970, as far as dates go here; a clock that is wrong is far below."""
 
 
 @dataclass(frozen=True)

@@ -204,7 +204,7 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
                     left_out.append(LeftOut(packed.name.rpartition("-")[0], reason))
                 else:
                     written.append(packed.name)
-    except (zipfile.BadZipFile, EOFError) as error:
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, zlib.error) as error:
         raise UsageError(f"{place} is no pack: {error}. `harness cache pack` writes one.") from None
     except OSError as error:
         raise UnusableCacheError(

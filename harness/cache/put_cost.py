@@ -9,7 +9,6 @@ entries: never on the user's.
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from harness.engine import channel
 from harness.engine.child import ChildError, ChildTimeout, ask
 from harness.errors import HarnessError
 from harness.watch.jax_names import file_cache
+from harness.watch.temporary import temporary_folder
 
 MOST_ENTRIES = 50_000
 """More are not made; the cost of more is in proportion."""
@@ -63,7 +63,7 @@ def measure(entries: int, scratch: Path | None = None) -> PutCost:
     """
     made = min(entries, MOST_ENTRIES)
     try:
-        with tempfile.TemporaryDirectory(prefix="harness-put-", dir=scratch) as name:
+        with temporary_folder(scratch) as name:
             where = Path(name)
             empty, full = where / "empty", where / "full"
             full.mkdir()

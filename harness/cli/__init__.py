@@ -46,6 +46,7 @@ Read:
   harness cache                         the persistent compilation cache: what it does and saves
   harness report                        all of it in one HTML file
   harness export -o results.parquet     every row, for pandas and friends
+  harness fsck                          what in results/ is damaged, foreign or left over
 
 A workload is a class in benchmarks/ (see docs/cookbook.md); the same class runs under `asv run`,
 and in a notebook with harness.sweep(MyWorkload). What is measured goes to results/, where a second
@@ -54,7 +55,8 @@ run resumes and `harness.load("results")` reads it into pandas.
 \b
 Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed; 4 nothing was
 measured or found; 5 the fleet, an environment or a cache cannot be used; 6 measured, but a later
-part failed; 70 an error in the harness; 130 interrupted (what was finished is kept).
+part failed; 70 an error in the harness; 130 interrupted, 143 by SIGTERM (what was finished is
+kept).
 """
 
 COMMANDS = {
@@ -80,6 +82,7 @@ COMMANDS = {
     "profile": Lazy("harness.cli.profile:app", "Why does a program compile so much?"),
     "report": Lazy("harness.cli.report:report", "Write one HTML file of everything."),
     "export": Lazy("harness.cli.export:export", "Write the rows of the frame to files."),
+    "fsck": Lazy("harness.cli.fsck:fsck", "What in a results tree is damaged, or left over?"),
     "nightly": Lazy(
         "harness.cli.nightly:nightly", "A whole night on one machine.", "harness.nightly"
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -30,6 +29,7 @@ from harness.program.compiler.inside import PassBranch
 from harness.program.compiler.inside import inside as inside_of
 from harness.report import compile_trace, files
 from harness.watch import programs
+from harness.watch.temporary import temporary_folder
 
 HELP = """Say where one case's trace, lower and compile spend their time: by pass, kernel and line.
 
@@ -204,7 +204,7 @@ def _of_workload(
 def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTexts, int]:
     """Run a program; return its dearest compile of a function by name, and its exit code."""
     command = programs.command_of(words, "harness compile train_step -- python train.py")
-    with tempfile.TemporaryDirectory(prefix="harness-compile-") as folder:
+    with temporary_folder() as folder:
         ran = programs.run_profiled(command, Path(folder), 0, inside=True, texts=True)
         found = dearest(read(Path(folder))) if ran.processes else []
         if ran.code:

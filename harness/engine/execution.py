@@ -20,6 +20,7 @@ from harness.engine.visit import Visit
 from harness.records.schema import Record
 from harness.sides.side_process import variables
 from harness.stages.scenarios.registry import SCENARIOS
+from harness.watch.temporary import temporary_folder
 
 
 class Listener(Protocol):
@@ -48,14 +49,14 @@ def execute(job: Job, listener: Listener, parents: Parents | None = None) -> Non
     """
     state = SCENARIOS[job.scenario]
     if job.apart == "first_call":
-        with tempfile.TemporaryDirectory() as scratch:
+        with temporary_folder() as scratch:
             _first_calls(job, listener, Path(scratch), parents)
     elif state.directory == "none":
         todo = job.all_cases
         while todo:
             todo = _Round(job, listener, todo, parents=parents).measure()
     elif job.cases:
-        with tempfile.TemporaryDirectory() as scratch:
+        with temporary_folder() as scratch:
             _with_cache(job, listener, Path(scratch), parents)
 
 

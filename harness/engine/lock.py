@@ -24,6 +24,7 @@ from types import MappingProxyType
 import psutil
 
 from harness.errors import UsageError
+from harness.watch.temporary import remove_left_over
 
 LOOK_S = 0.2
 """How often it is seen whether a device is free."""
@@ -81,6 +82,8 @@ def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[
             say(f"waits: {holder} measures on this machine; {WAIT_VARIABLE}=0 ends")
 
     with alone([processor()], check):
+        if left := remove_left_over():
+            say(f"removed {len(left)} temporary folders of processes that were killed")
         yield
 
 

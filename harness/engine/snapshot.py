@@ -7,11 +7,9 @@ without a copy.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +19,7 @@ import msgspec
 
 from harness.declare.location import Source
 from harness.errors import StoreError, UsageError
+from harness.watch.temporary import temporary_folder
 
 LIMIT_BYTES = 512 * 2**20
 """A project with more than this is not copied."""
@@ -29,8 +28,7 @@ _LEFT_OUT = {".git", ".hg", ".svn", "__pycache__", "node_modules", ".asv", ".tox
 _MARKS = ("pyvenv.cfg", "CACHEDIR.TAG")
 """Files that say of a folder that it is an environment, or a cache."""
 
-_PREFIX = "harness-snapshot-"
-_LOCK, _TREE = "lock", "tree"
+_TREE = "tree"
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -70,36 +68,28 @@ class Snapshot(msgspec.Struct, frozen=True):
 def snapshot(project: Path, results: Path) -> Iterator[Snapshot]:
     """Yield a copy of `project`, without results, environments and caches; it is gone afterwards.
 
-    What earlier processes that were killed have left is removed as well.
-
     Raises:
         UsageError: the project is too large.
         StoreError: it cannot be copied.
     """
     project = project.resolve()
-    _remove_left_over()
     files, links = _listed(project, results.resolve())
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
-    try:
-        with (folder / _LOCK).open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            copy = folder / _TREE
-            try:
-                _fill(copy, project, files, links)
-            except OSError as error:
-                raise StoreError(
-                    f"{project} cannot be copied to {copy}: {error}. Set TMPDIR to a folder with "
-                    "room, or measure without --from-snapshot."
-                ) from error
-            paths = [_moved(path, str(project), str(copy)) for path in _paths(str(project))]
-            yield Snapshot(
-                str(project),
-                str(copy),
-                _moved(os.getcwd(), str(project), str(copy), otherwise=""),
-                [path for path in paths if Path(path).exists()],  # an environment is left out
-            )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with temporary_folder() as folder:
+        copy = folder / _TREE
+        try:
+            _fill(copy, project, files, links)
+        except OSError as error:
+            raise StoreError(
+                f"{project} cannot be copied to {copy}: {error}. Set TMPDIR to a folder with "
+                "room, or measure without --from-snapshot."
+            ) from error
+        paths = [_moved(path, str(project), str(copy)) for path in _paths(str(project))]
+        yield Snapshot(
+            str(project),
+            str(copy),
+            _moved(os.getcwd(), str(project), str(copy), otherwise=""),
+            [path for path in paths if Path(path).exists()],  # an environment is left out
+        )
 
 
 def _listed(project: Path, results: Path) -> tuple[list[Path], list[Path]]:
@@ -169,11 +159,3 @@ def _moved(path: str, project: str, copy: str, otherwise: str | None = None) -> 
     if not path or not resolved.is_relative_to(project):
         return path if otherwise is None else otherwise
     return str(Path(copy) / resolved.relative_to(project))
-
-
-def _remove_left_over() -> None:
-    """Remove copies whose process is gone: nobody holds their lock."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError), (folder / _LOCK).open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)

@@ -7,7 +7,6 @@ the records, in `placement.json`, so that the same class measures it at the next
 from __future__ import annotations
 
 import heapq
-import json
 import statistics
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,11 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from harness.engine.job import Job
 from harness.engine.plan import Group
 from harness.engine.state import SweepState
 from harness.errors import StoreError
-from harness.records.files import replaced
+from harness.records import json_file
 
 OFF = 1.25
 """A host whose plain loop takes this many times as long as the median of its class, or is as much
@@ -187,14 +188,24 @@ class HostLoops:
         )
 
 
+class Placement(msgspec.Struct):
+    """The file `placement.json` of a results tree."""
+
+    schema: int
+    placement: dict[str, str]
+    """Group of cases to class of machine."""
+
+
 def read_placement(results: Path) -> dict[str, str]:
     """Return which class each group of cases stays with, as a results tree has it."""
     try:
-        found = json.loads((results / "placement.json").read_text())
-        return {str(group): str(kind) for group, kind in found.items()}
+        text = json_file.data(results / "placement.json")
+        if b'"placement"' in text:
+            return json_file.decode(text, Placement).placement
+        return json_file.decode(text, dict[str, str])  # of before 0.2.0
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, AttributeError) as error:
+    except json_file.DamagedError as error:
         raise StoreError(
             f"{results / 'placement.json'} cannot be read: {error}. Expected an object: group of "
             "cases to class of machine. Restore it, or remove it to place cases anew."
@@ -206,5 +217,5 @@ def write_placement(results: Path, added: Mapping[str, str]) -> None:
     before = read_placement(results)
     after = {**before, **added}
     if after != before:
-        with replaced(results / "placement.json", remedy="Free space there.") as file:
-            file.write(json.dumps(dict(sorted(after.items())), indent=1) + "\n")
+        placement = Placement(json_file.SEALED, dict(sorted(after.items())))
+        json_file.write(results / "placement.json", placement, "Free space there.")

@@ -85,7 +85,11 @@ def _json(path: Path, problems: Problems) -> dict[str, Any] | None:
         if size > MAX_BYTES:
             raise _Malformed(f"larger than {MAX_BYTES // 2**20} MiB")
         # The standard library's reader takes the bare NaN and Infinity that asv writes.
-        found = json.loads(path.read_bytes())
+        text = path.read_bytes().decode()
+        found = json.loads(text)
+        if "\\ud" in text.lower():  # half a surrogate pair is no text
+            plain = json.dumps(found, ensure_ascii=False).encode("utf-8", "backslashreplace")
+            found = json.loads(plain)
         if not isinstance(found, dict) or "version" not in found:
             raise _Malformed("not a file of asv's")
     except (OSError, ValueError, RecursionError, _Malformed) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from harness.frame.load import frame_of
 from harness.frame.typed import plain
 from harness.stages import sampling
 from harness.stages.scenarios.registry import find as find_scenario
+from harness.watch.temporary import temporary_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ def sweep(
         memory_limit_bytes=memory_limit_bytes,
         seed=seed,
     )
-    with tempfile.TemporaryDirectory() as scratch:
+    with temporary_folder() as scratch:
         context = local_context(Path(results or scratch), _folder(chosen), machine)
         if executor is None:
             outcome = measure(chosen, context, options, on_progress)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import os
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -44,9 +46,13 @@ from harness.records.schema import digest
 if TYPE_CHECKING:
     from harness.frame.choose import Where
 
-MARK, VERSION = b"harness_frame", b"2"
+MARK, VERSION = b"harness_frame", b"3"
 """What a file's metadata say of its columns; a reader refuses files of versions it does not know.
-Those of version 1 have lists where later ones have JSON text."""
+Those of version 1 have lists where later ones have JSON text; from 3 on the file has a checksum."""
+
+_SEAL, _SEAL_BYTES = b"HCRC%08x", 12
+"""Between the last column and the footer, where no reader of Parquet looks: the CRC-32 of all other
+bytes. Parquet's own are of pages, without their heads and the footer."""
 
 GROUP_ROWS = 1_000
 """Rows that are read together: fewer are read faster by a filter, more are opened faster."""
@@ -80,7 +86,7 @@ _SCHEMA_1 = pa.schema(
         for field in _SCHEMA
     ]
 )
-_READ = {b"1": _SCHEMA_1, VERSION: _SCHEMA}
+_READ = {b"1": _SCHEMA_1, b"2": _SCHEMA, VERSION: _SCHEMA}
 _PRUNE_BY = [name for name, kind in COLUMNS.items() if kind in (TEXT, MOMENT)]
 _FORMAT = ds.ParquetFileFormat(
     dictionary_columns=_SHARED,
@@ -104,15 +110,42 @@ def write(frame: pd.DataFrame, handle: IO[bytes], with_axes: bool = False) -> No
     for name in frame.columns if with_axes else ():
         if name not in COLUMNS:
             table = table.append_column(name, pa.array(frame[name], from_pandas=True))
+    whole = pa.BufferOutputStream()
     pq.write_table(
         table,
-        handle,
+        whole,
         row_group_size=GROUP_ROWS,
         compression="zstd",
         use_dictionary=[n for n, kind in COLUMNS.items() if kind in (TEXT, TEXTS, JSON)],
         write_statistics=_PRUNE_BY,
         write_page_checksum=True,
     )
+    data = memoryview(whole.getvalue())
+    end = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    for part in (data[:end], _SEAL % zlib.crc32(data), data[end:]):
+        handle.write(part)
+
+
+def _seal(path: str) -> bool | None:
+    """Return whether a file's checksum is that of its bytes; None where it has none."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 8))
+        end = size - 8 - int.from_bytes(file.read(4), "little")
+        file.seek(max(0, end - _SEAL_BYTES))
+        seal = file.read(_SEAL_BYTES)
+        if not seal.startswith(_SEAL[:4]):
+            return None
+        file.seek(0)
+        found, rest = 0, end - _SEAL_BYTES
+        while part := file.read(min(rest, _READ_BYTES) if rest > 0 else _READ_BYTES):
+            found, rest = zlib.crc32(part, found), rest - len(part)
+            if rest == 0:
+                file.seek(end)
+    return seal == _SEAL % found
+
+
+_READ_BYTES = 1 << 20
 
 
 def place(origin: dict[str, str]) -> Path:
@@ -188,12 +221,18 @@ def _schema_of(fragment: ds.ParquetFileFragment) -> pa.Schema:
             f"{fragment.path} is no whole Parquet file ({_line(error)}). Delete it, and export "
             "again."
         ) from error
+    closed = _seal(fragment.path)
+    if closed is False or (closed is None and version == VERSION):
+        what = "missing" if closed is None else "wrong"
+        raise StoreError(
+            f"{fragment.path} is damaged: its checksum is {what}. Delete it, and export again."
+        )
     if version is None:
         raise StoreError(f"{fragment.path} holds no frame that `harness export` wrote.")
     if version not in _READ:
         raise StoreError(
             f"{fragment.path} is of version {version.decode(errors='replace')} of the layout; this "
-            "harness reads 1 and 2. Export the results again, to another place."
+            f"harness reads 1 to {VERSION.decode()}. Export the results again, to another place."
         )
     return _READ[version]
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from harness import __version__
 from harness.asv.project import AsvProject, know_machine
 from harness.declare import discovery
@@ -22,6 +20,7 @@ from harness.nightly import counts, environments, summary, verdicts
 from harness.nightly.commands import Runner, last_line
 from harness.nightly.environments import EnvironmentFailed, Recipe
 from harness.nightly.state import SCHEMA, Environment, Night, Nights, StepOutcome
+from harness.records import json_file
 from harness.records.files import OWN
 from harness.stages import sampling
 from harness.verdicts.error_rates import ErrorRates
@@ -179,7 +178,7 @@ class NightRun:
         files = sorted((scratch / self.night.machine / "aa").glob(f"*{OWN}"))
         if not files:
             return StepOutcome("failed", f"harness aa ended with {code}: {last_line(log)}", code)
-        flagged = msgspec.json.decode(files[-1].read_bytes(), type=ErrorRates).flagged
+        flagged = json_file.read(files[-1], ErrorRates).flagged
         note = f"{flagged.count} of {flagged.of} rows of identical arms were called different"
         noisy = flagged.count > max(1, NOISY * flagged.of)
         return StepOutcome("noisy" if noisy else "ok", note, code)

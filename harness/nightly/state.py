@@ -11,12 +11,13 @@ from pathlib import Path
 import msgspec
 
 from harness.errors import ExitCode, HarnessError, StoreError, UsageError
-from harness.records import environment
+from harness.records import environment, json_file
 from harness.records.files import OWN, own_file, own_names, replaced
+from harness.records.json_file import Count, Milliseconds
 from harness.records.store import machine_folder, store_path
 
-SCHEMA = 1
-"""Version of the layout of :class:`Night`."""
+SCHEMA = 2
+"""Version of the layout of :class:`Night`; from 2 on it has a checksum."""
 
 YOUNG_S = 24 * 3600
 """A night that is not finished is continued for so long without being named."""
@@ -50,14 +51,14 @@ class StepOutcome(msgspec.Struct):
 class RowCounts(msgspec.Struct):
     """What one environment measured: rows of the frame, a row per case and stage."""
 
-    declared_cases: int
+    declared_cases: Count
     missing: list[str]
     """Declared cases without any record."""
-    ok: int
-    failed: int
-    refused: int
-    skipped: int
-    ok_by_workload: dict[str, int]
+    ok: Count
+    failed: Count
+    refused: Count
+    skipped: Count
+    ok_by_workload: dict[str, Count]
     reasons: dict[str, str]
     """Of what failed: case to reason, the first twenty."""
 
@@ -86,14 +87,14 @@ class Verdicts(msgspec.Struct):
     difference: str
     """What differs between the two environments."""
     commits: tuple[str, str]
-    counts: dict[str, int]
+    counts: dict[str, Count]
     file: str
     """The rows, in the night's folder."""
     programs: list[str] = []
     """What changed in the programs that are other ones, a line each. Old nights name none."""
     stages: list[str] = []
     """In words, those that moved as a whole."""
-    slower_stages: int = 0
+    slower_stages: Count = 0
     """How many of them became slower."""
     inside: list[str] = []
     """What of compiles became slower or faster, a line each, where nights are run with it."""
@@ -117,14 +118,14 @@ class Night(msgspec.Struct):
     """The environments that were asked for, by name."""
     without: list[str]
     """Steps that were left out."""
-    started_at_ms: int
+    started_at_ms: Milliseconds
     harness: str
     """The version of the harness."""
     environments: list[Environment]
     steps: dict[str, StepOutcome] = msgspec.field(default_factory=dict)
     verdicts: list[Verdicts] = msgspec.field(default_factory=list)
-    finished_at_ms: int | None = None
-    exit_code: int | None = None
+    finished_at_ms: Milliseconds | None = None
+    exit_code: ExitCode | None = None
 
     @property
     def noisy(self) -> bool:
@@ -182,7 +183,7 @@ class Nights:
     """The nights of one machine in a results tree."""
 
     def __init__(self, results: Path, machine: str) -> None:
-        self.folder = machine_folder(results, machine) / "nights"
+        self.folder, self.machine = machine_folder(results, machine) / "nights", machine
 
     def own(self, night: str) -> Path:
         """Return the folder of one night, for its logs, tables and summary."""
@@ -196,18 +197,22 @@ class Nights:
         """
         file = own_file(self.folder, night)
         try:
-            found = msgspec.json.decode(file.read_bytes(), type=Night)
+            found = json_file.read(file, Night)
+            if found.night != night or found.machine != self.machine:
+                raise json_file.DamagedError(
+                    f"it is of the night {found.night!r} of the machine {found.machine!r}"
+                )
         except FileNotFoundError:
             return None
-        except (OSError, msgspec.MsgspecError) as error:
+        except json_file.DamagedError as error:
             raise StoreError(
                 f"The night {file} cannot be read: {error}. Its records are intact. Remove "
                 "it and run again: what is measured stays, and the other steps are done anew."
             ) from error
-        if found.schema != SCHEMA:
+        if not 1 <= found.schema <= SCHEMA:
             raise StoreError(
-                f"The night {file} has schema {found.schema}, and this harness reads {SCHEMA}. "
-                "Name another night with --night, or remove the file."
+                f"The night {file} has schema {found.schema}, and this harness reads 1 to "
+                f"{SCHEMA}. Name another night with --night, or remove the file."
             )
         return found
 
@@ -218,10 +223,8 @@ class Nights:
             StoreError: it cannot be written.
         """
         self.write(".gitignore", IGNORED)
-        self.write(
-            f"{night.night}{OWN}",
-            msgspec.json.format(msgspec.json.encode(night), indent=1).decode(),
-        )
+        night.schema = SCHEMA
+        json_file.write(self.folder / f"{night.night}{OWN}", night)
         (self.folder / f"{night.night}.json").unlink(missing_ok=True)  # of before 0.2.0
 
     def write(self, name: str, text: str) -> None:

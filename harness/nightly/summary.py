@@ -107,7 +107,9 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
     if len(verdicts.programs) > MOST:
         yield f"{len(verdicts.programs) - MOST} more are in `{verdicts.file}`."
     rows = [
-        row for row in read_rows(own_file(own, Path(verdicts.file).stem)) if row["verdict"] in TOLD
+        row
+        for row in read_rows(own_file(own, Path(verdicts.file).stem))
+        if row.get("verdict") in TOLD
     ]
     if not rows:
         return

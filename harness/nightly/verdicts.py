@@ -9,11 +9,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.errors import HarnessError
+import msgspec
+
+from harness.errors import HarnessError, StoreError
 from harness.frame.differences import environment_difference
 from harness.nightly.commands import Runner, last_line
 from harness.nightly.environments import release_numbers
 from harness.nightly.state import Environment, Night, Nights, Verdicts
+from harness.records import json_file
 from harness.records.files import OWN
 from harness.records.schema import Problems, read_file
 
@@ -23,6 +26,8 @@ something broken."""
 
 WHOLE = ("machine", "target", "scenario", "stage")
 """Columns that tell the stages apart that are judged as a whole."""
+
+Number = float | None
 
 Measured = tuple[Night, Environment]
 """One environment as a night measured it."""
@@ -70,7 +75,7 @@ def compare(
     slower = {
         tuple(row[name] for name in WHOLE)
         for row in read_rows(table)
-        if row["stage_verdict"] == "slower"
+        if row.get("stage_verdict") == "slower"
     }
     return Verdicts(
         environment=new.name,
@@ -89,13 +94,46 @@ def compare(
 
 
 def read_rows(file: Path) -> list[dict[str, Any]]:
-    """Return the rows that `harness compare` or `harness history` wrote as JSON; [] if none."""
+    """Return the rows that `harness compare` or `harness history` wrote as JSON; [] if none.
+
+    Raises:
+        StoreError: it is damaged.
+    """
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json_file.decode(json_file.data(file), Any)
+        return _sound(found.get("rows", []) if isinstance(found, dict) else found)
     except FileNotFoundError:
         return []
-    rows = found.get("rows", []) if isinstance(found, dict) else found
-    return [row for row in rows if isinstance(row, dict)]
+    except json_file.DamagedError as error:
+        raise StoreError(f"{file} cannot be read: {error}. Remove it, and run again.") from error
+
+
+def _sound(rows: Any) -> list[dict[str, Any]]:
+    """Return the rows; raise unless they are what tables of verdicts and change points hold."""
+    try:
+        sound: list[dict[str, Any]] = msgspec.convert(rows, list[dict[str, Any]])
+        for row in sound:
+            msgspec.convert(row, _Row)
+        return sound
+    except msgspec.ValidationError as error:
+        raise json_file.DamagedError(str(error)) from None
+
+
+class _Row(msgspec.Struct):
+    """What is read of a row."""
+
+    workload: str
+    stage: str
+    verdict: str = ""
+    stage_verdict: str = ""
+    machine: str = ""
+    ratio: Number = None
+    low: Number = None
+    high: Number = None
+    a_s: Number = None
+    b_s: Number = None
+    before_s: Number = None
+    after_s: Number = None
 
 
 def _environment(file: Path) -> str:

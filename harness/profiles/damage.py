@@ -25,6 +25,8 @@ def damage(profile: Recorded) -> Iterator[str]:
             f"{counted(len(cut), 'log')} cut off (process {names}): killed, or still "
             "running. What is told reaches until its last line."
         )
+    if profile.run_damage:
+        yield profile.run_damage
     if profile.broken_lines:
         yield f"{counted(profile.broken_lines, 'line')} of the logs could not be read."
     ends = [process.ended for process in profile.processes if process.ended is not None]

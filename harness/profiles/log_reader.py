@@ -12,8 +12,10 @@ import msgspec
 
 from harness.errors import ProfileError
 from harness.profiles.model import Process
+from harness.records.files import lines as lines_of
+from harness.records.json_file import SEALED
 from harness.watch.events import SCHEMA, AnyLine, Started
-from harness.watch.log_file import SUFFIX
+from harness.watch.log_file import SUFFIX, is_sealed
 
 _decoders: dict[str, msgspec.json.Decoder[Any]] = {
     kind.__name__.lower(): msgspec.json.Decoder(kind) for kind in get_args(AnyLine)
@@ -70,18 +72,20 @@ def read_file(path: Path) -> Process | int:
         ProfileError: if the file cannot be opened, or a newer release wrote it.
     """
     lines: list[AnyLine] = []
+    unsealed: set[int] = set()
     broken = 0
     collects = gc.isenabled()
     gc.disable()  # the lines all stay: looking for garbage among them is four fifths of the time
     try:
-        with path.open("rb") as file:
-            for text in file:
-                if text := text.strip():
-                    line = decoded(text, path)
-                    if line is None:
-                        broken += 1
-                    else:
-                        lines.append(line)
+        for text in lines_of(path):
+            text = text.strip() if text else b""
+            line = decoded(text, path)
+            if line is None:
+                broken += 1
+                continue
+            if is_sealed(text) is None:
+                unsealed.add(len(lines))
+            lines.append(line)
     except OSError as error:
         raise ProfileError(f"{path} cannot be read: {error.strerror}.") from None
     finally:
@@ -90,6 +94,11 @@ def read_file(path: Path) -> Process | int:
     started = next((line for line in lines if isinstance(line, Started)), None)
     if started is None:
         return max(1, len(lines) + broken)
+    if unsealed and started.schema >= SEALED:
+        broken += len(unsealed)
+        lines = [line for place, line in enumerate(lines) if place not in unsealed]
+        if started not in lines:
+            return len(lines) + broken
     return Process(path.name, started, tuple(lines), broken)
 
 
@@ -99,6 +108,8 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
     Raises:
         ProfileError: if it says that a newer release wrote the file.
     """
+    if is_sealed(text) is False:
+        return None
     begin = _EVENT.match(text)
     event = begin[1].decode() if begin else _read_head(text).event
     line: AnyLine | None = None

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
 from harness.errors import ProfileError
 from harness.profiles.causes.cause import Cause
 from harness.profiles.decision.decide import decide
 from harness.profiles.log_reader import read_file, read_folder
 from harness.profiles.model import Built, Process
+from harness.records import json_file
 from harness.watch import session
 from harness.watch.events import RUN, Run
 from harness.watch.writer import Writer
@@ -30,6 +29,7 @@ class Recorded:
     Attributes:
         folder: where its logs are; None where they are in memory.
         run: the command; None where a part of a program was recorded.
+        run_damage: why the command is not known, in a sentence, where its file is damaged.
     """
 
     def __init__(
@@ -38,9 +38,11 @@ class Recorded:
         folder: Path | None = None,
         run: Run | None = None,
         writer: Writer | None = None,
+        run_damage: str = "",
     ) -> None:
         self.folder = folder
         self.run = run
+        self.run_damage = run_damage
         self._processes = processes
         self._made: dict[str, Any] = {}
         """What follows from the processes."""
@@ -144,14 +146,14 @@ def read(folder: Path | str) -> Recorded:
             f"{folder} is no folder. A profile is the folder that `harness profile -o FOLDER -- "
             "python program.py` wrote."
         )
-    run = None
+    run, damage = None, ""
     try:
-        run = msgspec.json.decode((folder / RUN).read_bytes(), type=Run)
-    except (msgspec.DecodeError, UnicodeDecodeError, FileNotFoundError):
+        run = json_file.read(folder / RUN, Run)
+    except FileNotFoundError:
         pass
-    except OSError as error:
-        raise ProfileError(f"{folder / RUN} cannot be read: {error.strerror}.") from None
-    return Recorded(tuple(read_folder(folder)), folder, run)
+    except json_file.DamagedError as error:
+        damage = f"{RUN} is left out: {error}."
+    return Recorded(tuple(read_folder(folder)), folder, run, run_damage=damage)
 
 
 @contextmanager

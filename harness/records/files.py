@@ -11,6 +11,9 @@ from typing import IO, Any
 
 from harness.errors import StoreError
 
+MAX_LINE_BYTES = 16 * 2**20
+"""A longer line is none of ours, and is never held in memory whole."""
+
 OWN = ".json5"
 """What ends the name of a JSON file of ours in a results tree: asv takes every `.json` there for
 one of its results."""
@@ -25,6 +28,24 @@ def own_file(folder: Path, name: str) -> Path:
 def own_names(folder: Path) -> list[str]:
     """Return the names of our JSON files in a folder, sorted."""
     return sorted({file.stem for end in (OWN, ".json") for file in folder.glob(f"*{end}")})
+
+
+def lines(path: Path) -> Iterator[bytes | None]:
+    """Yield the lines of a file that hold anything, ends included; None for one that is too long.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as handle:
+        overlong = False
+        while line := handle.readline(MAX_LINE_BYTES):
+            whole = line.endswith(b"\n")
+            if (not whole and len(line) == MAX_LINE_BYTES) or overlong:
+                if not overlong:
+                    yield None
+                overlong = not whole
+            elif not line.isspace():
+                yield line
 
 
 @contextmanager

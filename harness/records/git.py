@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ import msgspec
 
 from harness.declare.location import Source
 from harness.errors import HarnessError, UsageError
+from harness.watch.temporary import PREFIX, temporary_folder
 
 
 @dataclass(frozen=True)
@@ -109,15 +112,40 @@ def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
             f"{top} has no commit {revision!r}. `git log --oneline` lists them; a tag or a branch "
             "serves as well."
         )
-    with tempfile.TemporaryDirectory(prefix="harness-") as scratch:
-        tree = Path(scratch).resolve() / "tree"
-        try:
+    remove_worktrees(top)
+    try:
+        with temporary_folder() as scratch:
+            tree = scratch / f"{_TREE}{scratch.name.removeprefix(PREFIX)}"
             done = run(top, "worktree", "add", "--detach", "--quiet", str(tree), commit)
             if done.returncode:
                 raise HarnessError(f"git made no worktree of {revision!r}: {_complaint(done)}.")
             yield top, tree, commit
-        finally:
-            run(top, "worktree", "remove", "--force", str(tree))
+    finally:
+        remove_worktrees(top)
+
+
+_TREE = "harness-tree-"
+"""Begins what git calls a worktree of ours."""
+
+
+def left_worktrees(folder: Path) -> Iterator[Path]:
+    """Yield what git knows of worktrees of ours that are gone, half-made ones too."""
+    common = said(folder, "rev-parse", "--git-common-dir")
+    for known in (folder / common / "worktrees").glob(f"{_TREE}*") if common else ():
+        about, scratch = known / "gitdir", known.name.removeprefix(_TREE)
+        with contextlib.suppress(OSError):
+            tree = Path(about.read_text().strip()) if about.exists() else None
+            # Another process may be about to make it.
+            if not (tree or Path(tempfile.gettempdir(), PREFIX + scratch, "-")).parents[1].exists():
+                yield known
+
+
+def remove_worktrees(folder: Path) -> list[Path]:
+    """Remove what :func:`left_worktrees` finds; return it. `git worktree prune` keeps some."""
+    found = list(left_worktrees(folder))
+    for known in found:
+        shutil.rmtree(known, ignore_errors=True)
+    return found
 
 
 def top_of(folder: Path) -> Path | None:

@@ -6,6 +6,7 @@ One file per program, whichever cases and commits it came from: the fingerprint 
 from __future__ import annotations
 
 import gzip
+import io
 import tempfile
 import zlib
 from pathlib import Path
@@ -15,6 +16,7 @@ import msgspec
 
 from harness.errors import StoreError
 from harness.program.text import normalise
+from harness.records import json_file
 from harness.records.files import replaced
 from harness.records.store import machine_folder
 
@@ -80,10 +82,14 @@ def read(folder: Path, fingerprint: str) -> KeptProgram | None:
     """
     path = path_of(folder, fingerprint)
     try:
-        found = msgspec.json.decode(gzip.decompress(path.read_bytes()), type=KeptProgram)
+        with gzip.GzipFile(fileobj=io.BytesIO(json_file.data(path))) as file:
+            text = file.read(json_file.MOST_BYTES + 1)
+        if len(text) > json_file.MOST_BYTES:
+            raise json_file.DamagedError(f"it is larger than {json_file.MOST_BYTES >> 20} MiB")
+        found = json_file.decode(text, KeptProgram)
     except FileNotFoundError:
         return None
-    except (OSError, EOFError, zlib.error, msgspec.MsgspecError) as error:
+    except (OSError, EOFError, zlib.error, json_file.DamagedError) as error:
         raise StoreError(
             f"The program in {path} cannot be read: {error}. Delete the file; `harness run --fresh "
             "--keep-programs` writes it anew."

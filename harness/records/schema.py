@@ -8,8 +8,8 @@ with the same identity replaces an earlier one when the store (`store`) is read.
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -20,6 +20,9 @@ from harness.declare.workload import Case
 from harness.program.compiler.times import CompileTimes
 from harness.program.facts import Facts
 from harness.records.distribution import Distribution
+from harness.records.files import lines
+from harness.records.json_file import Count, Milliseconds
+from harness.watch.log_file import is_sealed, sealed
 
 SCHEMA = 1
 """Version of the layout of :class:`Record`; a reader skips, and counts, lines of any other."""
@@ -36,12 +39,6 @@ APART = {FIRST_CALL: "first_call", COMPUTE: "compute"}
 
 INSTRUMENTS = ("process", "reference")
 """The workloads that stand for what a process measures of itself."""
-
-MAX_LINE_BYTES = 64 * 2**20
-"""A longer line is no record of ours: it is counted as corrupt and never held in memory whole."""
-
-_CRC = b',"crc32":"%08x"}'
-_CRC_LENGTH = len(_CRC % 0)
 
 
 class StageSamples(msgspec.Struct, omit_defaults=True):
@@ -136,13 +133,13 @@ class Record(msgspec.Struct, omit_defaults=True):
     machine: str
     env: str
     commit: str
-    commit_date_ms: int | None
+    commit_date_ms: Milliseconds | None
     protocol: str
     """What a process does with a case; records of one protocol may be pooled."""
     effort: str
     sweep: str
     seed: int
-    started_at_ms: int
+    started_at_ms: Milliseconds
     python: str
     jax: str
     jaxlib: str
@@ -167,7 +164,7 @@ class Record(msgspec.Struct, omit_defaults=True):
     """The inside of one more compile, which was not timed; None where nobody asked for it."""
     comparison: Comparison | None = None
     """Who computed and whether it was right, in records of a comparison with a baseline."""
-    entry_bytes: int = 0
+    entry_bytes: Count = 0
     """What the persistent cache wrote for the program; 0 where it wrote nothing."""
     night: str = ""
     """The night of a series that measured it, such as `2026-11-20`; "" outside a series."""
@@ -278,8 +275,36 @@ def to_raw(value: Mapping[str, Any]) -> msgspec.Raw:
 
 def encode(record: Record) -> bytes:
     """Return the line for `record`, newline and checksum included."""
-    body = _encoder.encode(record)
-    return body[:-1] + _CRC % zlib.crc32(body) + b"\n"
+    return sealed(_encoder.encode(record)) + b"\n"
+
+
+class _Known(msgspec.Struct):
+    """What is read of an environment has these types."""
+
+    python: str = ""
+    jax: str = ""
+    jaxlib: str = ""
+    plugins: dict[str, str] = {}
+    host: dict[str, str | int | float | bool | None] = {}
+    flags: dict[str, str] = {}
+    device: str = ""
+    devices: int = 0
+    platform: str = ""
+    platform_version: str = ""
+    x64: bool = False
+
+
+_environment_decoder = msgspec.json.Decoder(_Known)
+
+
+@functools.lru_cache(maxsize=256)
+def _is_known(environment: bytes) -> bool:
+    """Tell whether a text is the environment of a record."""
+    try:
+        _environment_decoder.decode(environment)
+    except msgspec.MsgspecError:
+        return False
+    return True
 
 
 def decode(line: bytes) -> Record | str:
@@ -292,13 +317,12 @@ def decode(line: bytes) -> Record | str:
 
 def decode_as(decoder: msgspec.json.Decoder[R], line: bytes) -> R | str:
     """Do what :func:`decode` does, for a view of :class:`Record`."""
-    end = len(line) - _CRC_LENGTH
-    # The checksum covers the object as it was before `crc32` was put before its closing brace.
-    if end <= 0 or line[end:] != _CRC % zlib.crc32(b"}", zlib.crc32(memoryview(line)[:end])):
+    if not is_sealed(line):
         return "corrupt"
     try:
+        line.decode()  # what stays JSON is looked at by nobody else
         return _decode_body(decoder, line)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return "corrupt"
 
 
@@ -308,7 +332,10 @@ def _decode_body(decoder: msgspec.json.Decoder[R], body: bytes) -> R | str:
     except msgspec.ValidationError:
         # Another schema need not fit our types: its number decides, not the misfit.
         return "corrupt" if _schema_decoder.decode(body).schema == SCHEMA else "other_schema"
-    return record if record.schema == SCHEMA else "other_schema"
+    if record.schema != SCHEMA:
+        return "other_schema"
+    environment = getattr(record, "environment", None)
+    return "corrupt" if environment is not None and not _is_known(bytes(environment)) else record
 
 
 def read_file(path: Path, problems: Problems) -> Iterator[Record]:
@@ -319,27 +346,15 @@ def read_file(path: Path, problems: Problems) -> Iterator[Record]:
 def read_file_as(decoder: msgspec.json.Decoder[R], path: Path, problems: Problems) -> Iterator[R]:
     """Do what :func:`read_file` does, for a view of :class:`Record`."""
     try:
-        handle = path.open("rb")
-    except OSError as error:
-        problems.unreadable += 1
-        problems.note(path, error.strerror or "cannot be opened")
-        return
-    with handle:
-        overlong = False
-        while line := handle.readline(MAX_LINE_BYTES):
-            whole = line.endswith(b"\n")
-            if (not whole and len(line) == MAX_LINE_BYTES) or overlong:
-                if not overlong:
-                    problems.corrupt += 1
-                    problems.note(path, "a line longer than any record")
-                overlong = not whole
-                continue
-            if line.isspace():
+        for line in lines(path):
+            if line is None:
+                problems.corrupt += 1
+                problems.note(path, "a line longer than any record")
                 continue
             found = decode_as(decoder, line.rstrip(b"\n"))
             if not isinstance(found, str):
                 yield found
-            elif not whole:
+            elif not line.endswith(b"\n"):
                 problems.torn += 1
                 problems.note(path, "torn last line")
             elif found == "other_schema":
@@ -348,3 +363,6 @@ def read_file_as(decoder: msgspec.json.Decoder[R], path: Path, problems: Problem
             else:
                 problems.corrupt += 1
                 problems.note(path, "corrupt line")
+    except OSError as error:
+        problems.unreadable += 1
+        problems.note(path, error.strerror or "cannot be opened")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import pickle
 import random
 import statistics
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from harness.errors import UsageError
 from harness.records import environment
 from harness.ship import cases
 from harness.ship.results import difference
+from harness.watch.temporary import temporary_folder
 
 BUILD = "harness.ship.build_child"
 START = "harness.ship.route_child"
@@ -133,7 +133,7 @@ def compare(
             f"{', '.join(cases.ONE_DEVICE)}."
         )
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
-    with tempfile.TemporaryDirectory(prefix="harness-ship-") as name:
+    with temporary_folder() as name:
         rows = _Comparison(workload, case, Path(name), announce).run(processes, seed)
     return RoutesReport(
         name_of(workload), case.label, processes, seed, environment.versions(), rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,6 +13,7 @@ from harness.program.text import fingerprint
 from harness.sides.caches import l2_cache_bytes, last_level_cache
 from harness.sides.side import Side
 from harness.watch import evidence
+from harness.watch.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -117,7 +117,7 @@ class XlaSide(Side):
         assert self.take is not None
         assert self.taken is not None
         program = fingerprint(self.taken.build.compiled)
-        with tempfile.TemporaryDirectory() as scratch:
+        with temporary_folder() as scratch:
             for scenario in ("cold", "warm"):
                 taken = self.take(scenario=scenario, folder=Path(scratch))
                 if "compile" in taken.refused:

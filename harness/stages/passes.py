@@ -6,7 +6,6 @@ import dataclasses
 import gc
 import resource
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,6 +25,7 @@ from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.scenarios.scenario import Scenario
 from harness.stages.stage import Stage, Step
 from harness.watch import evidence
+from harness.watch.temporary import temporary_folder
 
 _clock = time.perf_counter_ns
 
@@ -60,7 +60,7 @@ def take_pass(
     with ExitStack() as stack:
         own = folder
         if folder is not None and state.directory == "empty" and number:
-            own = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            own = Path(stack.enter_context(temporary_folder()))
         if own is not None:
             cache_state.use(own)
         jax.clear_caches()

@@ -9,20 +9,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from scipy.stats import binomtest
 
 from harness.errors import HarnessWarning
+from harness.records import json_file
 from harness.records.files import own_file, own_names
+from harness.records.json_file import Count, Milliseconds
 from harness.records.store import machine_folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = 1
-"""Version of the layout of :class:`ErrorRates`."""
+SCHEMA = 2
+"""Version of the layout of :class:`ErrorRates`; from 2 on it has a checksum."""
 
 METHOD = 2
 """The way to verdicts: rates of an older one say nothing of this one."""
@@ -31,13 +33,16 @@ FOLDER = "aa"
 """Of a machine's folder in a results tree."""
 
 
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
 class Rate(msgspec.Struct):
     """How many of how many, and the 95 % interval of the share (Clopper and Pearson)."""
 
-    count: int
-    of: int
-    low: float
-    high: float
+    count: Count
+    of: Count
+    low: Share
+    high: Share
 
 
 def rate(count: int, of: int) -> Rate:
@@ -90,9 +95,9 @@ class ErrorRates(msgspec.Struct):
     machine: str
     env: str
     commit: str
-    started_at_ms: int
+    started_at_ms: Milliseconds
     effort: str
-    pairs: int
+    pairs: Count
     """Pairs of identical arms, one measured after the other."""
     flagged: Rate
     """Rows of those pairs that were called faster or slower."""
@@ -108,9 +113,6 @@ class ErrorRates(msgspec.Struct):
     """By stage, the pairs of identical arms in which a row of it, or all together, was called."""
     method: int = 1
     """The :data:`METHOD` that judged; 1 in files of before 0.2.0."""
-
-
-_decoder = msgspec.json.Decoder(ErrorRates)
 
 
 class Setting(NamedTuple):
@@ -147,12 +149,12 @@ def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
     folder = machine_folder(results, machine) / FOLDER
     for path in (own_file(folder, name) for name in own_names(folder)):
         try:
-            rates = _decoder.decode(path.read_bytes())
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            rates = json_file.read(path, ErrorRates)
+        except json_file.DamagedError as error:
             _warn(path, str(error))
             continue
-        if rates.schema != SCHEMA:
-            _warn(path, f"it has schema version {rates.schema}, and this harness reads {SCHEMA}")
+        if not 1 <= rates.schema <= SCHEMA:
+            _warn(path, f"it has schema version {rates.schema}; this harness reads 1 to {SCHEMA}")
         elif rates.effort == effort and rates.method == METHOD:
             usable.append(rates)
     return sorted(usable, key=lambda rates: (rates.narrowed, -rates.started_at_ms))

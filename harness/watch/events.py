@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar, dataclass_transform
 
-SCHEMA = 1
+SCHEMA = 2
+"""From 2 on each line has a checksum."""
 
 Kind = Literal["call", "trace", "lower", "compile"]
 """How JAX was entered: a jitted function was called, or `.trace()`, `.lower()`, `.compile()`."""
@@ -351,3 +352,5 @@ class Run:
     exit_code: int | None = None
     """The program's own; negative for a signal."""
     pid: int = 0
+    schema: int = 0
+    """From 2 on there is a checksum."""

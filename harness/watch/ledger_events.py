@@ -18,7 +18,11 @@ from typing import Literal
 
 from harness.watch.events import struct
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of an event; from 2 on each line has a checksum."""
+
+MOST_PART_BYTES = 64 << 20
+"""What a part takes, packed or not; one that takes more is not read."""
 
 Outcome = Literal["hit", "written", "unwritten", "failed"]
 
@@ -127,9 +131,17 @@ class Parts:
     def get(self, name: str) -> str | None:
         """Return a part's text, None where it is not there or not readable."""
         with contextlib.suppress(OSError, zlib.error, UnicodeDecodeError, KeyError):
-            packed = (self.folder / name).read_bytes() if self.folder else self.held[name]
-            return zlib.decompress(packed).decode()
+            packed = self._packed(name)
+            unpacker = zlib.decompressobj()
+            text = unpacker.decompress(packed, MOST_PART_BYTES)
+            return text.decode() if unpacker.eof else None
         return None
+
+    def _packed(self, name: str) -> bytes:
+        if self.folder is None:
+            return self.held[name]
+        with (self.folder / name).open("rb") as file:
+            return file.read(MOST_PART_BYTES)
 
 
 FILE_SUFFIX = ".jsonl"

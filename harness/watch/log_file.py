@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 SUFFIX = ".jsonl"
-SCHEMA = 1
-"""Of the lines; `harness.watch.events.SCHEMA` is the same."""
+SCHEMA = 2
+"""Of the lines; `harness.watch.events.SCHEMA` is the same. From 2 on each has a checksum."""
 
 MOST_WAITING = 1_000
 """Lines that are kept for later when the disk is full; those beyond are lost, and counted."""
@@ -291,7 +291,32 @@ def as_json(event: str, line: dict[str, Any]) -> bytes:
         return "[" + ",".join(map(value, of)) + "]" if isinstance(of, tuple) else repr(of)
 
     fields = {"event": event, **line}
-    return ("{" + ",".join(f'"{name}":{value(of)}' for name, of in fields.items()) + "}\n").encode()
+    text = "{" + ",".join(f'"{name}":{value(of)}' for name, of in fields.items()) + "}"
+    return sealed(text.encode()) + b"\n"
+
+
+_SEAL = b',"crc32":"%08x"}'
+_SEAL_BEGINS, _SEAL_BYTES = _SEAL[:10], len(_SEAL % 0)
+
+
+def sealed(text: bytes) -> bytes:
+    """Return a JSON object, not an empty one, closed by the CRC-32 of its bytes."""
+    from zlib import crc32  # only once there is a line
+
+    return text[:-1] + _SEAL % crc32(text)
+
+
+def is_sealed(text: bytes) -> bool | None:
+    """Return whether the checksum that closes a JSON object is that of it; None without one.
+
+    It is of the object as it was before the checksum was put before its closing brace.
+    """
+    from zlib import crc32
+
+    end = len(text) - _SEAL_BYTES
+    if end <= 0 or text[end : end + len(_SEAL_BEGINS)] != _SEAL_BEGINS:
+        return None
+    return text[end:] == _SEAL % crc32(b"}", crc32(memoryview(text)[:end]))
 
 
 def at_end(action: Callable[[str], None]) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from harness.errors import UsageError
-from harness.watch.events import RUN, Run
+from harness.watch.events import RUN, SCHEMA, Run
 from harness.watch.ledger import open_file
 from harness.watch.log_file import SUFFIX
 from harness.watch.writer import encoded
@@ -258,7 +258,7 @@ def write_run(folder: Path, about: Run) -> bool:
     """Write `run.json`, whole or not at all; tells whether it could."""
     whole = folder / (RUN + ".new")
     try:
-        whole.write_bytes(encoded(about))
+        whole.write_bytes(encoded(replace(about, schema=SCHEMA)))
         whole.replace(folder / RUN)
     except OSError:
         return False

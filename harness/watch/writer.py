@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.errors import ProfileError
 from harness.watch.events import Line, Started
-from harness.watch.log_file import LogFile
+from harness.watch.log_file import LogFile, sealed
 
 
 @dataclass
@@ -74,15 +74,16 @@ class Writer:
 
 
 def encoded(line: object) -> bytes:
-    """Return a line as it stands in a file, fields with their default value left out.
+    """Return a line as it stands in a file, closed by its checksum; defaults are left out.
 
     What JSON cannot say is said otherwise: half a surrogate pair (a file name that is not UTF-8)
     becomes its escape, and an infinite or undefined number 0.
     """
     try:
-        return (_encoder.encode(_plain(line)) + "\n").encode()
+        text = _encoder.encode(_plain(line)).encode()
     except (UnicodeEncodeError, ValueError):
-        return (_encoder.encode(_sayable(_plain(line))) + "\n").encode()
+        text = _encoder.encode(_sayable(_plain(line))).encode()
+    return sealed(text) + b"\n"
 
 
 def _plain(line: object) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def project(tmp_path, monkeypatch):
 
 
 def copies(project):
-    return list((project.parent / "scratch").glob("harness-snapshot-*"))
+    return list((project.parent / "scratch").glob("harness-scratch-*"))
 
 
 def test_a_copy_holds_sources_and_no_results_environments_or_caches(project):
@@ -100,13 +100,13 @@ def test_a_project_that_is_too_large_is_refused_with_what_is_largest(project, mo
 
 def test_a_copy_whose_process_is_gone_is_removed_and_no_other(project):
     for name in ("gone", "used"):
-        (project.parent / f"scratch/harness-snapshot-{name}").mkdir()
-        (project.parent / f"scratch/harness-snapshot-{name}/lock").touch()
-    with (project.parent / "scratch/harness-snapshot-used/lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with snapshot(project, project / "results"):
-            pass
-    assert [path.name for path in copies(project)] == ["harness-snapshot-used"]
+        (project.parent / f"scratch/harness-scratch-{name}/tree").mkdir(parents=True)
+    lock = os.open(project.parent / "scratch/harness-scratch-used", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with snapshot(project, project / "results"):
+        pass
+    os.close(lock)
+    assert [path.name for path in copies(project)] == ["harness-scratch-used"]
 
 
 def begun(effort, *more):
@@ -154,7 +154,7 @@ def test_an_edit_during_the_sweep_changes_nothing_and_an_ordinary_run_reuses_it(
     assert failed.returncode == 3
     text = f"ValueError: {project}/suite/work.py in {project}"
     assert text in failed.stdout
-    assert "harness-snapshot" not in failed.stdout + failed.stderr
+    assert "harness-scratch" not in failed.stdout + failed.stderr
 
 
 def test_the_copy_goes_after_an_interrupt_and_that_of_a_killed_run_with_the_next(project):

@@ -395,7 +395,7 @@ def test_a_file_with_one_torn_record_is_torn_and_not_foreign(tmp_path):
 
 
 def test_a_line_longer_than_any_record_is_passed_over(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.records.schema.MAX_LINE_BYTES", 4096)
+    monkeypatch.setattr("harness.records.files.MAX_LINE_BYTES", 4096)
     path = write(tmp_path, record(0))
     with path.open("ab") as handle:
         handle.write(b"x" * 20_000 + b"\n")

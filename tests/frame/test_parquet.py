@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import shutil
 import warnings
+import zlib
 
 import msgspec
 import pandas as pd
@@ -104,8 +105,10 @@ def test_an_export_of_the_first_layout_had_lists_and_is_read(frame, exports, tmp
 
 
 def test_an_export_of_before_a_column_has_no_value_there(frame, exports, tmp_path):
-    old = pq.read_table(exports / "rows.parquet").drop_columns(
-        ["cpu_samples", "cpu_processes", "p90_samples", "processes", "protocol"]
+    old = (
+        pq.read_table(exports / "rows.parquet")
+        .drop_columns(["cpu_samples", "cpu_processes", "p90_samples", "processes", "protocol"])
+        .replace_schema_metadata({MARK: b"2"})
     )
     pq.write_table(old, tmp_path / "rows.parquet")
     nothing = frame.assign(
@@ -189,8 +192,24 @@ def test_a_flipped_bit_is_noticed_by_its_checksum(frame, tmp_path):
     content = bytearray(path.read_bytes())
     content[column.data_page_offset + column.total_compressed_size - 1] ^= 1
     path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"rows\.parquet is damaged: its checksum is wrong"):
+        everything(path)
+    path.write_bytes(resealed(bytes(content)))  # Parquet's own, of pages
     with pytest.raises(StoreError, match=r"rows\.parquet cannot be read: .*Export it again\."):
         everything(path)
+
+
+def test_a_file_that_another_program_has_written_anew_has_no_checksum(exports, tmp_path):
+    pq.write_table(pq.read_table(exports / "rows.parquet"), tmp_path / "rows.parquet")
+    with pytest.raises(StoreError, match=r"rows\.parquet is damaged: its checksum is missing"):
+        everything(tmp_path / "rows.parquet")
+
+
+def resealed(content):
+    """What a writer would have made of it."""
+    seal = content.rindex(b"HCRC")
+    rest = content[:seal] + content[seal + 12 :]
+    return content[:seal] + b"HCRC%08x" % zlib.crc32(rest) + content[seal + 12 :]
 
 
 def spoil(path, group):
@@ -201,7 +220,7 @@ def spoil(path, group):
         content[begin : begin + column.total_compressed_size] = b"\xff" * (
             column.total_compressed_size
         )
-    path.write_bytes(content)
+    path.write_bytes(resealed(bytes(content)))
 
 
 def test_a_new_night_leaves_other_files_alone_and_an_old_one_replaces_its_own(results, tmp_path):
@@ -304,7 +323,7 @@ def test_a_value_that_no_row_could_have_is_wrong_usage(results, where, said):
 @pytest.mark.parametrize(
     ("metadata", "said"),
     [
-        ({MARK: b"3"}, "is of version 3 of the layout; this harness reads 1 and 2"),
+        ({MARK: b"9"}, "is of version 9 of the layout; this harness reads 1 to 3"),
         (None, "holds no frame that `harness export` wrote"),
     ],
 )

@@ -6,6 +6,7 @@ import sys
 import time
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from harness.errors import StoreError, UsageError
@@ -20,6 +21,7 @@ from harness.nightly.state import (
     StepOutcome,
     Verdicts,
 )
+from harness.records import json_file
 
 COMMIT = "a" * 40
 HOUR_MS = 3_600_000
@@ -90,10 +92,24 @@ def test_a_night_of_another_commit_is_not_mixed_with_this_one(nights):
 
 
 def test_a_night_of_another_schema_is_told(nights):
-    nights.save(night("n", schema=99))
-    with pytest.raises(StoreError, match=r"has schema 99, and this harness reads 1"):
+    json_file.write(nights.folder / "n.json5", night("n", schema=99))
+    with pytest.raises(StoreError, match=r"has schema 99, and this harness reads 1 to 2"):
         nights.read("n")
     assert nights.all() == []
+
+
+def test_a_night_that_is_damaged_or_another_one_is_refused_and_an_old_one_read(nights):
+    path = nights.folder / "n.json5"
+    nights.save(night("n", effort="3x3"))
+    path.write_text(path.read_text().replace("3x3", "3x4"))
+    with pytest.raises(StoreError, match=r"n\.json5 cannot be read: its checksum is wrong\. Its"):
+        nights.read("n")
+    nights.save(night("n"))
+    path.rename(nights.folder / "other.json5")
+    with pytest.raises(StoreError, match="it is of the night 'n' of the machine 'm'"):
+        nights.read("other")
+    path.write_bytes(msgspec.json.encode(night("n", schema=1)))
+    assert nights.read("n").night == "n"
 
 
 def test_a_night_is_compared_with_the_last_good_one(nights):

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from harness.errors import HarnessWarning
+from harness.records import json_file
 from harness.verdicts.error_rates import METHOD, Power, Rate, Setting, fitting, stored
 from tests.frame.trees import COMMIT, ENV
 from tests.verdicts.arms_of import OTHER, tree
@@ -13,9 +14,7 @@ from tests.verdicts.test_rules import rates_of
 
 
 def store(folder, name, rates):
-    place = folder / "box" / "aa"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / f"{name}.json").write_bytes(msgspec.json.encode(rates))
+    json_file.write(folder / "box" / "aa" / f"{name}.json", rates)
 
 
 def test_those_of_its_effort_and_environment_stand_under_a_comparison(compare, tmp_path):
@@ -73,3 +72,15 @@ def test_files_that_cannot_be_used_are_named_and_left_out(tmp_path):
     (tmp_path / "box" / "aa" / "other.json").write_text("{}")
     with pytest.warns(HarnessWarning, match=r"other\.json are left out"):
         assert stored(tmp_path, "box", "default") == []
+
+
+def test_a_changed_digit_is_noticed_and_files_of_before_checksums_are_read(tmp_path):
+    store(tmp_path, "one", rates_of([], env="e7"))
+    path = tmp_path / "box" / "aa" / "one.json"
+    text = path.read_text()
+    for damaged in (text.replace("e7", "e8"), text[: text.rindex(',"crc32"')] + "}"):
+        path.write_text(damaged)
+        with pytest.warns(HarnessWarning, match="its checksum is (wrong|missing)"):
+            assert stored(tmp_path, "box", "default") == []
+    path.write_bytes(msgspec.json.encode(rates_of([], env="e8", schema=1)))
+    assert [one.env for one in stored(tmp_path, "box", "default")] == ["e8"]

@@ -6,7 +6,9 @@ from harness.profiles.log_reader import read_folder
 from harness.watch import events
 from harness.watch.writer import Writer
 
-STARTED = events.Started(1, 7, 1, "host", "context", ("p.py",), "/", "3.13", 1.0, 5, 4, 2, 1)
+STARTED = events.Started(
+    events.SCHEMA, 7, 1, "host", "context", ("p.py",), "/", "3.13", 1.0, 5, 4, 2, 1
+)
 
 
 def function(number, name="f"):

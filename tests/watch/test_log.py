@@ -12,13 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 from harness.errors import ProfileError
+from harness.profiles.damage import damage
 from harness.profiles.log_reader import read_file, read_folder
 from harness.watch import events, log_file
+from harness.watch.log_file import sealed
 from harness.watch.writer import Writer, encoded
 from tests.watch.log_lines import STARTED, function, only, opened
 
@@ -318,9 +321,9 @@ def test_lines_nested_without_end_are_broken_not_fatal(tmp_path):
 
 @pytest.mark.parametrize("more", [b"", b',"added":1'])
 def test_a_newer_release_s_log_is_one_clear_error(tmp_path, more):
-    line = encoded(STARTED).replace(b'"schema":1', b'"schema":2')
-    (tmp_path / "h-1-0.jsonl").write_bytes(line.replace(b',"cwd":"/"', more))
-    with pytest.raises(ProfileError, match="written by a newer jax-harness: its format is 2"):
+    line = msgspec.json.encode({"event": "started", **msgspec.to_builtins(STARTED), "schema": 3})
+    (tmp_path / "h-1-0.jsonl").write_bytes(sealed(line.replace(b',"cwd":"/"', more)))
+    with pytest.raises(ProfileError, match="written by a newer jax-harness: its format is 3"):
         list(read_folder(tmp_path))
 
 
@@ -357,11 +360,24 @@ def test_a_run_that_cannot_be_read_is_left_out_or_said(tmp_path):
     whole(tmp_path)
     for garbage in (b"", b"{", b"[]", b'{"command":["\xff"],"begin_ns":1}'):
         (tmp_path / "run.json").write_bytes(garbage)
-        assert harness.load_profile(tmp_path).run is None
+        profile = harness.load_profile(tmp_path)
+        assert profile.run is None
+        assert any(line.startswith("run.json is left out: ") for line in damage(profile))
     (tmp_path / "run.json").unlink()
     (tmp_path / "run.json").mkdir()
-    with pytest.raises(ProfileError, match=r"run\.json cannot be read: Is a directory"):
-        harness.load_profile(tmp_path)
+    profile = harness.load_profile(tmp_path)
+    assert "run.json is left out: Is a directory." in damage(profile)
+
+
+def test_a_line_with_a_changed_digit_or_without_its_checksum_is_broken(tmp_path):
+    path = whole(tmp_path)
+    text = path.read_bytes()
+    lines = len(only(tmp_path).lines)
+    last = text.splitlines()[-1]
+    for damaged in (last.replace(b'"id":', b'"id":1'), last[: last.rindex(b',"crc32"')] + b"}"):
+        path.write_bytes(text.replace(last, damaged))
+        found = only(tmp_path)
+        assert (len(found.lines), found.broken_lines) == (lines - 1, 1)
 
 
 def test_the_order_of_processes_is_that_in_which_they_began(tmp_path):

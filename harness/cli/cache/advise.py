@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +18,7 @@ from harness.cli.cache.options import AsJson, write
 from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.errors import ExitCode
 from harness.records.units import ratio_text, seconds_text, size_text
+from harness.watch.temporary import temporary_folder
 
 HELP = """Try what the cache would save a program: each setting, on a directory of its own.
 
@@ -49,7 +49,7 @@ def advise(
     output: Output,
 ) -> None:
     """Try settings of the cache on a program."""
-    with tempfile.TemporaryDirectory(prefix="harness-advise-") as folder:
+    with temporary_folder() as folder:
         tried = advice.advise(words, Path(folder), starts, say, seed)
     document = {"schema": 1, "settings": [dataclasses.asdict(one) for one in tried]}
     write(output, _page(tried), _rows(tried), document, as_json)

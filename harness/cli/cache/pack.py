@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +20,7 @@ from harness.cli.output import Output, notes, print_page, printable
 from harness.errors import ExitCode, UsageError
 from harness.records.units import seconds_text, size_text
 from harness.watch import programs
+from harness.watch.temporary import temporary_folder
 
 PACK_HELP = """Put the entries that a program needs into one file: it is run, and they are those.
 
@@ -82,7 +82,7 @@ def pack(
         )
     check_writable("--output", file)
     code = 0
-    with tempfile.TemporaryDirectory(prefix="harness-pack-") as folder:
+    with temporary_folder() as folder:
         if ledger is None:
             ledger = Path(folder, "ledger.jsonl")
             code = programs.run_with_ledger(words or [], ledger, **_variables(directory))

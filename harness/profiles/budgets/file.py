@@ -19,6 +19,7 @@ from harness.profiles.budgets.limits import NAMES, WHOLE_ONLY, limits_of, regex,
 from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import Counted, by_function
 from harness.profiles.recorded import Recorded
+from harness.records import json_file
 from harness.records.files import replaced
 from harness.records.units import counted
 
@@ -131,15 +132,15 @@ def read(path: Path | str) -> BudgetFile:
 
 def _parsed(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(json_file.data(path).decode())
     except FileNotFoundError:
         raise UsageError(
             f"There is no budget file {path}. "
             f"`harness profile check FOLDER --write {path}` writes one from what was seen."
         ) from None
-    except OSError as error:
-        raise UsageError(f"The budget file {path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except json_file.DamagedError as error:
+        raise UsageError(f"The budget file {path} cannot be read: {error}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"The budget file {path} is not TOML: {error}.") from None
 
 

@@ -158,7 +158,7 @@ class _Deciding:
     def _lost(self, built: Built, had: list[EarlierBuild], top: str) -> Cause:
         """Return why JAX no longer had what it had built with nothing different."""
         latest = had[-1].built
-        kept, times = KEPT.get(top, 0), self._at[top]
+        kept, times = KEPT.get(top, 0), self._at.get(top, [])
         if built.eager:
             kept, times = KEPT_OPERATIONS, self._operations
         since = len(times) - bisect_left(times, latest.line.end_ns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 from harness.program.compiler.event import CompileEvent
 from harness.watch.jax_names import public
+from harness.watch.temporary import temporary_folder
 
 _PLANE = "/host:CPU"
 _WAIT_S = 0.05
@@ -37,7 +37,7 @@ def recorded(step: Callable[[], object]) -> list[CompileEvent]:
     options.python_tracer_level = 0
     options.host_tracer_level = 3
     options.enable_hlo_proto = False
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         try:
             profiler.start_trace(folder, profiler_options=options)
         except Exception as error:  # RuntimeError, and what a plugin raises

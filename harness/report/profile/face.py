@@ -73,7 +73,7 @@ def load_profile(folder: Path | str) -> Profile:
         ProfileError: if there is none.
     """
     found = read(folder)
-    return Profile(found.processes, found.folder, found.run)
+    return Profile(found.processes, found.folder, found.run, run_damage=found.run_damage)
 
 
 @contextmanager

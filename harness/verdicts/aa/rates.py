@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import pandas as pd
 from asv.commands.compare import _is_result_better
@@ -18,7 +17,8 @@ from numpy.typing import NDArray
 from harness.engine.context import Context
 from harness.frame.columns import COLUMNS, NUMBERS, objects
 from harness.frame.load import frame_of
-from harness.records.files import OWN, replaced
+from harness.records import json_file
+from harness.records.files import OWN
 from harness.verdicts import rules
 from harness.verdicts.aa.arms import Arms, Effects, folder_of
 from harness.verdicts.error_rates import (
@@ -227,10 +227,10 @@ def file_of(context: Context, run: str) -> Path:
 def read(file: Path) -> ErrorRates | None:
     """Return what a file holds; None where there is none, or one of another schema."""
     try:
-        rates = msgspec.json.decode(file.read_bytes(), type=ErrorRates)
-    except (OSError, msgspec.MsgspecError):
+        rates = json_file.read(file, ErrorRates)
+    except (FileNotFoundError, json_file.DamagedError):
         return None
-    return rates if rates.schema == SCHEMA else None
+    return rates if 1 <= rates.schema <= SCHEMA else None
 
 
 def write(file: Path, rates: ErrorRates) -> None:
@@ -240,5 +240,4 @@ def write(file: Path, rates: ErrorRates) -> None:
         StoreError: the folder cannot be written.
     """
     remedy = "The records of the run are kept; the same command writes it without measuring again."
-    with replaced(file, "wb", remedy) as handle:
-        handle.write(msgspec.json.format(msgspec.json.encode(rates), indent=1) + b"\n")
+    json_file.write(file, rates, remedy)

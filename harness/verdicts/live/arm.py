@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from harness.engine.child import Child
 from harness.errors import HarnessError, UsageError
 from harness.records.git import top_of, worktree
 from harness.stages.scenarios import registry as scenarios
+from harness.watch.temporary import temporary_folder
 
 PARTS = """. for the working tree as it is, a commit or tag, python=PATH, set:NAME=VALUE, \
 target=NAME, scenario=NAME, or several joined by commas, such as v1.0,set:XLA_FLAGS=--xla_flag=1"""
@@ -136,7 +136,7 @@ def prepared(arm: LiveArm, benchmarks: Path) -> Iterator[PreparedArm]:
             tree = top_of(benchmarks) or benchmarks.parent
         # A folder that holds this harness and nothing else: both arms measure with it. The arm's
         # own packages come before what is installed.
-        instrument = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-")))
+        instrument = Path(stack.enter_context(temporary_folder()))
         (instrument / "harness").symlink_to(Path(harness.__file__).resolve().parent)
         environment = {**os.environ, **arm.variables}
         paths = [instrument, tree / "src", tree, *filter(None, [environment.get("PYTHONPATH")])]

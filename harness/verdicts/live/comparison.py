@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import random
 import re
-import tempfile
 import time
 import warnings
 from collections import Counter
@@ -23,8 +22,9 @@ from harness.engine.lock import measuring
 from harness.engine.state import Progress, warn
 from harness.errors import HarnessWarning
 from harness.frame.load import frame_of
-from harness.records.files import replaced
+from harness.records import json_file
 from harness.records.git import commit_of
+from harness.records.json_file import Count, Milliseconds
 from harness.records.schema import Record
 from harness.records.store import machine_folder
 from harness.verdicts.arms import Arm
@@ -34,6 +34,7 @@ from harness.verdicts.live.difference import difference_problems
 from harness.verdicts.live.looks import next_look, share
 from harness.verdicts.live.rounds import LiveOptions, measure_round, round_records
 from harness.verdicts.rules import UNSURE
+from harness.watch.temporary import temporary_folder
 
 Records = tuple[list[Record], list[Record]]
 """Of each arm; their replicates are named by round."""
@@ -51,14 +52,15 @@ class LiveState(msgspec.Struct):
     asked: str
     """Digest of what is compared and how."""
     seed: int
-    begun_ms: int
-    rounds: int = 0
+    begun_ms: Milliseconds
+    rounds: Count = 0
     """That both arms have finished."""
     looks: list[int] = msgspec.field(default_factory=list)
     """Rounds that were finished at each look."""
     open: dict[str, int] = msgspec.field(default_factory=dict)
     """How many rows were open at the last look, by workload."""
     ended: bool = False
+    schema: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def compare_live(
         stack.enter_context(measuring(warn(on_progress)))  # nobody else between two arms either
         home = machine_folder(results, options.machine) / "live" if results else None
         state, folder = _begun(_asked(places, options, stages, results), options.seed, home)
-        folder = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = folder or Path(stack.enter_context(temporary_folder()))
         run = _Run(arms, options, places, state, folder, on_progress)
         while True:
             stopped = run.goes_on_until(next_look(state.looks[-1] if state.looks else 0, run.limit))
@@ -185,8 +187,8 @@ class _Run:
 
     def keep(self) -> None:
         """Write how far it is."""
-        with replaced(self.folder / STATE, "wb") as handle:
-            handle.write(msgspec.json.encode(self.state))
+        self.state.schema = json_file.SEALED
+        json_file.write(self.folder / STATE, self.state)
 
     def _place(self, number: int) -> Path:
         return self.folder / f"round-{number}"
@@ -238,5 +240,10 @@ def _begun(asked: str, seed: int | None, home: Path | None) -> tuple[LiveState, 
 def _states(home: Path | None) -> Iterator[tuple[Path, LiveState]]:
     """Yield the folders of live comparisons, the newest first, and how far each is."""
     for file in sorted(home.glob(f"*/{STATE}") if home else (), reverse=True):
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            yield file.parent, msgspec.json.decode(file.read_bytes(), type=LiveState)
+        try:
+            yield file.parent, json_file.read(file, LiveState)
+        except FileNotFoundError:
+            continue
+        except json_file.DamagedError as error:
+            text = f"{file} is left out: {error}; what it tells of is not gone on with"
+            warnings.warn(text, HarnessWarning, stacklevel=3)

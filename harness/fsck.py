@@ -1,0 +1,233 @@
+"""What in a results tree is damaged, foreign or left over, and the repair of what can be."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from harness.errors import HarnessError, UsageError
+from harness.frame import asv_results
+from harness.frame.record_view import read_records
+from harness.records import git, json_file, kept
+from harness.records.schema import Problems
+from harness.records.store import is_tree
+from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.live.comparison import STATE, LiveState
+from harness.watch import temporary
+from harness.watch.log_file import clean
+
+LEFT_S = 600.0
+"""A file that is being written is not older; another machine may be at it."""
+
+ASIDE = ".damaged"
+"""Ends the name of a file that was put aside: no reader looks at it."""
+
+
+class Finding(msgspec.Struct):
+    """Something that is not as it should be."""
+
+    path: str
+    state: str
+    """`damaged`, `foreign`, or `left over`."""
+    what: str
+    remedy: str
+    repaired: bool = False
+
+
+class Report(msgspec.Struct):
+    """What was looked at, and what was found."""
+
+    files: int = 0
+    findings: list[Finding] = []
+
+    @property
+    def open(self) -> list[Finding]:
+        """What is still to be done."""
+        return [one for one in self.findings if not one.repaired]
+
+
+Check = Callable[[Path], Iterator[str]]
+"""Yields what is wrong with a file of a kind."""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """The files of one kind in a results tree."""
+
+    patterns: tuple[str, ...]
+    """Below the tree."""
+    check: Check
+    remedy: str
+    derived: bool = False
+    """Whether it can be made again of what else is there, so that it may be put aside."""
+
+
+def _records(path: Path) -> Iterator[str]:
+    problems = Problems()
+    places = {record.machine for record in read_records(path, problems)}
+    if problems:
+        yield problems.summary()
+    if places and path.parents[1].name not in places:
+        yield f"records of {', '.join(sorted(places))} in the folder of {path.parent.parent.name}"
+
+
+def _asv(path: Path) -> Iterator[str]:
+    problems = Problems()
+    if path.name in ("benchmarks.json", "machine.json"):
+        with contextlib.suppress(FileNotFoundError):
+            json_file.decode(json_file.data(path), dict)
+        return
+    asv_results.read([path], (), problems)
+    if problems:
+        yield "; ".join(problems.files) or problems.summary()
+
+
+def _decoded(kind: type) -> Check:
+    def check(path: Path) -> Iterator[str]:
+        json_file.read(path, kind)
+        yield from ()
+
+    return check
+
+
+def _program(path: Path) -> Iterator[str]:
+    if kept.read(path.parent, path.name.removesuffix(".json.gz")) is None:
+        yield "another schema version"
+
+
+def _night(path: Path) -> Iterator[str]:
+    with contextlib.suppress(ModuleNotFoundError):  # the nights can be left out
+        from harness.nightly.state import Nights
+
+        Nights(path.parents[2], path.parents[1].name).read(path.stem)
+    yield from ()
+
+
+def _night_table(path: Path) -> Iterator[str]:
+    with contextlib.suppress(ModuleNotFoundError):
+        from harness.nightly.verdicts import read_rows
+
+        read_rows(path)
+    yield from ()
+
+
+def _placement(path: Path) -> Iterator[str]:
+    with contextlib.suppress(ModuleNotFoundError):
+        from harness.fleet.tasks import read_placement
+
+        read_placement(path.parent)
+    yield from ()
+
+
+KINDS = (
+    Kind(
+        ("*/records/*.jsonl", "*/live/*/*/*/*/records/*.jsonl"),
+        _records,
+        "what is lost is measured again by the same `harness run`; what is damaged is left out",
+    ),
+    Kind(("*/*.json", "benchmarks.json"), _asv, "`asv run` writes it again; or remove it"),
+    Kind(
+        ("*/aa/*.json5", "*/aa/*.json"),
+        _decoded(ErrorRates),
+        "the same `harness aa` writes it again without measuring",
+        True,
+    ),
+    Kind(
+        ("*/programs/*.json.gz",),
+        _program,
+        "`harness run --fresh --keep-programs` writes it again",
+        True,
+    ),
+    Kind(
+        ("*/nights/*.json5", "*/nights/*.json"),
+        _night,
+        "its records are intact; the same `harness nightly --night` does the other steps anew",
+        True,
+    ),
+    Kind(
+        ("*/nights/*/*.json5", "*/nights/*/*.json"),
+        _night_table,
+        "`harness compare` and `harness history` write such tables",
+        True,
+    ),
+    Kind((f"*/live/*/{STATE}",), _decoded(LiveState), "the comparison begins anew", True),
+    Kind(("placement.json",), _placement, "restore it, or remove it to place cases anew"),
+)
+
+OTHERS = (
+    *("*/nights/**/*", "**/.gitignore", "**/.gitattributes", "**/*.lock", "**/.lock"),
+    *("graphs/**/*", f"**/*{ASIDE}", "**/.*.part", "README*", "*/README*"),
+)
+"""What else may be in a tree: logs and pages of nights, and what asv or git put there."""
+
+
+def check(tree: Path, repair: bool = False) -> Report:
+    """Look at every file of a results tree, and at what killed processes have left.
+
+    Args:
+        tree: a results tree.
+        repair: remove what is merely left over, and put aside what is damaged and can be made
+            again of what else is there.
+
+    Raises:
+        UsageError: it is no results tree.
+    """
+    if not is_tree(tree) or (tree / "records").is_dir():
+        raise UsageError(f"{tree} is no results tree: expected a folder of machines' folders.")
+    report = Report()
+    seen: set[Path] = set()
+    for kind in KINDS:
+        for path in sorted(path for pattern in kind.patterns for path in tree.glob(pattern)):
+            if path in seen:
+                continue
+            seen.add(path)
+            report.files += 1
+            for what in _wrong(kind, path):
+                found = Finding(clean(str(path)), "damaged", what, kind.remedy)
+                if repair and kind.derived:
+                    path.rename(path.with_name(path.name + ASIDE))
+                    found.repaired = True
+                report.findings.append(found)
+    known = seen | {path for pattern in OTHERS for path in tree.glob(pattern)}
+    for path in sorted(tree.rglob("*")):
+        if path not in known and not path.is_dir():
+            text = "no file of the harness or of asv"
+            report.findings.append(Finding(clean(str(path)), "foreign", text, "move it elsewhere"))
+    report.findings += _left_over(tree, repair)
+    return report
+
+
+def _wrong(kind: Kind, path: Path) -> Iterator[str]:
+    try:
+        yield from kind.check(path)
+    except (HarnessError, OSError, json_file.DamagedError) as error:
+        yield str(error)
+
+
+def _left_over(tree: Path, repair: bool) -> Iterator[Finding]:
+    """Yield what processes have left that were killed."""
+    files = (path for path in tree.rglob(".*.part") if time.time() - _written_at(path) > LEFT_S)
+    folders = temporary.left_over()
+    for what, paths in (
+        ("a file that was being written", files),
+        ("a temporary folder", folders),
+        ("what git knows of a worktree that is gone", git.left_worktrees(tree)),
+    ):
+        for path in list(paths):
+            if repair and path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif repair:
+                path.unlink(missing_ok=True)
+            remedy = "`harness fsck --repair` removes it"
+            yield Finding(clean(str(path)), "left over", what, remedy, not path.exists())
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return time.time()

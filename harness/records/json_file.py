@@ -1,0 +1,91 @@
+"""JSON files of ours that are read back: closed by a checksum, and read by one reader."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from harness.records.files import replaced
+from harness.watch.log_file import is_sealed, sealed
+
+SEALED = 2
+"""The schema from which on a file has a checksum."""
+
+MOST_BYTES = 64 << 20
+"""A larger file is none of ours."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
+"""What can be counted; JSON may have any number."""
+
+Milliseconds = Annotated[int, msgspec.Meta(ge=-8_640_000_000_000_000, le=8_640_000_000_000_000)]
+"""Since 1970, as far as dates go."""
+
+T = TypeVar("T")
+
+
+class DamagedError(ValueError):
+    """A file is not what was written; the text, a part of a sentence, says in what."""
+
+
+def write(path: Path, value: Any, remedy: str = "Free space there, and run again.") -> None:
+    """Write a struct or mapping that is not empty, whole or not at all.
+
+    Raises:
+        StoreError: it cannot be written; `remedy` is what the error advises.
+    """
+    text = msgspec.json.format(msgspec.json.encode(value), indent=1)
+    with replaced(path, "wb", remedy) as handle:
+        handle.write(sealed(text) + b"\n")
+
+
+def read(path: Path, kind: type[T]) -> T:
+    """Return what a file holds; one of before :data:`SEALED` need not have a checksum.
+
+    `kind` has a field `schema`.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedError: it cannot be read, is damaged, too large, or nothing of the kind.
+    """
+    found = decode(data(path), kind)
+    return found
+
+
+def data(path: Path) -> bytes:
+    """Return the bytes of a file that is not larger than one of ours can be.
+
+    Raises:
+        FileNotFoundError, DamagedError: as :func:`read`.
+    """
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size > MOST_BYTES:
+                raise DamagedError(f"it is larger than {MOST_BYTES >> 20} MiB")
+            return file.read(MOST_BYTES)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DamagedError(error.strerror or "it cannot be opened") from None
+
+
+def decode(text: bytes, kind: type[T]) -> T:
+    """Return what JSON says, as :func:`read` does.
+
+    Raises:
+        DamagedError: as :func:`read`.
+    """
+    text = text.rstrip()
+    closed = is_sealed(text)
+    if closed is False:
+        raise DamagedError("its checksum is wrong")
+    try:
+        text.decode()
+        found = msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DamagedError(" ".join(str(error).split()) or "it is nested too deep") from None
+    if closed is None and getattr(found, "schema", 0) >= SEALED:
+        raise DamagedError("its checksum is missing")
+    return found

@@ -1,0 +1,428 @@
+"""Every format that is read back: a healthy file of it, its reader, its commands."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import shutil
+import tempfile
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.cache import ledger, pack
+from harness.cache.entry import read_contents
+from harness.fleet import tasks
+from harness.frame import load as loading
+from harness.frame import parquet
+from harness.nightly import summary
+from harness.nightly.state import Nights
+from harness.profiles import recorded
+from harness.profiles.budgets import file as budgets
+from harness.records import json_file, kept
+from harness.records.schema import Problems, read_file
+from harness.records.store import Store
+from harness.verdicts import error_rates
+from harness.verdicts.aa import rates as stored_rates
+from harness.verdicts.live import comparison as live
+from harness.watch import events, ledger_events, programs
+from tests.frame.trees import failed, record
+from tests.nightly.test_state import night, verdicts
+from tests.profiles import logs
+
+RECORDS = 6
+ORIGINAL = Path(__file__).parents[2] / "results" / "cpu-2core"
+
+Values = dict[Any, Any]
+"""What a reader says, by name."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """One kind of file."""
+
+    name: str
+    make: Callable[[Path], Path]
+    """Fills an empty folder, and returns the file that is to be damaged."""
+    read: Callable[[Path], Values]
+    """Returns what the reader finds; raises HarnessError where it refuses."""
+    commands: Callable[[Path], Iterable[list[str]]] = lambda path: ()
+    """Commands of which one reads the file in every so many cases."""
+    checked: bool = True
+    """Whether a file of today's has a checksum, so that no flipped bit goes unnoticed."""
+    lines: bool = False
+    """Whether it is a line of JSON each."""
+    json: bool = True
+    """Whether it is JSON, which is twisted value by value."""
+
+
+def _samples() -> list[Any]:
+    stages = {"trace": [1e6, 2e6, 3e6], "compile": [5e7, 6e7, 7e7], "execute": [1234.5]}
+    found = [
+        record(number, stages, axes={"size": size, "name": "größe"}, fingerprint="ab" * 8)
+        for size in (8, 16)
+        for number in range(RECORDS)
+    ]
+    real = Store(ORIGINAL / "records" / "587eb46c-existing-py3.11-jax0.10.2.jsonl").read()
+    step = len(real) // 12
+    return [*found, failed(99, "ValueError: " + "x" * 50, axes={"size": 32}), *real[::step]]
+
+
+def _records(folder: Path) -> Path:
+    samples = _samples()
+    other = [msgspec.structs.replace(one, commit="f" * 40, key=one.key[::-1]) for one in samples]
+    store = Store(folder / "box" / "records" / "01234567-a.jsonl")
+    store.append(samples)
+    Store(folder / "box" / "records" / "ffffffff-b.jsonl").append(other)
+    _rates(folder / "aside")
+    shutil.move(folder / "aside" / "box" / "aa", folder / "box" / "aa")
+    shutil.rmtree(folder / "aside")
+    return store.path
+
+
+def _read_records(path: Path) -> Values:
+    found = {
+        (one.key, one.replicate): msgspec.json.encode(one) for one in read_file(path, Problems())
+    }
+    loading.everything(path)
+    return found
+
+
+def _tree_commands(path: Path) -> Iterable[list[str]]:
+    tree = path.parents[2]
+    other = path.with_name("ffffffff-b.jsonl")
+    out = str(tree.parent / "out")
+    yield ["show", "--results", str(tree)]
+    yield ["compare", str(path), str(other), "--results", str(tree)]
+    yield ["compare", str(other), str(path), "--results", str(tree), "--format", "json"]
+    yield ["history", "--results", str(tree)]
+    yield ["export", "--results", str(tree), "-o", f"{out}.csv"]
+    yield ["export", "--results", str(tree), "-o", f"{out}.parquet"]
+    yield ["report", "--results", str(tree), "-o", f"{out}.html"]
+    yield ["baselines", "--results", str(tree)]
+
+
+def _parquet(folder: Path) -> Path:
+    file = folder / "rows.parquet"
+    with file.open("wb") as handle:
+        parquet.write(loading.frame_of(_samples()), handle)
+    return file
+
+
+def _read_parquet(path: Path) -> Values:
+    frame = loading.load(path, all=True)
+    return {
+        (column, row): repr(value)
+        for column in frame.columns
+        for row, value in enumerate(frame[column].tolist())
+    }
+
+
+def _log_lines() -> list[Any]:
+    data = Path(__file__).parents[1] / "watch" / "data" / "profile.jsonl"
+    process = recorded.read_file(data)
+    return list(process.lines)
+
+
+def _profile(folder: Path) -> Path:
+    lines = _log_lines()
+    lines[0] = logs.started(clock=1e-5, process=0.0)
+    logs.profile_of(folder, lines, run=(0, 2_000, 7))
+    (path,) = folder.glob("*.jsonl")
+    return path
+
+
+def _read_profile(path: Path) -> Values:
+    profile = recorded.read(path.parent)
+    found: Values = {}
+    for process in profile.processes:
+        for line in process.lines:
+            found[repr(line)] = True
+    if profile.broken_lines:
+        warnings.warn("lines are broken", stacklevel=1)
+    _ = profile.causes, [built.pieces for built in (*profile.builds, *profile.unfinished)]
+    return found
+
+
+def _profile_commands(path: Path) -> Iterable[list[str]]:
+    folder = str(path.parent)
+    out = str(path.parents[1] / "out")
+    yield ["profile", "show", folder]
+    for table in ("builds", "functions", "causes", "cache"):
+        yield ["profile", "show", folder, "--table", table]
+    yield ["profile", "diff", folder, folder]
+    yield ["profile", "trace", folder, "-o", f"{out}.json"]
+    yield ["profile", "report", folder, "-o", f"{out}.html"]
+
+
+def _run(folder: Path) -> Path:
+    _profile(folder)
+    programs.write_run(folder, events.Run(("python", "train.py"), 100, 2_000_000, 3, 7))
+    return folder / events.RUN
+
+
+def _read_run(path: Path) -> Values:
+    profile = recorded.read(path.parent)
+    if profile.run_damage:
+        warnings.warn(profile.run_damage, stacklevel=1)
+    return {} if profile.run is None else {"run": repr(profile.run)}
+
+
+def _nights(folder: Path) -> Path:
+    nights = Nights(folder, "box")
+    nights.save(night("2026-11-19", 48, machine="box"))
+    last = night("2026-11-20", 24, machine="box", verdicts=[verdicts(slower=2, faster=1)])
+    nights.save(last)
+    row = {"workload": "a.B", "stage": "trace", "size": 8, "ratio": 1.5, "verdict": "slower"}
+    row |= {"a_s": 0.5, "b_s": 0.75, "low": 1.4, "high": 1.6, "cause": "", "reason": "x"}
+    nights.write("2026-11-20/v.json5", json.dumps({"rows": [row]}))
+    row |= {"machine": "box", "change": "slower", "before_s": 0.5, "after_s": 0.75}
+    nights.write("2026-11-20/history.json5", json.dumps([row]))
+    return nights.folder / "2026-11-20.json5"
+
+
+def _read_night(path: Path) -> Values:
+    nights = Nights(path.parents[2], "box")
+    nights.all()
+    found = nights.read(path.stem)
+    if found is None:
+        return {}
+    summary.render(found, nights)
+    return {"night": msgspec.json.encode(found)}
+
+
+def _night_table(folder: Path) -> Path:
+    _nights(folder)
+    return folder / "box" / "nights" / "2026-11-20" / "v.json5"
+
+
+def _read_night_table(path: Path) -> Values:
+    nights = Nights(path.parents[3], "box")
+    found = nights.read("2026-11-20")
+    assert found is not None
+    summary.render(found, nights)
+    return {}
+
+
+def _rates(folder: Path) -> Path:
+    (source, *_) = sorted((ORIGINAL / "aa").glob("*.json5"))
+    rates = msgspec.json.decode(source.read_bytes(), type=error_rates.ErrorRates)
+    rates.noise = rates.noise[:3]
+    rates.method = error_rates.METHOD
+    rates.schema = error_rates.SCHEMA
+    rates.effort = "default"
+    file = folder / "box" / "aa" / "run.json5"
+    stored_rates.write(file, rates)
+    return file
+
+
+def _read_rates(path: Path) -> Values:
+    found = error_rates.stored(path.parents[2], "box", "default")
+    for one in found:
+        error_rates.rates_text(one, error_rates.Setting("box", "default", "env"))
+    return {number: msgspec.json.encode(one) for number, one in enumerate(found)}
+
+
+class _Text:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def as_text(self) -> str:
+        return self.text
+
+
+def _kept(folder: Path) -> Path:
+    home = kept.folder_of(folder, "box")
+    hlo = "HloModule jit_f\n\nENTRY %main (x: f32[8]) -> f32[8] {\n}\n" * 40
+    kept.keep(home, "ab" * 8, _Text("module @jit_f {}\n" * 40), _Text(hlo))
+    return kept.path_of(home, "ab" * 8)
+
+
+def _read_kept(path: Path) -> Values:
+    found = kept.read(path.parent, "ab" * 8)
+    return {} if found is None else {"texts": (found.hlo, found.stablehlo)}
+
+
+def _ledger(folder: Path) -> Path:
+    source = Path(__file__).parents[1] / "watch" / "data" / "ledger.jsonl"
+    path = folder / "run.jsonl"
+    with ledger.ledger(path) as book:
+        for event in ledger.read(source).events:
+            for number in range(3):
+                book.requested(_event(event, number))
+    parts = ledger_events.parts_of(path)
+    parts.put("aa", "--xla_flag=1 " * 50)
+    parts.put("bb", "module @jit_loss {}\n" * 50)
+    shutil.copy(path, folder / "other.jsonl")
+    return path
+
+
+def _event(event: Any, number: int) -> Any:
+    return dataclasses.replace(
+        event, at_s=event.at_s + number, pid=number, schema=ledger_events.SCHEMA
+    )
+
+
+def _read_ledger(path: Path) -> Values:
+    found = ledger.read(path)
+    if found.broken_lines:
+        warnings.warn("lines are broken", stacklevel=1)
+    ledger.summarize(found.events)
+    ledger.frame(found.events)
+    return {repr(event): True for event in found.events}
+
+
+def _ledger_commands(path: Path) -> Iterable[list[str]]:
+    other = str(path.with_name("other.jsonl"))
+    yield ["cache", "ledger", str(path)]
+    yield ["cache", "explain", other, str(path), "--all"]
+    yield ["cache", "ledger", str(path), other]
+
+
+def _part(folder: Path) -> Path:
+    _ledger(folder)
+    return folder / "run.jsonl.parts" / "bb"
+
+
+def _read_part(path: Path) -> Values:
+    text = ledger_events.parts_of(path.parent.with_suffix("")).get("bb")
+    if text is None:
+        warnings.warn("it is not there", stacklevel=1)
+        return {}
+    return {"text": text}
+
+
+def _asv(folder: Path) -> Path:
+    home = folder / "box"
+    home.mkdir(parents=True)
+    for source in (ORIGINAL / "machine.json", ORIGINAL.parent / "benchmarks.json"):
+        there = home if source.name == "machine.json" else folder
+        shutil.copy(source, there)
+    source = ORIGINAL / "587eb46c-existing-py3.11-jax0.10.2.json"
+    found = json.loads(source.read_text())
+    kept_names = sorted(found["results"])[::40]
+    found["results"] = {name: found["results"][name] for name in kept_names}
+    about = json.loads((folder / "benchmarks.json").read_text())
+    about = {name: one for name, one in about.items() if name in (*kept_names, "version")}
+    (folder / "benchmarks.json").write_text(json.dumps(about))
+    file = home / source.name
+    file.write_text(json.dumps(found))
+    return file
+
+
+def _read_asv(path: Path) -> Values:
+    loading.everything(path.parents[1])
+    return {}
+
+
+def _asv_commands(path: Path) -> Iterable[list[str]]:
+    tree = str(path.parents[1])
+    yield ["show", "--results", tree]
+    yield ["export", "--results", tree, "-o", str(path.parents[2] / "out.csv")]
+    yield ["history", "--results", tree]
+
+
+def _live(folder: Path) -> Path:
+    home = folder / "box" / "live" / "20261123T000000Z-1"
+    state = live.LiveState("ab" * 32, 1, 2_000_000_000_000, 4, [4], {"a.B": 2})
+    state.schema = json_file.SEALED
+    json_file.write(home / live.STATE, state)
+    return home / live.STATE
+
+
+def _read_live(path: Path) -> Values:
+    return {
+        folder.name: msgspec.json.encode(state) for folder, state in live._states(path.parents[1])
+    }
+
+
+def _placement(folder: Path) -> Path:
+    tasks.write_placement(folder, {"a.B@cpu": "alpha", "a.C@cpu": "beta"})
+    return folder / "placement.json"
+
+
+def _read_placement(path: Path) -> Values:
+    return {(a, b): True for a, b in tasks.read_placement(path.parent).items()}
+
+
+def _entry(folder: Path) -> Path:
+    path = folder / f"jit_f-{'ab' * 32}-cache"
+    path.write_bytes(zlib.compress(b"\x00\x00\x00\x07" + b"an executable" * 500))
+    return path
+
+
+def _read_entry(path: Path) -> Values:
+    with path.open("rb") as file:
+        found = read_contents(file)
+    if found.state != "readable":
+        warnings.warn(found.reason, stacklevel=1)
+        return {}
+    return {"contents": (found.compile_whole_s, found.digest)}
+
+
+def _entry_commands(path: Path) -> Iterable[list[str]]:
+    yield ["cache", "inspect", str(path.parent)]
+    yield ["cache", "doctor", str(path.parent), "--no-put-cost"]
+
+
+def _pack(folder: Path) -> Path:
+    (folder / "cache").mkdir()
+    entry = _entry(folder / "cache")
+    path = folder / "program.zip"
+    data = entry.read_bytes()
+    name = entry.name.removesuffix("-cache")
+    packed = pack.Packed(name, len(data), hashlib.sha256(data).hexdigest())
+    manifest = pack.Manifest(pack.SCHEMA, 1.0, (packed,))
+    with zipfile.ZipFile(path, "w") as whole:
+        whole.writestr(entry.name, data)
+        whole.writestr(pack.MANIFEST, json.dumps(msgspec.to_builtins(manifest)))
+    return path
+
+
+def _read_pack(path: Path) -> Values:
+    with tempfile.TemporaryDirectory(dir=path.parent) as there:
+        if pack.unpack(path, Path(there), "").left_out:
+            warnings.warn("something is left out", stacklevel=1)
+        return {one.name: one.read_bytes() for one in Path(there).iterdir()}
+
+
+def _budget(folder: Path) -> Path:
+    path = folder / "budget.toml"
+    path.write_text(
+        "[total]\nmax_compiles = 30\nmax_compile_seconds = 12.5\n\n[default]\nmax_compiles = 3\n\n"
+        '[functions."train.py:loss"]\nmax_traces = 2\n'
+    )
+    return path
+
+
+def _read_budget(path: Path) -> Values:
+    budgets.read(path)
+    return {}
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("records", _records, _read_records, _tree_commands, lines=True),
+    Format("parquet", _parquet, _read_parquet, json=False),
+    Format("profile log", _profile, _read_profile, _profile_commands, lines=True),
+    Format("profile run", _run, _read_run),
+    Format("night", _nights, _read_night),
+    Format("night's table", _night_table, _read_night_table, checked=False),
+    Format("error rates", _rates, _read_rates),
+    Format("kept program", _kept, _read_kept, json=False),
+    Format("ledger", _ledger, _read_ledger, _ledger_commands, lines=True),
+    Format("ledger part", _part, _read_part, json=False),
+    Format("asv result", _asv, _read_asv, _asv_commands, checked=False),
+    Format("live state", _live, _read_live),
+    Format("placement", _placement, _read_placement),
+    Format("cache entry", _entry, _read_entry, _entry_commands, json=False),
+    Format("pack", _pack, _read_pack, json=False),
+    Format("budget", _budget, _read_budget, checked=False, json=False),
+)
+"""JAX's own entries are compressed with zlib here, which has a checksum; its zstd has none."""

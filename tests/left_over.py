@@ -1,0 +1,93 @@
+"""A project in which commands are disturbed, and what they leave: processes, folders, worktrees."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from tests import started
+from tests.asv.project import Project
+from tests.nightly.nights import TINY
+
+PATIENCE_S = 2.0
+"""What is there so long after a command is left over."""
+
+
+class Place:
+    """An asv project with two commits, its own TMPDIR and locks, and shared memory as it was."""
+
+    def __init__(self, folder: Path, variables: Mapping[str, str], module: str = TINY) -> None:
+        self.folder = folder
+        self.made = Project(folder / "project", {"tiny": module})
+        self.project, self.results = self.made.folder, self.made.results
+        self.scratch = folder / "scratch"
+        self.scratch.mkdir()
+        (self.project / "cache").mkdir()
+        self.token = str(folder)
+        self.environment = {
+            **variables,
+            **self.made.environment,
+            "TMPDIR": str(self.scratch),
+            "HARNESS_LOCKS": str(folder),
+            started.TOKEN: self.token,
+            "JAX_PLATFORMS": "cpu",
+        }
+        self._git("commit", "-q", "--allow-empty", "-m", "second")
+        self._shared = set(Path("/dev/shm").iterdir())
+
+    def _git(self, *words: str) -> str:
+        who = ("-c", "user.name=x", "-c", "user.email=x@y")
+        command = ["git", "-C", str(self.project), *who, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def __enter__(self) -> Place:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.tidy()
+
+    def left(self) -> list[str]:
+        """Return what there is that no command should have left, after a while."""
+        deadline = time.monotonic() + PATIENCE_S
+        while (found := self._left()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return found
+
+    def _left(self) -> list[str]:
+        found = [f"folder {one.name}" for one in self.scratch.iterdir()]
+        trees = self._git("worktree", "list", "--porcelain").count("worktree ") - 1
+        found += ["worktree"] * trees
+        for one in started.of(self.token):
+            with contextlib.suppress(psutil.Error):
+                if one.status() != psutil.STATUS_ZOMBIE:
+                    found.append(f"process {' '.join(one.cmdline())[:100]}")
+        new = set(Path("/dev/shm").iterdir()) - self._shared
+        found += [f"shared memory {one}" for one in new - (_mapped() if new else set())]
+        found += [f"file {one}" for one in self.project.rglob(".*.part")]
+        return found
+
+    def tidy(self) -> None:
+        """Remove it all."""
+        for one in started.of(self.token):
+            with contextlib.suppress(psutil.Error):
+                one.kill()
+        for one in self.scratch.iterdir():
+            shutil.rmtree(one, ignore_errors=True) if one.is_dir() else one.unlink()
+        self._git("worktree", "prune")
+
+
+def _mapped() -> set[Path]:
+    """Return the shared memory that some process has: other programs run on this machine."""
+    found = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            for line in maps.read_text().splitlines():
+                if "/dev/shm/" in line:
+                    found.add(Path(line[line.index("/dev/shm/") :].removesuffix(" (deleted)")))
+    return found
