@@ -17,7 +17,7 @@ from harness.records import git, json_file, kept
 from harness.records.schema import Problems
 from harness.records.store import is_tree
 from harness.verdicts.error_rates import ErrorRates
-from harness.verdicts.live.comparison import STATE, LiveState
+from harness.verdicts.live.state import STATE, LiveState
 from harness.watch import temporary
 from harness.watch.log_file import clean
 
@@ -28,7 +28,7 @@ ASIDE = ".damaged"
 """Ends the name of a file that was put aside: no reader looks at it."""
 
 
-class Finding(msgspec.Struct):
+class Fault(msgspec.Struct):
     """Something that is not as it should be."""
 
     path: str
@@ -39,14 +39,14 @@ class Finding(msgspec.Struct):
     repaired: bool = False
 
 
-class Report(msgspec.Struct):
+class TreeCheck(msgspec.Struct):
     """What was looked at, and what was found."""
 
     files: int = 0
-    findings: list[Finding] = []
+    findings: list[Fault] = []
 
     @property
-    def open(self) -> list[Finding]:
+    def open(self) -> list[Fault]:
         """What is still to be done."""
         return [one for one in self.findings if not one.repaired]
 
@@ -55,7 +55,7 @@ Check = Callable[[Path], Iterator[str]]
 """Yields what is wrong with a file of a kind."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class FileKind(msgspec.Struct, frozen=True):
     """The files of one kind in a results tree."""
 
     patterns: tuple[str, ...]
@@ -124,38 +124,38 @@ def _placement(path: Path) -> Iterator[str]:
 
 
 KINDS = (
-    Kind(
+    FileKind(
         ("*/records/*.jsonl", "*/live/*/*/*/*/records/*.jsonl"),
         _records,
         "what is lost is measured again by the same `harness run`; what is damaged is left out",
     ),
-    Kind(("*/*.json", "benchmarks.json"), _asv, "`asv run` writes it again; or remove it"),
-    Kind(
+    FileKind(("*/*.json", "benchmarks.json"), _asv, "`asv run` writes it again; or remove it"),
+    FileKind(
         ("*/aa/*.json5", "*/aa/*.json"),
         _decoded(ErrorRates),
         "the same `harness aa` writes it again without measuring",
         True,
     ),
-    Kind(
+    FileKind(
         ("*/programs/*.json.gz",),
         _program,
         "`harness run --fresh --keep-programs` writes it again",
         True,
     ),
-    Kind(
+    FileKind(
         ("*/nights/*.json5", "*/nights/*.json"),
         _night,
         "its records are intact; the same `harness nightly --night` does the other steps anew",
         True,
     ),
-    Kind(
+    FileKind(
         ("*/nights/*/*.json5", "*/nights/*/*.json"),
         _night_table,
         "`harness compare` and `harness history` write such tables",
         True,
     ),
-    Kind((f"*/live/*/{STATE}",), _decoded(LiveState), "the comparison begins anew", True),
-    Kind(("placement.json",), _placement, "restore it, or remove it to place cases anew"),
+    FileKind((f"*/live/*/{STATE}",), _decoded(LiveState), "the comparison begins anew", True),
+    FileKind(("placement.json",), _placement, "restore it, or remove it to place cases anew"),
 )
 
 OTHERS = (
@@ -165,7 +165,7 @@ OTHERS = (
 """What else may be in a tree: logs and pages of nights, and what asv or git put there."""
 
 
-def check(tree: Path, repair: bool = False) -> Report:
+def check(tree: Path, repair: bool = False) -> TreeCheck:
     """Look at every file of a results tree, and at what killed processes have left.
 
     Args:
@@ -178,7 +178,7 @@ def check(tree: Path, repair: bool = False) -> Report:
     """
     if not is_tree(tree) or (tree / "records").is_dir():
         raise UsageError(f"{tree} is no results tree: expected a folder of machines' folders.")
-    report = Report()
+    report = TreeCheck()
     seen: set[Path] = set()
     for kind in KINDS:
         for path in sorted(path for pattern in kind.patterns for path in tree.glob(pattern)):
@@ -187,7 +187,7 @@ def check(tree: Path, repair: bool = False) -> Report:
             seen.add(path)
             report.files += 1
             for what in _wrong(kind, path):
-                found = Finding(clean(str(path)), "damaged", what, kind.remedy)
+                found = Fault(clean(str(path)), "damaged", what, kind.remedy)
                 if repair and kind.derived:
                     path.rename(path.with_name(path.name + ASIDE))
                     found.repaired = True
@@ -196,19 +196,19 @@ def check(tree: Path, repair: bool = False) -> Report:
     for path in sorted(tree.rglob("*")):
         if path not in known and not path.is_dir():
             text = "no file of the harness or of asv"
-            report.findings.append(Finding(clean(str(path)), "foreign", text, "move it elsewhere"))
+            report.findings.append(Fault(clean(str(path)), "foreign", text, "move it elsewhere"))
     report.findings += _left_over(tree, repair)
     return report
 
 
-def _wrong(kind: Kind, path: Path) -> Iterator[str]:
+def _wrong(kind: FileKind, path: Path) -> Iterator[str]:
     try:
         yield from kind.check(path)
     except (HarnessError, OSError, json_file.DamagedError) as error:
         yield str(error)
 
 
-def _left_over(tree: Path, repair: bool) -> Iterator[Finding]:
+def _left_over(tree: Path, repair: bool) -> Iterator[Fault]:
     """Yield what processes have left that were killed."""
     files = (path for path in tree.rglob(".*.part") if time.time() - _written_at(path) > LEFT_S)
     folders = temporary.left_over()
@@ -223,7 +223,7 @@ def _left_over(tree: Path, repair: bool) -> Iterator[Finding]:
             elif repair:
                 path.unlink(missing_ok=True)
             remedy = "`harness fsck --repair` removes it"
-            yield Finding(clean(str(path)), "left over", what, remedy, not path.exists())
+            yield Fault(clean(str(path)), "left over", what, remedy, not path.exists())
 
 
 def _written_at(path: Path) -> float:

@@ -14,7 +14,7 @@ from harness import fsck as tree_check
 from harness.cli import options
 from harness.cli.output import Output, Part, TextTable
 from harness.errors import ExitCode
-from harness.fsck import Report
+from harness.fsck import TreeCheck
 
 HELP = """Say what in a results tree is damaged, foreign or left over.
 
@@ -50,7 +50,7 @@ def fsck(
     report = tree_check.check(tree or results, repair)
     rows = pd.DataFrame(
         [msgspec.to_builtins(one) for one in report.findings],
-        columns=list(tree_check.Finding.__struct_fields__),
+        columns=list(tree_check.Fault.__struct_fields__),
     )
     document = {"schema": 1, **msgspec.to_builtins(report)}
     output.show(_page(report, rows), rows, document)
@@ -58,7 +58,7 @@ def fsck(
         raise typer.Exit(ExitCode.WORSE)
 
 
-def _page(report: Report, rows: pd.DataFrame) -> Iterator[Part]:
+def _page(report: TreeCheck, rows: pd.DataFrame) -> Iterator[Part]:
     if len(rows):
         shown = rows.assign(repaired=rows["repaired"].map({True: "repaired", False: ""}))
         columns = ["state", "path", "repaired", "what", "remedy"]

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import pandas as pd
 
 from harness import __version__
@@ -24,7 +23,6 @@ from harness.errors import HarnessWarning
 from harness.frame.load import frame_of
 from harness.records import json_file
 from harness.records.git import commit_of
-from harness.records.json_file import Count, Milliseconds
 from harness.records.schema import Record
 from harness.records.store import machine_folder
 from harness.verdicts.arms import Arm
@@ -33,34 +31,15 @@ from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, p
 from harness.verdicts.live.difference import difference_problems
 from harness.verdicts.live.looks import next_look, share
 from harness.verdicts.live.rounds import LiveOptions, measure_round, round_records
+from harness.verdicts.live.state import STATE, LiveState
 from harness.verdicts.rules import UNSURE
 from harness.watch.temporary import temporary_folder
 
 Records = tuple[list[Record], list[Record]]
 """Of each arm; their replicates are named by round."""
 
-STATE = "live.json"
-"""The file of a comparison's folder that says how far it is."""
-
 YOUNG_S = 24 * 3600
 """What was stopped is gone on with for so long: later the machine may be another."""
-
-
-class LiveState(msgspec.Struct):
-    """How far a live comparison is: one JSON file, replaced after every round."""
-
-    asked: str
-    """Digest of what is compared and how."""
-    seed: int
-    begun_ms: Milliseconds
-    rounds: Count = 0
-    """That both arms have finished."""
-    looks: list[int] = msgspec.field(default_factory=list)
-    """Rounds that were finished at each look."""
-    open: dict[str, int] = msgspec.field(default_factory=dict)
-    """How many rows were open at the last look, by workload."""
-    ended: bool = False
-    schema: int = 0
 
 
 @dataclass(frozen=True)
