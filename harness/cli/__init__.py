@@ -20,6 +20,7 @@ Measure:
 
 \b
   harness init                          benchmarks for a project of your own
+  harness doctor                        can this machine measure, and is it quiet now?
   harness list                          the workloads in benchmarks/
   harness run --effort quick            measure all of them once, in about a minute
   harness run Gelu --case size=1024     measure one case, in 8 processes
@@ -64,6 +65,7 @@ COMMANDS = {
         "harness.cli.inventory:list_", "List the workloads, and what each is there to show."
     ),
     "targets": Lazy("harness.cli.inventory:targets", "List where programs can be built, and run."),
+    "doctor": Lazy("harness.cli.doctor:doctor", "Can this machine measure, and is it quiet now?"),
     "run": Lazy("harness.cli.run:run", "Measure workloads; a run that was stopped resumes."),
     "show": Lazy("harness.cli.show:show", "Print the table of stages."),
     "compare": Lazy("harness.cli.compare:compare", "Did it become slower? Two arms, verdicts."),

@@ -1,0 +1,170 @@
+"""`harness doctor`: what this machine can measure, how quiet it is now, and what to do about it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import typer
+
+from harness import targets
+from harness.cli import options
+from harness.cli.output import Heading, Output, Part, TextTable, say
+from harness.engine import lock, machine_load
+from harness.errors import ExitCode, UsageError
+from harness.records.environment import machine_name
+from harness.records.git import top_of
+from harness.verdicts.error_rates import stored
+
+HELP = """Can this machine measure, and is it quiet enough now? What to do where it is not.
+
+\b
+  harness doctor                     looks for about 3 seconds; nothing is measured or changed
+  harness doctor --format json       for a script
+
+A plain loop runs for 2 seconds: how far its times lie apart is how far every time will. The
+processor that others use meanwhile, and what a host takes from a virtual machine, are counted.
+
+Exit codes: 0 whatever is advised; 4 nothing can be measured or compiled for here.
+"""
+
+LOOK_S = 2.0
+LOOP_NS = 1_000_000
+"""About as long as one turn of the loop takes."""
+
+WIDE = 1.1
+"""90 % over 10 % of the loop's times from which they are said to scatter."""
+
+LEAST_BYTES = 2 << 30
+GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+
+
+@dataclass(frozen=True)
+class Look:
+    """One thing about this machine."""
+
+    what: str
+    found: str
+    advice: str = ""
+    """What to do; empty where all is well."""
+
+
+@options.command(HELP)
+def doctor(*, results: options.ResultsPath = None, output: Output) -> None:
+    """Look at this machine."""
+    here = [one for one in targets.survey(targets.TARGETS.values()) if one.here]
+    looks = [*_installed(here), *_quiet(), *_project(results or Path("results"))]
+    rows = pd.DataFrame([asdict(look) for look in looks])
+    output.show(_page(looks, bool(here)), rows)
+    if not here:  # neither to run nor to compile for
+        raise typer.Exit(ExitCode.NOTHING)
+
+
+def _page(looks: list[Look], usable: bool) -> Iterator[Part]:
+    advised = sum(bool(look.advice) for look in looks)
+    if not usable:
+        yield Heading("Nothing can be measured here: no target is usable.")
+    elif advised:
+        yield Heading(
+            f"This machine can measure; {advised} of {len(looks)} looks advise something."
+        )
+    else:
+        yield Heading("This machine can measure, and nothing is in the way.")
+    yield TextTable(
+        pd.DataFrame([asdict(look) for look in looks]), ("found", "advice"), ("found", "advice")
+    )
+
+
+def _installed(here: list[targets.Sighting]) -> Iterator[Look]:
+    versions = {name: _version(name) for name in ("jax-harness", "jax", "jaxlib")}
+    python = ".".join(map(str, sys.version_info[:3]))
+    found = ", ".join(f"{name} {version}" for name, version in versions.items())
+    yield Look("versions", f"{found}, Python {python}")
+    for what, wanted in (("measured on", False), ("compiled for", True)):
+        names = [one.name for one in here if bool(targets.find(one.name).compile_only) is wanted]
+        yield Look(what, ", ".join(names) or "nothing")
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "without metadata"
+
+
+def _quiet() -> Iterator[Look]:
+    yield Look("measuring now", *_measuring())
+    others, stolen = machine_load.Others(), psutil.cpu_times()
+    times = sorted(_loop_ns())
+    busy, now = others.cores(), psutil.cpu_times()
+    yield Look(
+        "used by others",
+        f"{busy:.1f} of {machine_load.cores()} cores",
+        "Wait, or end what runs beside." if machine_load.loaded_meanwhile(busy) else "",
+    )
+    if hasattr(now, "steal"):
+        part = (now.steal - stolen.steal) / (LOOK_S * machine_load.cores())
+        advice = "The host gives this machine less than it shows: measure elsewhere, or at night."
+        yield Look("taken by the host", f"{part:.1%} of the time", advice if part > 0.02 else "")
+    low, high = (statistics.quantiles(times, n=10)[at] for at in (0, -1))
+    yield Look(
+        "a loop of 1 ms",
+        f"90 % over 10 % of its times: {high / low:.2f}; slowest over median: "
+        f"{times[-1] / statistics.median(times):.1f}",
+        "Times scatter: more processes (--effort thorough), or verdicts by counts (--counts)."
+        if high / low > WIDE
+        else "",
+    )
+    if GOVERNOR.exists():
+        governor = GOVERNOR.read_text().strip()
+        advice = "Set it to performance: the clock changes while it is measured."
+        yield Look("processor's clock", governor, advice if governor != "performance" else "")
+    free = psutil.virtual_memory().available
+    advice = "Less than 2 GiB are free: large cases will fail or swap."
+    yield Look("free memory", f"{free / 2**30:.1f} GiB", advice if free < LEAST_BYTES else "")
+
+
+def _measuring() -> tuple[str, str]:
+    try:
+        with lock.measuring(say, wait=False):
+            return "nobody", ""
+    except UsageError as error:
+        return str(error).partition(" measures on")[0], "Commands that measure wait for it."
+
+
+def _loop_ns() -> Iterator[int]:
+    turns = 2_000
+    while (took := _loop(turns)) < LOOP_NS:
+        turns = int(turns * min(10.0, 1.1 * LOOP_NS / took)) + 1
+    end = time.perf_counter() + LOOK_S
+    while time.perf_counter() < end:
+        yield _loop(turns)
+
+
+def _loop(turns: int) -> int:
+    begin = time.perf_counter_ns()
+    sum(range(turns))
+    return time.perf_counter_ns() - begin
+
+
+def _project(results: Path) -> Iterator[Look]:
+    name = machine_name()
+    known = stored(results, name, "default")
+    yield Look(
+        "error rates",
+        f"measured for {name}" if known else f"not measured for {name}",
+        "" if known else "`harness aa --power` tells how often verdicts are wrong here.",
+    )
+    if top_of(Path.cwd()) is None:
+        yield Look("git", "no repository here", "Results are filed under commits: git init.")
+    if not Path("benchmarks").is_dir() and not Path("asv.conf.json").exists():
+        folder = os.path.basename(os.getcwd())
+        yield Look("workloads", f"none in {folder}", "`harness init` writes the first.")
