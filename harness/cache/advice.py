@@ -6,7 +6,7 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,7 +98,7 @@ def own_setting(environment: Mapping[str, str]) -> CacheSetting | None:
 
 
 def advise(
-    words: Sequence[str],
+    command: Sequence[str],
     folder: Path,
     starts: int,
     tell: Callable[[str], None],
@@ -109,17 +109,16 @@ def advise(
     The settings take turns in random order. What the program prints is not shown.
 
     Args:
-        words: The program, as `harness cache ledger` takes it.
+        command: The program, as `harness.watch.programs.command_of` returns it.
         folder: An empty one, for the directories and ledgers.
         starts: How often each setting is run on what its first run left.
         tell: Is told what runs next.
         seed: Of the order.
 
     Raises:
-        UsageError: The program is not found, or chooses its cache's directory itself.
+        UsageError: The program chooses its cache's directory itself.
         ChildError: The program fails.
     """
-    command = programs.command_of(words, "harness cache advise -- python train.py")
     own = own_setting(os.environ)
     settings = [*SETTINGS, *([own] if own else [])]
     tried: list[Tried] = []
@@ -137,28 +136,13 @@ def advise(
 
 
 def _start(command: Sequence[str], setting: CacheSetting, place: Path) -> Start:
-    place.mkdir(exist_ok=True)
     ledger = place.with_suffix(f".{time.time_ns()}.jsonl")
-    there = {name: value for name, value in os.environ.items() if name not in _OF_THE_CACHE}
-    there |= setting.variables
-    if setting.cached:
-        there[DIRECTORY] = str(place)
     ledger.touch()
     began_at, began = time.time(), time.perf_counter()
-    with Child(command, programs.environment(there, HARNESS_LEDGER=str(ledger))) as child:
-        code = child.wait()
-        whole_s = time.perf_counter() - began
-    if code:
-        said = " | ".join(child.output[-5:]) or "it said nothing"
-        raise ChildError(
-            f"The program ended with {child.how} under the setting {setting.name!r}: {said}"
-        )
+    run(command, setting, place, HARNESS_LEDGER=str(ledger))
+    whole_s = time.perf_counter() - began
     events = read(ledger).events
-    if other := next((e.directory for e in events if e.directory not in ("", str(place))), ""):
-        raise UsageError(
-            f"The program chooses its cache's directory itself, {other}, so that settings cannot "
-            f"be tried beside it. Let it take the directory from {DIRECTORY}, and try again."
-        )
+    check_directories({event.directory for event in events}, place)
     summary = summarize(events)
     built_s = max((event.at_s for event in events), default=began_at) - began_at
     return Start(
@@ -169,6 +153,46 @@ def _start(command: Sequence[str], setting: CacheSetting, place: Path) -> Start:
         summary.requests,
         summary.hits,
     )
+
+
+def run(command: Sequence[str], setting: CacheSetting, place: Path, **variables: str) -> int:
+    """Run a program to its end under a setting, followed; return when it was started.
+
+    Args:
+        command: As `harness.watch.programs.command_of` returns it.
+        setting: Of the cache.
+        place: The cache's directory, where the setting has one.
+        variables: Of its environment, beside those of this process.
+
+    Returns:
+        The time of `time.monotonic_ns` at its start.
+
+    Raises:
+        ChildError: The program fails.
+    """
+    place.mkdir(exist_ok=True)
+    there = {name: value for name, value in os.environ.items() if name not in _OF_THE_CACHE}
+    there |= setting.variables
+    if setting.cached:
+        there[DIRECTORY] = str(place)
+    with Child(command, programs.environment(there, **variables)) as child:
+        code = child.wait()
+    if code:
+        # After a signal these are Python's own lines of where that was.
+        said = " | ".join(child.output[-5:]) or "it said nothing" if code > 0 else "no last words"
+        raise ChildError(
+            f"The program ended with {child.how} under the setting {setting.name!r}: {said}"
+        )
+    return child.spawned_ns
+
+
+def check_directories(seen: Iterable[str], place: Path) -> None:
+    """Raise :class:`UsageError` if a program had its cache elsewhere than it was told."""
+    if other := next((one for one in seen if one not in ("", str(place))), ""):
+        raise UsageError(
+            f"The program chooses its cache's directory itself, {other}, so that settings cannot "
+            f"be tried beside it. Let it take the directory from {DIRECTORY}, and try again."
+        )
 
 
 def _size(place: Path) -> int:

@@ -39,7 +39,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     backend = bool(jax_names.bridge().backends_are_initialized())
     first, *others = question["tries"]
     # A spec has a hash: as a static argument it would be a value.
-    static = sorted({1 + place % len(first) for place in jax_names.static_positions(found)})
+    static = sorted({1 + place % len(first) for place in jax_names.static_arguments(found)[0]})
     if static:
         return {"stage": "static", "error": ", ".join(map(str, static))}
     try:

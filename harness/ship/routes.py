@@ -9,10 +9,11 @@ from __future__ import annotations
 import pickle
 import random
 import statistics
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -42,17 +43,17 @@ class Route:
     name: str
     program: str
     """What is shipped, of :data:`harness.ship.programs.PROGRAMS`."""
-    cache: bool
-    events: Mapping[str, int]
-    """What JAX must report, no more and no less, for the way to be proven."""
+    cache: Literal["", "cold", "warm"] = ""
+    events: Mapping[str, int] = field(default_factory=dict)
+    """What JAX must report of a declared case, no more and no less, for the way to be proven."""
 
 
 ROUTES = (
-    Route("jit", "jit", False, COLD),
-    Route("jit + warm cache", "jit", True, {**COLD, "hit": 1}),
-    Route("export", "export", False, COLD),
-    Route("export + warm cache", "export", True, {**COLD, "hit": 1}),
-    Route("serialized executable", "executable", False, {}),
+    Route("jit", "jit", "", COLD),
+    Route("jit + warm cache", "jit", "warm", {**COLD, "hit": 1}),
+    Route("export", "export", "", COLD),
+    Route("export + warm cache", "export", "warm", {**COLD, "hit": 1}),
+    Route("serialized executable", "executable"),
 )
 """The first is the plain one: its result is what the others must give."""
 
@@ -63,6 +64,12 @@ class Replicate(msgspec.Struct, frozen=True):
     steps_s: dict[str, float]
     refused: str = ""
     """Why the time does not count: events or a result that contradict the way."""
+    compile_s: float | None = None
+    """Of a program: seconds of compiling, or loading, all that it needs until its first step."""
+    compiles: int = 0
+    """Of a program: how many those are."""
+    hits: int = 0
+    """Of a program: how many of them the persistent cache had."""
 
     @property
     def total_s(self) -> float:
@@ -90,13 +97,18 @@ class Row(msgspec.Struct, frozen=True):
         return "ok" if self.counted else "refused" if self.replicates else "n/a"
 
     def median_s(self, *steps: str) -> float | None:
-        """Return the median over processes of the sum of some steps; None if nothing is proven."""
-        sums = [sum(one.steps_s.get(step, 0.0) for step in steps) for one in self.counted]
+        """Return the median over processes of the sum of some steps, or of all of them.
+
+        None if nothing is proven.
+        """
+        sums = [
+            sum(one.steps_s.get(step, 0.0) for step in steps or one.steps_s) for one in self.counted
+        ]
         return statistics.median(sums) if sums else None
 
 
 class RoutesReport(msgspec.Struct, frozen=True):
-    """All ways of one case."""
+    """All ways of one case, or of a function of a program."""
 
     workload: str
     case: str
@@ -134,40 +146,96 @@ def compare(
         )
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     with temporary_folder() as name:
-        rows = _Comparison(workload, case, Path(name), announce).run(processes, seed)
+        rows = _Declared(workload, case, Path(name), announce).run(processes, seed)
     return RoutesReport(
         name_of(workload), case.label, processes, seed, environment.versions(), rows
     )
 
 
-class _Comparison:
-    def __init__(
-        self, workload: type[Workload], case: Case, folder: Path, announce: Callable[[str], None]
-    ) -> None:
-        self.workload = workload
-        self.case = case
+class RoutesInTurns(ABC):
+    """Takes ways in turns."""
+
+    routes: Sequence[Route]
+
+    def __init__(self, folder: Path, announce: Callable[[str], None]) -> None:
+        """Take a folder for what is shipped, and who is told what is about to run."""
         self.folder = folder
         self.announce = announce
-        self.job = {**cases.job(workload, [case]), "folder": str(folder)}
-        self.expected: list[Any] = []
         self.shipped: dict[str, int] = {}
         self.reasons: dict[str, str] = {}
-        self.replicates: dict[str, list[Replicate]] = {route.name: [] for route in ROUTES}
+
+    @abstractmethod
+    def make(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Make what is shipped.
+
+        Returns:
+            Bytes by program, and reasons why others cannot be made.
+        """
+
+    @abstractmethod
+    def start(self, route: Route) -> Replicate:
+        """Start by a way, in a process of its own.
+
+        Raises:
+            ChildError: it ends badly.
+        """
 
     def run(self, processes: int, seed: int) -> list[Row]:
-        self._build()
+        """Make what is shipped, warm the caches, and start by each way so many times."""
+        self.announce("building what is shipped")
+        made, reasons = self.make()
+        for route in self.routes:
+            if route.program in reasons:
+                self.reasons[route.name] = reasons[route.program]
+                continue
+            self.shipped[route.name] = made[route.program]
+            if route.cache == "warm":
+                self.announce(f"filling the cache of {route.name}")
+                self._try(route)
+                entries = self.cache(route).rglob("*-cache")
+                self.shipped[route.name] += sum(entry.stat().st_size for entry in entries)
+        replicates: dict[str, list[Replicate]] = {route.name: [] for route in self.routes}
         order = random.Random(seed)
         for number in range(processes):
-            routes = [route for route in ROUTES if route.name not in self.reasons]
+            routes = [route for route in self.routes if route.name not in self.reasons]
             order.shuffle(routes)
             for route in routes:
                 self.announce(f"process {number + 1} of {processes}: {route.name}")
-                self._take(route)
-        return [self._row(route) for route in ROUTES]
+                if replicate := self._try(route):
+                    replicates[route.name].append(replicate)
+        return [self._row(route, replicates[route.name]) for route in self.routes]
 
-    def _build(self) -> None:
-        """Make what is shipped and the result to compare with, and warm both caches."""
-        self.announce("building what is shipped")
+    def cache(self, route: Route) -> Path:
+        """Return the directory of a way's cache."""
+        return self.folder / f"cache-{route.program}-{route.cache}"
+
+    def _try(self, route: Route) -> Replicate | None:
+        try:
+            return self.start(route)
+        except ChildError as error:
+            self.reasons[route.name] = str(error)
+            return None
+
+    def _row(self, route: Route, replicates: list[Replicate]) -> Row:
+        refused = sorted({one.refused for one in replicates if one.refused})
+        reason = self.reasons.get(route.name) or "; ".join(refused)
+        return Row(route.name, self.shipped.get(route.name), replicates, reason)
+
+
+class _Declared(RoutesInTurns):
+    """The ways of a declared case."""
+
+    def __init__(
+        self, workload: type[Workload], case: Case, folder: Path, announce: Callable[[str], None]
+    ) -> None:
+        super().__init__(folder, announce)
+        self.routes = ROUTES
+        self.workload = workload
+        self.case = case
+        self.job = {**cases.job(workload, [case]), "folder": str(folder)}
+        self.expected: list[Any] = []
+
+    def make(self) -> tuple[dict[str, int], dict[str, str]]:
         built = self._ask(BUILD, None)
         if "reason" in built:
             raise UsageError(
@@ -175,61 +243,38 @@ class _Comparison:
                 f"and {built['reason']}. Ship a function of the arrays alone."
             )
         self.job["call"], made = built["call"], built["made"]
-        for route in ROUTES:
-            if "reason" in made[route.program]:
-                self.reasons[route.name] = made[route.program]["reason"]
-            else:
-                self.shipped[route.name] = made[route.program]["bytes"]
         self._ask(START, ROUTES[0])
         self.expected = self._result()
-        for route in ROUTES:
-            if route.cache and route.name not in self.reasons:
-                self.announce(f"filling the cache of {route.name}")
-                self._try(route)
-                entries = self._cache(route).rglob("*-cache")
-                self.shipped[route.name] += sum(entry.stat().st_size for entry in entries)
+        reasons = {name: one["reason"] for name, one in made.items() if "reason" in one}
+        return {name: one["bytes"] for name, one in made.items() if "bytes" in one}, reasons
 
-    def _cache(self, route: Route) -> Path:
-        return self.folder / f"cache-{route.program}"
-
-    def _ask(self, module: str, route: Route | None) -> dict[str, Any]:
-        cache = self._cache(route) if route is not None and route.cache else None
-        job = {**self.job, "program": route.program if route is not None else ""}
-        variables = cases.variables(self.workload, self.case, cache)
-        answer: dict[str, Any] = ask(module, job, variables, self.workload.timeout_s)
-        return answer
-
-    def _try(self, route: Route) -> dict[str, Any] | None:
-        try:
-            return self._ask(START, route)
-        except ChildError as error:
-            self.reasons[route.name] = str(error)
-            return None
-
-    def _take(self, route: Route) -> None:
-        answer = self._try(route)
-        if answer is not None:
-            problem = _contradiction(answer["events"], route.events)
-            problem = problem or difference(self.expected, self._result())
-            self.replicates[route.name].append(Replicate(answer["steps_s"], problem or ""))
+    def start(self, route: Route) -> Replicate:
+        answer = self._ask(START, route)
+        problem = _contradiction(answer["events"], route.events)
+        problem = problem or difference(self.expected, self._result())
+        return Replicate(answer["steps_s"], problem or "")
 
     def _result(self) -> list[Any]:
         leaves: list[Any] = pickle.loads((self.folder / "result").read_bytes())
         return leaves
 
-    def _row(self, route: Route) -> Row:
-        replicates = self.replicates[route.name]
-        refused = sorted({one.refused for one in replicates if one.refused})
-        reason = self.reasons.get(route.name) or "; ".join(refused)
-        return Row(route.name, self.shipped.get(route.name), replicates, reason)
+    def _ask(self, module: str, route: Route | None) -> dict[str, Any]:
+        cache = self.cache(route) if route is not None and route.cache else None
+        job = {**self.job, "program": route.program if route is not None else ""}
+        variables = cases.variables(self.workload, self.case, cache)
+        answer: dict[str, Any] = ask(module, job, variables, self.workload.timeout_s)
+        return answer
+
+
+COLD_CACHE = (
+    "the warm cache did not answer: `harness cache explain` says why "
+    "(up to jax 0.10.2 programs with host callbacks are never stored)"
+)
 
 
 def _contradiction(seen: Mapping[str, int], expected: Mapping[str, int]) -> str | None:
     if dict(seen) == dict(expected):
         return None
     if expected.get("hit") and not seen.get("hit"):
-        return (
-            "the warm cache did not answer: `harness cache explain` says why "
-            "(up to jax 0.10.2 programs with host callbacks are never stored)"
-        )
+        return COLD_CACHE
     return f"events show {dict(seen)}; the path needs {dict(expected)}"

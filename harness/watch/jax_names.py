@@ -321,10 +321,10 @@ def array_type() -> type:
     return kind
 
 
-def static_positions(function: Any) -> Sequence[int]:
-    """Return the positions of the static arguments of what `jax.jit` made; none for all else."""
+def static_arguments(function: Any) -> tuple[Sequence[int], Sequence[str]]:
+    """Return positions and names of static arguments of what `jax.jit` made; none for all else."""
     info = getattr(function, "_jit_info", None)
-    return () if info is None else info.static_argnums
+    return ((), ()) if info is None else (info.static_argnums, info.static_argnames)
 
 
 def options_of(traced: Any) -> Mapping[str, Any]:

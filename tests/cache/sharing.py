@@ -29,7 +29,6 @@ START_IN_S = 0.05
 
 TIMEOUT_S = 180.0
 COLUMNS = ("requests", "keys", "loaded", "compiled", "wrote", "write lost", "wasted", "repeated")
-BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
 
 
 class NoJob(Exception):
@@ -44,6 +43,8 @@ class Arrangement:
     processes: int
     distributed: bool = False
     settings: dict[str, str] = field(default_factory=dict)
+    alone: bool = False
+    """Whether one process, outside of any job, fills the directory first."""
 
 
 def share_binary(timeout_s):
@@ -56,7 +57,9 @@ def share_binary(timeout_s):
 
 ARRANGEMENTS = (
     Arrangement("4 independent", 4),
+    Arrangement("1 fills, then 4 independent", 4, alone=True),
     Arrangement("2 distributed", 2, distributed=True),
+    Arrangement("1 fills, then 2 distributed", 2, distributed=True, alone=True),
     Arrangement("2 distributed, share_binary", 2, distributed=True, settings=share_binary(10)),
 )
 
@@ -191,8 +194,10 @@ def table():
     for arrangement in ARRANGEMENTS:
         with tempfile.TemporaryDirectory(prefix="harness-share-") as name:
             for scenario in ("cold", "warm"):
+                filling = scenario == "cold" and arrangement.alone
                 try:
-                    counts = sums(share(arrangement, Path(name)))
+                    who = Arrangement("1", 1) if filling else arrangement
+                    counts = sums(share(who, Path(name)))
                 except (NoJob, RuntimeError) as error:
                     timed_out = "GetKeyValue() timed out" in str(error)
                     lines.append(
@@ -202,6 +207,13 @@ def table():
                     break
                 lines.append((arrangement.name, scenario, *(counts[name] for name in COLUMNS)))
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def write_table(page, name, written):
+    """Put a table between the two marks of a page that have its name."""
+    between = re.compile(f"(?<=<!-- {name}: begin -->\n).*(?=<!-- {name}: end -->\n)", re.DOTALL)
+    text = page.read_text(encoding="utf-8")
+    page.write_text(between.sub(lambda _: written, text), encoding="utf-8")
 
 
 def main():
@@ -216,9 +228,7 @@ def main():
         return
     written = table()
     if asked.write:
-        page = asked.write.read_text(encoding="utf-8")
-        between = re.compile(f"(?<={BEGIN}).*(?={END})", re.DOTALL)
-        asked.write.write_text(between.sub(lambda _: written, page), encoding="utf-8")
+        write_table(asked.write, "table", written)
     print(written, end="")
 
 

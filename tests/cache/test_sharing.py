@@ -2,7 +2,9 @@
 
 import pytest
 
+from harness.targets import registry
 from tests.cache.sharing import Arrangement, NoJob, share, share_binary, sums
+from tests.cache.topologies import GPU, TPU, Place, compile_for, difference
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +63,21 @@ def test_under_a_size_cap_there_is_a_lock_and_the_wait_for_it_is_noted(tmp_path)
     capped = Arrangement("2", 2, settings={"JAX_COMPILATION_CACHE_MAX_SIZE": str(10**9)})
     processes = share(capped, tmp_path)
     assert all(event.lock_wait_s > 0 for process in processes for event in process)
+
+
+@pytest.mark.parametrize(
+    ("target", "small", "large"), [(TPU, "v5e:2x2", "v5e:2x4"), (GPU, "1x1x4", "1x1x8")]
+)
+def test_an_entry_of_one_topology_is_none_of_another_with_more_devices(
+    tmp_path, target, small, large
+):
+    if lacking := registry.find(target).lacking():
+        pytest.skip(lacking)
+    ledgers = []
+    for number, topology in enumerate((small, small, large)):
+        ledgers.append(tmp_path / f"{number}.jsonl")
+        compile_for(Place(target, topology, 1), ledgers[-1], tmp_path / "cache")
+    assert difference(*ledgers[:2]) == []
+    assert difference(ledgers[0], ledgers[2]) == [
+        "accelerator_config (the devices of all processes, 4 became 8)"
+    ]

@@ -74,8 +74,10 @@ BENCHMARKS = ("--benchmarks", SUITES / "troubled")
         ("compare", ".", ".", "--live", "--select", "Scale", *BENCHMARKS),
         ("compile", "small.Scale", "--case", "size=8", *BENCHMARKS),
         ("cache", "ship", "small.Scale", "--case", "size=8", *BENCHMARKS),
+        ("cache", "ship", "--", "-c", "pass"),
+        ("cache", "advise", "--", "-c", "pass"),
     ],
-    ids=lambda words: words[0],
+    ids=lambda words: " ".join(words[:3]),
 )
 def test_every_command_that_measures_ends_where_it_is_not_to_wait(holder, words, tmp_path):
     done = harness(*words, cwd=tmp_path, environment={**os.environ, "HARNESS_WAIT": "0"})

@@ -16,8 +16,10 @@ from harness.cache.advice import Tried
 from harness.cli import options
 from harness.cli.cache.options import AsJson, write
 from harness.cli.output import Heading, Output, Part, TextTable, say
+from harness.engine.lock import measuring
 from harness.errors import ExitCode
 from harness.records.units import ratio_text, seconds_text, size_text
+from harness.watch import programs
 from harness.watch.temporary import temporary_folder
 
 HELP = """Try what the cache would save a program: each setting, on a directory of its own.
@@ -49,8 +51,9 @@ def advise(
     output: Output,
 ) -> None:
     """Try settings of the cache on a program."""
-    with temporary_folder() as folder:
-        tried = advice.advise(words, Path(folder), starts, say, seed)
+    command = programs.command_of(words, "harness cache advise -- python train.py")
+    with temporary_folder() as folder, measuring(say):
+        tried = advice.advise(command, Path(folder), starts, say, seed)
     document = {"schema": 1, "settings": [dataclasses.asdict(one) for one in tried]}
     write(output, _page(tried), _rows(tried), document, as_json)
     if not tried[0].first.requests:

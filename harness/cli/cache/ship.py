@@ -9,6 +9,7 @@ from typing import Annotated
 
 import pandas as pd
 import typer
+from typer.core import TyperCommand
 
 from harness.cli import options
 from harness.cli.cache.options import AsJson, check_writable, write
@@ -18,18 +19,44 @@ from harness.declare import discovery
 from harness.engine.lock import measuring
 from harness.errors import ExitCode, UsageError
 from harness.report.files import check_figure as check
-from harness.ship import cases, routes
+from harness.ship import cases, own_program, routes
 from harness.ship import symbolic as sizes
+from harness.watch import programs
 
-HELP = "Which way should I ship this? The time to the first result, and the bytes, by every way."
+HELP = """Which way should I ship this? The time to the first result, and the bytes, by every way.
+
+\b
+  harness cache ship MultiHeadAttention             a workload
+  harness cache ship -- python train.py --steps 1   a program: its dearest jitted function
+  harness cache ship train_step -- python train.py  one that is named
+
+\b
+A program runs 5 times and --processes times by each of 7 ways: let it do as little as a start
+needs. What it prints is not shown. Exit codes: 0; 3 a way was taken and not proven, or the program
+failed; 4 there is nothing to ship.
+"""
 
 
-@options.command(HELP, no_args_is_help=True)
+class _WithProgram(TyperCommand):
+    """Keeps `--` among the words, which tells a program from a workload."""
+
+    def parse_args(self, ctx, args):  # type: ignore[no-untyped-def]
+        if "--" in args:
+            at = args.index("--")
+            args = [*args[:at], "--", *args[at:]]
+        return super().parse_args(ctx, args)
+
+
+@options.command(HELP, no_args_is_help=True, cls=_WithProgram)
 def ship(
     *,
-    workload: Annotated[
-        str,
-        typer.Argument(metavar="WORKLOAD", help="The workload, or an expression only it matches."),
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD | [FUNCTION] -- PROGRAM [ARG]...",
+            help="The workload, or an expression only it matches; or a command, a .py file, "
+            "-m MODULE or -c CODE after --, and before it which of its jitted functions.",
+        ),
     ],
     case: Annotated[
         list[str] | None,
@@ -43,7 +70,9 @@ def ship(
         ),
     ] = None,
     processes: Annotated[int, typer.Option(min=1, help="Fresh processes per path.")] = 5,
-    target: Annotated[str, typer.Option(help="Where it runs: cpu, gpu, tpu.")] = "cpu",
+    target: Annotated[
+        str | None, typer.Option(help="Where a workload runs: cpu, gpu, tpu.  [default: cpu]")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the order of the paths.")] = None,
     figure: Annotated[
         Path | None,
@@ -53,14 +82,25 @@ def ship(
     benchmarks: Benchmarks = Path("benchmarks"),
     output: Output,
 ) -> None:
-    """Start one case by every way to ship it, or export it once for all sizes of an axis."""
+    """Start a case or a program by every way to ship it, or export a case once for all sizes."""
     if figure is not None:  # before minutes of measuring
         if symbolic is not None:
             raise UsageError("--figure draws the paths, and --symbolic takes none: leave one out.")
         check(figure)
         check_writable("--figure", figure)
-    chosen = discovery.one_workload(workload, benchmarks)
-    known = cases.cases_of(chosen, case or [], target)
+    if "--" in words:
+        if case or symbolic is not None or target is not None:
+            raise UsageError("--case, --symbolic and --target are for workloads.")
+        report = _of_program(words, processes, seed)
+        _show(report, figure, as_json, output)
+        return
+    if len(words) > 1:
+        raise UsageError(
+            f"Expected one workload, or a program after --; got {' '.join(words)}. For example: "
+            f"{_EXAMPLE}"
+        )
+    chosen = discovery.one_workload(words[0], benchmarks)
+    known = cases.cases_of(chosen, case or [], target or "cpu")
     if symbolic is not None:
         with measuring(say):
             export = sizes.compare(chosen, known, symbolic, processes, seed, say)
@@ -70,6 +110,24 @@ def ship(
         return
     with measuring(say):
         report = routes.compare(chosen, known[0], processes, seed, say)
+    _show(report, figure, as_json, output)
+
+
+_EXAMPLE = "harness cache ship train_step -- python train.py"
+
+
+def _of_program(words: list[str], processes: int, seed: int | None) -> routes.RoutesReport:
+    at = words.index("--")
+    if at > 1:
+        raise UsageError(
+            f"Expected one function before --; got {' '.join(words[:at])}. For example: {_EXAMPLE}"
+        )
+    command = programs.command_of(words[at + 1 :], _EXAMPLE)
+    with measuring(say):
+        return own_program.compare(command, "".join(words[:at]), processes, seed, say)
+
+
+def _show(report: routes.RoutesReport, figure: Path | None, as_json: bool, output: Output) -> None:
     write(output, _page(report), report.rows, report, as_json)
     if figure is not None:
         from harness.report.figures.shipping import draw  # of the extra `figures`
@@ -94,32 +152,43 @@ _COLUMNS = {
     "trace+lower": ("trace", "lower"),
     "compile": ("compile",),
     "run": ("run",),
+    "until the step": ("before",),
+    "step": ("step",),
 }
 
 
 def _page(report: routes.RoutesReport) -> Iterator[Part]:
-    plain_s = report.rows[0].median_s(*routes.STEPS)
+    plain_s = report.rows[0].median_s()
+    taken = {step for row in report.rows for one in row.counted for step in one.steps_s}
+    columns = {name: steps for name, steps in _COLUMNS.items() if taken.intersection(steps)}
     rows = []
     for row in report.rows:
-        middle_s = row.median_s(*routes.STEPS)
+        middle_s = row.median_s()
         totals = [replicate.total_s for replicate in row.counted]
-        rows.append(
-            {
-                "path": row.path,
-                "first result ms": _ms(middle_s),
-                "min–max": f"{_ms(min(totals))}–{_ms(max(totals))}" if totals else "",
-                "of jit": f"{middle_s / plain_s:.2f}" if middle_s and plain_s else "",
-                **{name: _ms(row.median_s(*steps)) for name, steps in _COLUMNS.items()},
-                "bytes shipped": "" if row.shipped_bytes is None else f"{row.shipped_bytes:,}",
-                "note": f"{row.status}: {row.reason}" if row.reason else "",
-            }
-        )
+        shown = {
+            "path": row.path,
+            "first result ms": _ms(middle_s),
+            "min–max": f"{_ms(min(totals))}–{_ms(max(totals))}" if totals else "",
+            "of jit": f"{middle_s / plain_s:.2f}" if middle_s and plain_s else "",
+            **{name: _ms(row.median_s(*steps)) for name, steps in columns.items()},
+        }
+        if "step" in taken:
+            counted = row.counted
+            compiling_s = [one.compile_s for one in counted if one.compile_s is not None]
+            shown["compiling"] = _ms(statistics.median(compiling_s)) if compiling_s else ""
+            shown["hits"] = f"{counted[-1].hits} of {counted[-1].compiles}" if counted else ""
+        shown["bytes shipped"] = "" if row.shipped_bytes is None else f"{row.shipped_bytes:,}"
+        shown["note"] = f"{row.status}: {row.reason}" if row.reason else ""
+        rows.append(shown)
     yield _heading(f"{report.workload} {report.case}".rstrip(), report.versions)
     yield TextTable(pd.DataFrame(rows), left=("note",), wrapped=("note",))
+    if "step" in taken:
+        about = "compiling: all that is compiled, or loaded, until the step's end"
+    else:
+        about = "process: interpreter, import jax, backend"
     yield (
         f"Medians in ms over {report.processes} processes per path, one at a time, in random order "
-        f"(seed {report.seed}). process: interpreter, import jax, backend. Bytes: beside the "
-        "source, which only jit needs."
+        f"(seed {report.seed}). {about}. Bytes: beside the source, which only jit needs."
     )
 
 

@@ -102,6 +102,15 @@ def _open_ledger(begin_ns: int, end_ns: int) -> None:
     _with_harness("ledger", action)
 
 
+def _see_first_step(begin_ns: int, end_ns: int) -> None:
+    def action() -> None:
+        from harness.watch.first_step import follow  # findable only now
+
+        follow(os.environ["HARNESS_FIRST_STEP"])
+
+    _with_harness("first step", action)
+
+
 def _begin_profile(folder: str) -> Callable[[int, int], None]:
     """Begin the file of this process, see to its end, and return what records from JAX on."""
     began = clock()
@@ -158,6 +167,8 @@ def _follow() -> None:
     actions: list[Callable[[int, int], None]] = []
     if os.environ.get("HARNESS_LEDGER"):
         actions.append(_open_ledger)
+    if os.environ.get("HARNESS_FIRST_STEP"):
+        actions.append(_see_first_step)
     folder = os.environ.get("HARNESS_PROFILE")
     if folder:
         try:

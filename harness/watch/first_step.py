@@ -1,0 +1,204 @@
+"""Time a program's first step, and answer it from what was shipped.
+
+`jax.jit` makes what it always makes, inside of an object that sees the first call outside of a
+trace. That call is timed until its results are there. Where a job names its function, the function
+is shipped before the call, or the call is answered by what was shipped, as if the program's source
+loaded it; the function itself is then called as well, for the program and to compare. All later
+calls are the program's own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import pickle
+import time
+import types
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.watch import jax_names
+from harness.watch.shipped import FORMS, split
+from harness.watch.source import error_text
+
+VARIABLE = "HARNESS_FIRST_STEP"
+"""The variable that has the file of the job."""
+
+STEPS, RESULTS = "steps.jsonl", "results"
+"""The files in a job's folder: a line for each first call; of one that was answered by what was
+shipped, the leaves of the function's own result and of the answer."""
+
+
+@dataclass(frozen=True)
+class StepJob:
+    """What a process is to do, as JSON.
+
+    Attributes:
+        folder: Where it writes, and where what was shipped lies.
+        function: Whose call is looked at; empty for every one's, which are only timed.
+        form: What answers the call: `jit`, the function, or one of `FORMS`.
+        makes: Whether it makes all forms before the call.
+    """
+
+    folder: str
+    function: str = ""
+    form: str = "jit"
+    makes: bool = False
+
+
+@dataclass
+class FirstStep:
+    """The first call of a function.
+
+    Attributes:
+        name: The function's.
+        entered_ns: When the program called it, on `time.monotonic_ns`.
+        before: JAX's events until then, by kind.
+        directory: The persistent cache's at this moment; empty without one.
+        call_s: Seconds until all of its results were there.
+        within: JAX's events in the call, by kind.
+        compile_s: Seconds that all programs until its end took to compile, or to load.
+        made: Bytes of each form that was made.
+        reasons: Why a form could not be made, or did not answer.
+    """
+
+    name: str
+    entered_ns: int
+    before: dict[str, int]
+    directory: str
+    call_s: float = 0.0
+    within: dict[str, int] = field(default_factory=dict)
+    compile_s: float = 0.0
+    made: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def follow(path: str) -> None:
+    """See to it that this process does a job; JAX was imported, and has jitted nothing yet."""
+    job = StepJob(**json.loads(Path(path).read_text()))
+    real = jax_names.public().jit
+    follower = _Follower(job, real)
+    jax_names.listen(follower.heard, follower.heard)
+    jax_names.hide(__file__)
+
+    @functools.wraps(real)
+    def jit(*given: Any, **options: Any) -> Any:
+        return follower.jit(*given, **options)
+
+    jax_names.public().jit = jit
+
+
+class _Follower:
+    """What a process has seen of its job."""
+
+    def __init__(self, job: StepJob, real: Callable[..., Any]) -> None:
+        self.job = job
+        self.real = real
+        self.counts: Counter[str] = Counter()
+        self.compile_s = 0.0
+        self.over = False
+
+    def heard(self, event: str, *spent_s: float, **about: Any) -> None:
+        """Take one of JAX's events."""
+        kind = jax_names.DURATIONS.get(event) or jax_names.CACHE_EVENTS.get(event)
+        if kind is not None:
+            self.counts[kind] += 1
+            self.compile_s += sum(spent_s) if kind == "compile" else 0.0
+
+    def jit(self, fun: Any = None, /, *rest: Any, **options: Any) -> Any:
+        """Stand for `jax.jit`."""
+        if fun is None:
+            return functools.partial(self.jit, *rest, **options)
+        jitted = self.real(fun, *rest, **options)
+        name = getattr(jitted, "__name__", "")
+        wanted = self.job.function in ("", name) and not self.over
+        return _FirstCall(jitted, name, self) if wanted else jitted
+
+    def call(self, name: str, jitted: Any, args: Any, kwargs: Any) -> Any:
+        """Make the first call of a function, and note it."""
+        entered_ns, before, before_s = time.monotonic_ns(), self.counts.copy(), self.compile_s
+        job, jax = self.job, jax_names.public()
+        self.over = bool(job.function)
+        step = FirstStep(name, entered_ns, before=dict(before), directory=_directory())
+        if job.makes:
+            self._make(step, jitted, args, kwargs)
+        kept = None
+        if job.form != "jit":  # the call may donate them
+            kept = jax.tree.map(
+                lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf, (args, kwargs)
+            )
+        at, at_s, begin_ns = self.counts.copy(), self.compile_s, time.monotonic_ns()
+        try:
+            result = jax.block_until_ready(self._answer(jitted, args, kwargs))
+        except Exception as error:
+            if kept is None:
+                raise
+            step.reasons[job.form] = error_text(error)  # as in `_make`
+            result = None
+        step.call_s = (time.monotonic_ns() - begin_ns) / 1e9
+        step.within = dict(self.counts - at)
+        step.compile_s = before_s + self.compile_s - at_s
+        if kept is not None:
+            shipped, result = result, jitted(*kept[0], **kept[1])
+            both = pickle.dumps((_plain(result), _plain(shipped)))
+            (Path(job.folder) / RESULTS).write_bytes(both)
+        with (Path(job.folder) / STEPS).open("a") as file:
+            file.write(json.dumps(dataclasses.asdict(step)) + "\n")
+        return result
+
+    def _make(self, step: FirstStep, jitted: Any, args: Any, kwargs: Any) -> None:
+        for name, form in FORMS.items():
+            try:
+                stored = form.make(jitted, args, kwargs)
+                step.made[name] = (Path(self.job.folder) / name).write_bytes(stored)
+            # JAX, pickle and the program's own types refuse by exceptions of many kinds.
+            except Exception as error:
+                step.reasons[name] = error_text(error)
+
+    def _answer(self, jitted: Any, args: Any, kwargs: Any) -> Any:
+        form = FORMS.get(self.job.form)
+        if form is None:
+            return jitted(*args, **kwargs)
+        stored = (Path(self.job.folder) / self.job.form).read_bytes()
+        return form.call(stored, *split(jitted, args, kwargs), self.real)
+
+
+class _FirstCall:
+    """A jitted function whose first call is looked at."""
+
+    def __init__(self, jitted: Any, name: str, follower: _Follower) -> None:
+        functools.update_wrapper(self, jitted)
+        self._jitted, self._name, self._follower = jitted, name, follower
+        self._seen = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._seen or self._follower.over or jax_names.tracing():
+            return self._jitted(*args, **kwargs)
+        self._seen = True
+        return self._follower.call(self._name, self._jitted, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_jitted"], name)
+
+
+def _directory() -> str:
+    enabled = jax_names.setting("enable_compilation_cache")
+    return str(jax_names.setting("compilation_cache_dir") or "") if enabled else ""
+
+
+def _plain(result: Any) -> list[Any]:
+    """Return a result's leaves, those of this process, as NumPy's arrays; PRNG keys as data."""
+    jax = jax_names.public()
+    arrays = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
+    leaves = [leaf for leaf in arrays if leaf.is_fully_addressable]
+    for number, leaf in enumerate(leaves):
+        if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaves[number] = jax.random.key_data(leaf)
+    return [jax.device_get(leaf) for leaf in leaves]

@@ -1,0 +1,172 @@
+"""Is what was compiled for one topology a hit for another? For a TPU and a GPU, compile-only.
+
+`python -m tests.cache.topologies --write docs/cache/sharing.md` compiles one program for each
+topology below, in fresh processes with a ledger and an empty cache, and writes a row for each pair:
+whether JAX's keys are the same, and if not, which parts of them differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cache.accelerator import changes
+from harness.cache.ledger import read
+from harness.targets import registry
+from harness.watch.cache_keys import ACCELERATOR, accelerator_part
+from tests.cache.sharing import ROOT, write_table
+
+
+@dataclass(frozen=True)
+class Place:
+    """Devices that a program is compiled for."""
+
+    target: str
+    topology: str
+    """TPUs: release and grid. GPUs: slices x hosts x devices of each."""
+    used: int
+    """The program's array lies on the first so many of them."""
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.topology}, {self.used} used"
+
+
+TPU, GPU = "tpu:v5e", "gpu:h200"
+PAIRS = (
+    (Place(TPU, "v5e:2x2", 1), Place(TPU, "v5e:2x2", 1)),
+    (Place(TPU, "v5e:2x2", 1), Place(TPU, "v5e:2x4", 1)),
+    (Place(TPU, "v5e:2x2", 4), Place(TPU, "v5e:2x4", 4)),
+    (Place(TPU, "v5e:2x4", 8), Place(TPU, "v5e:4x4", 16)),
+    (Place(TPU, "v5e:2x2", 1), Place(TPU, "v5e:2x2", 4)),
+    (Place(TPU, "v5e:2x2", 1), Place("tpu:v6e", "v6e:2x2", 1)),
+    (Place(GPU, "1x1x1", 1), Place(GPU, "1x1x1", 1)),
+    (Place(GPU, "1x1x1", 1), Place(GPU, "1x1x8", 1)),
+    (Place(GPU, "1x1x4", 4), Place(GPU, "1x1x8", 4)),
+    (Place(GPU, "1x1x8", 8), Place(GPU, "1x8x1", 8)),
+    (Place(GPU, "1x1x1", 1), Place(GPU, "2x1x1", 1)),
+)
+"""Who fills, and who reads. The first pair of each is the same place twice."""
+
+
+def child(name: str, topology: str, used: int) -> None:
+    """Compile a program for some devices of a topology."""
+    import jax
+    from jax.experimental import topologies
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    description = registry.find(name).description
+    if name.startswith("gpu:"):
+        described = topologies.get_topology_desc(
+            platform="cuda", target_config=description, topology=topology
+        )
+    else:
+        described = topologies.get_topology_desc(platform="tpu", topology_name=topology)
+    devices = sorted(described.devices, key=lambda device: device.process_index)
+    mesh = Mesh(devices[:used], ("devices",))  # of one host, where it has so many
+    sharding = NamedSharding(mesh, PartitionSpec("devices"))
+    argument = jax.ShapeDtypeStruct((64, 64), "float32", sharding=sharding)
+
+    def step(x):
+        return jax.numpy.tanh(x @ x.T).sum()
+
+    jax.jit(step).lower(argument).compile()
+
+
+def compile_for(place: Place, ledger: Path, cache: Path) -> None:
+    """Compile for a place in a process of its own, with a ledger and a cache.
+
+    Raises:
+        RuntimeError: It ended badly; with its last words.
+    """
+    target = registry.find(place.target)
+    mine = json.dumps([place.target, place.topology, place.used])
+    command = ["-m", "tests.cache.topologies", "--child", mine]
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("JAX_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "cache", "ledger", "-o", str(ledger), "--", *command],
+        env={
+            **kept,
+            **target.environment,
+            "JAX_PLATFORMS": target.platforms,
+            "JAX_COMPILATION_CACHE_DIR": str(cache),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        },
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{place}: {done.stderr[-2000:]}")
+
+
+def difference(filled: Path, reads: Path) -> list[str]:
+    """Return what differs between the keys of two ledgers' programs, in words."""
+    books = [read(ledger) for ledger in (filled, reads)]
+    (first,), (second,) = ([one for one in book.events if one.key] for book in books)
+    hashes = [{part.name: part.sha256 for part in event.components} for event in (first, second)]
+    found = [name for name in hashes[0] if hashes[0][name] != hashes[1][name]]
+    if first.key == second.key:
+        assert not found
+        return []
+    if ACCELERATOR in found:
+        texts = [
+            book.parts.get(accelerator_part(each[ACCELERATOR]))
+            for book, each in zip(books, hashes, strict=True)
+        ]
+        more = changes(*texts) if all(texts) else ()
+        found[found.index(ACCELERATOR)] = f"{ACCELERATOR} ({'; '.join(more) or 'no more is told'})"
+    return found
+
+
+def table() -> str:
+    """Compile for every place, and return the table as Markdown."""
+    rows = ["| filled for | read for | same key | what differs |", "| --- | --- | --- | --- |"]
+    with tempfile.TemporaryDirectory(prefix="harness-topologies-") as name:
+        folder = Path(name)
+
+        def compiled(place: Place, number: int) -> Path:
+            made, cache = folder / f"{number}.jsonl", folder / "cache"
+            shutil.rmtree(cache, ignore_errors=True)  # jax 0.10.2 has its path in the key
+            compile_for(place, made, cache)
+            return made
+
+        @functools.cache
+        def ledger(place: Place) -> Path:
+            return compiled(place, len(list(folder.glob("*.jsonl"))))
+
+        for number, (filled, reads) in enumerate(PAIRS):
+            first = ledger(filled)
+            second = compiled(reads, 100 + number) if filled == reads else ledger(reads)
+            differs = difference(first, second)
+            rows.append(
+                f"| {filled} | {reads} | {'no' if differs else 'yes'} | {'; '.join(differs)} |"
+            )
+    return "\n".join(rows) + "\n"
+
+
+def main() -> None:
+    """Run a child, or write the page's table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="the page with the table")
+    asked = parser.parse_args()
+    if asked.child:
+        child(*json.loads(asked.child))
+        return
+    written = table()
+    if asked.write:
+        write_table(asked.write, "topologies", written)
+    print(written, end="")
+
+
+if __name__ == "__main__":
+    main()
