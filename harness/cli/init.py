@@ -23,6 +23,8 @@ HELP = """Set a project of your own up for measuring: asv.conf.json, a workload,
   harness init --function mypackage.models:predict \\
       --arg "float32[784,256]" --arg "float32[64,784]"
                                    a workload for that function, with these arguments
+  harness init --function mypackage.train:loss --inputs mypackage.fixtures:make_batch
+                                   the same, with what a function of yours returns
   harness init --dry-run           what would be written, and where
   harness init packages/mine       a project in a subfolder of its repository
 
@@ -70,6 +72,14 @@ def init(
             "for a scalar, key[] for a PRNG key. Repeat it in the function's order.",
         ),
     ] = None,
+    inputs: Annotated[
+        str,
+        typer.Option(
+            metavar="PACKAGE.MODULE:NAME",
+            help="Instead of --arg: a function that returns the arguments, as a tuple; pytrees, "
+            "parameters, whatever the function takes.",
+        ),
+    ] = "",
     force: Annotated[
         bool, typer.Option("--force", help="Replace these files where they are there.")
     ] = False,
@@ -83,9 +93,9 @@ def init(
             "--function is given more than once, and --arg would not say which one it is for. Run "
             "harness init once per function; it adds to what is there."
         )
-    if arg and not function:
-        raise UsageError("--arg needs the function that it is an argument of: --function.")
-    subject = scaffold.parse(function[0], arg or []) if function else None
+    if (arg or inputs) and not function:
+        raise UsageError("--arg and --inputs need the function that they are for: --function.")
+    subject = scaffold.parse(function[0], arg or [], inputs) if function else None
     project = scaffold.look(directory, force)
     checked = scaffold.check(subject, project.folder) if subject else None
     files = scaffold.plan(project, checked, force)
@@ -95,7 +105,8 @@ def init(
     if checked and checked.size is not None:
         print(f"{checked.subject.place} traces; sweep: size = {checked.size}, {4 * checked.size}.")
     elif checked:
-        print(f"{checked.subject.place} traces; no size of it could be swept.")
+        no = "" if checked.subject.inputs else "; no size of it could be swept"
+        print(f"{checked.subject.place} traces{no}.")
     if checked and checked.wakes_backend:
         print(
             f"Importing {checked.subject.module} starts JAX (an array at the top of a module does "

@@ -18,7 +18,8 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Return what was found: `error` and the `stage` it happened at, or which `tries` trace.
 
     `question` has `module`, `name` (dotted), `x64`, and `tries`: lists of (shape, dtype), of which
-    the first must trace. `backend` tells whether the import alone woke one of JAX's backends.
+    the first must trace; or `inputs`, the place of a function that makes the arguments. `backend`
+    tells whether the import alone woke one of JAX's backends.
     """
     if question["x64"]:
         os.environ["JAX_ENABLE_X64"] = "1"
@@ -37,6 +38,8 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     from harness.watch import jax_names
 
     backend = bool(jax_names.bridge().backends_are_initialized())
+    if question["inputs"]:
+        return _traced_with(jax, found, question["inputs"], backend)
     first, *others = question["tries"]
     # A spec has a hash: as a static argument it would be a value.
     static = sorted({1 + place % len(first) for place in jax_names.static_arguments(found)[0]})
@@ -58,6 +61,20 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
             continue
         traced.append(number)
     return {"traced": traced, "backend": backend}
+
+
+def _traced_with(jax: Any, function: Any, inputs: str, backend: bool) -> dict[str, Any]:
+    module, _, name = inputs.partition(":")
+    try:
+        maker: Any = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+        made = maker()
+    except BaseException as error:  # a user's function may even exit
+        return {"stage": "inputs", "error": _text(error)}
+    try:
+        jax.eval_shape(function, *(made if isinstance(made, tuple) else (made,)))
+    except Exception as error:  # whatever the function, or JAX, raises
+        return {"stage": "trace", "error": _text(error)}
+    return {"traced": [], "backend": backend}
 
 
 def _abstract(jax: Any, shape: list[int], dtype: str) -> Any:

@@ -37,6 +37,8 @@ class ChosenFunction:
     name: str
     """Dotted where it is an attribute of something in the module, such as a static method."""
     arguments: tuple[Argument, ...]
+    inputs: str = ""
+    """The function that makes the arguments, instead of these: `package.module:function`."""
 
     @property
     def place(self) -> str:
@@ -65,25 +67,30 @@ class Checked:
     """Whether importing its module starts a backend of JAX's, which does not survive forking."""
 
 
-def parse(function: str, arguments: Sequence[str]) -> ChosenFunction:
-    """Read `--function` and its `--arg`s; nothing is imported.
+def parse(function: str, arguments: Sequence[str], inputs: str = "") -> ChosenFunction:
+    """Read `--function`, and its `--arg`s or `--inputs`; nothing is imported.
 
     Raises:
         UsageError: one of them is not written as expected, or there is no argument.
     """
-    module, colon, name = function.partition(":")
+    module, name = _place("--function", function, "mypackage.models:predict")
+    if inputs:
+        _place("--inputs", inputs, "mypackage.fixtures:make_batch")
+    if bool(inputs) == bool(arguments):
+        raise UsageError(
+            f"--function {function} needs its arguments, by one of two: {ARG_SYNTAX}, in the "
+            f"function's order; or --inputs {FUNCTION_SYNTAX}, which returns all of them: a tuple, "
+            "or the only one."
+        )
+    return ChosenFunction(module, name, tuple(map(_argument, arguments)), inputs)
+
+
+def _place(option: str, text: str, example: str) -> tuple[str, str]:
+    module, colon, name = text.partition(":")
     parts = [*module.split("."), *name.split(".")]
     if not colon or not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
-        raise UsageError(
-            f"--function {function!r}: expected {FUNCTION_SYNTAX}, such as "
-            "mypackage.models:predict."
-        )
-    if not arguments:
-        raise UsageError(
-            f"--function {function} needs the shapes and dtypes of its arguments: {ARG_SYNTAX}, in "
-            "the function's order."
-        )
-    return ChosenFunction(module, name, tuple(map(_argument, arguments)))
+        raise UsageError(f"{option} {text!r}: expected {FUNCTION_SYNTAX}, such as {example}.")
+    return module, name
 
 
 def _argument(text: str) -> Argument:
@@ -110,6 +117,7 @@ def check(subject: ChosenFunction, folder: Path) -> Checked:
     question = {
         "module": subject.module,
         "name": subject.name,
+        "inputs": subject.inputs,
         "x64": subject.x64,
         "tries": tries,
     }
@@ -183,14 +191,18 @@ def _explain(subject: ChosenFunction, stage: str, error: str) -> str:
         return f"{here}: expected a function; {error}."
     if stage == "dtype":
         return f"{here}: {error}. Expected a dtype such as float32, bfloat16, int32, bool or key."
+    if stage == "inputs":
+        return f"--inputs {subject.inputs}: {error}. Expected a function that takes no argument."
     if stage == "static":
         return (
             f"{here}: jax.jit takes its argument {error} as static: a value that is part of the "
             "program, where --arg is an array. Write a workload of your own with the value as an "
             'axis, `sweep = {"name": [3]}` and `static = ("name",)`, see docs/cookbook.md.'
         )
+    if subject.inputs:
+        return f"{here} cannot be traced with what {subject.inputs} returns: {error}."
     shown = ", ".join(f"{dtype}[{','.join(map(str, shape))}]" for shape, dtype in subject.arguments)
     return (
-        f"{here} cannot be traced with ({shown}): {error}. Every --arg is one array. A function "
-        "that takes anything else is measured by a workload of your own, see docs/cookbook.md."
+        f"{here} cannot be traced with ({shown}): {error}. Every --arg is one array. For "
+        "anything else, name a function that makes the arguments with --inputs."
     )

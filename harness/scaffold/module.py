@@ -37,11 +37,17 @@ def measures(text: str, subject: ChosenFunction) -> bool:
 def workload(checked: Checked, module: str) -> str:
     """Return the text of `module`: a workload for a function, swept over a size if that traces."""
     subject, size = checked.subject, checked.size
-    specs = [_spec(argument, size) for argument in subject.arguments]
-    inputs = f"        return {', '.join(specs)}"
-    if len(inputs) > LINE:
-        inner = "".join(f"            {spec},\n" for spec in specs)
-        inputs = f"        return (\n{inner}        )"
+    comment = (
+        "The shapes and dtypes of the arguments; seeded random data is made when it is needed."
+    )
+    imported = [subject.module]
+    if subject.inputs:
+        module_of, _, name = subject.inputs.partition(":")
+        imported += [module_of] if module_of != subject.module else []
+        inputs = f"        return {module_of}.{name}()"
+        comment = "The arguments, as a tuple; each measuring process makes them anew."
+    else:
+        inputs = _inputs([_spec(argument, size) for argument in subject.arguments])
     attributes = []
     if size is not None:
         attributes.append(f'    sweep = {{"size": [{size}, {4 * size}]}}\n')
@@ -49,7 +55,9 @@ def workload(checked: Checked, module: str) -> str:
         attributes.append("    x64 = True  # 64-bit types in the measuring process\n")
     return render(
         "workload.py",
-        imported=subject.module,
+        imported="\n".join(f"import {one}" for one in sorted(imported)),
+        spec="" if subject.inputs else ", spec",
+        comment=comment,
         function=subject.dotted,
         module=module,
         name=_class_name(module),
@@ -57,6 +65,14 @@ def workload(checked: Checked, module: str) -> str:
         axes=", size" if size is not None else "",
         inputs=inputs,
     )
+
+
+def _inputs(specs: list[str]) -> str:
+    inputs = f"        return {', '.join(specs)}"
+    if len(inputs) <= LINE:
+        return inputs
+    inner = "".join(f"            {spec},\n" for spec in specs)
+    return f"        return (\n{inner}        )"
 
 
 def _class_name(module: str) -> str:

@@ -140,6 +140,52 @@ def test_a_dry_run_shows_the_files_and_writes_none(tmp_path):
     assert "function = staticmethod(mypackage.models.predict)" in said
 
 
+FIXTURES = """
+import jax.numpy as jnp
+
+def make_batch():
+    params = {"w": jnp.ones((8, 4)), "b": jnp.zeros(4)}
+    return params, jnp.ones((2, 8))
+
+def scale():
+    return jnp.ones(3)
+"""
+TREE = """
+import jax.numpy as jnp
+
+def loss(params, batch):
+    return jnp.sum(batch @ params["w"] + params["b"])
+"""
+
+
+def test_a_function_of_the_users_makes_the_arguments(tmp_path):
+    package = Package(tmp_path, models=TREE)
+    package.write(package.folder / "src/mypackage/fixtures.py", FIXTURES)
+    said = package.init("--function mypackage.models:loss --inputs mypackage.fixtures:make_batch")
+    assert "mypackage.models:loss traces.\n" in said
+    text = package.text("benchmarks/loss.py")
+    assert "import mypackage.fixtures\nimport mypackage.models\n" in text
+    assert "        return mypackage.fixtures.make_batch()\n" in text
+    assert "2 measured" in package.harness("run --effort quick loss.Loss")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("--inputs mypackage.models:nothing", "has no attribute 'nothing'. Expected a function"),
+        ("--inputs mypackage.models:loss", "missing 2 required positional arguments"),
+        ("--inputs mypackage.fixtures:scale", "traced with what mypackage.fixtures:scale returns"),
+        ("--inputs mypackage", "--inputs 'mypackage': expected package.module:function"),
+        ('--inputs mypackage.fixtures:scale --arg "float32[3]"', "by one of two"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_said(tmp_path, given, expected):
+    package = Package(tmp_path, models=TREE)
+    package.write(package.folder / "src/mypackage/fixtures.py", FIXTURES)
+    said = package.harness(f"init --function mypackage.models:loss {given}", code=2)
+    assert expected in said
+
+
 def test_without_a_function_an_example_is_written_that_runs(tmp_path):
     package = Package(tmp_path, name="my-package", layout="flat", git=False)
     said = package.init()
@@ -302,11 +348,11 @@ def test_64_bit_arguments_switch_64_bit_types_on(tmp_path):
 
 WRONG = {
     "--function mypackage.models.predict": "expected package.module:function",
-    "--function mypackage.models:predict": "needs the shapes and dtypes of its arguments",
+    "--function mypackage.models:predict": "needs its arguments, by one of two",
     '--function mypackage.models:total --arg "float32(8)"': "--arg 'float32(8)': expected",
     '--function mypackage.models:total --arg "float32[8;4]"': "--arg 'float32[8;4]': expected",
     '--function mypackage.models:total --arg "float33[8]"': "float33",
-    '--arg "float32[8]"': "--arg needs the function",
+    '--arg "float32[8]"': "--arg and --inputs need the function",
     '--function a:b --function c:d --arg "float32[8]"': "--function is given more than once",
     '--function mypackage.nope:f --arg "float32[8]"': "No module named 'mypackage.nope'",
     '--function mypackage.models:nope --arg "float32[8]"': "mypackage.models has no nope",
