@@ -23,6 +23,7 @@ class Accelerator:
     Attributes:
         local: The devices of the process by kind, such as `2 cpu`.
         devices: How many there are in all processes.
+        processes: How many processes there are; 0 where an older ledger does not tell.
         process: The number of the process.
         processor: The processor as LLVM names it, such as `znver5`; empty where it is not told.
         features: What of that processor the code may use, such as `avx512f`.
@@ -30,6 +31,7 @@ class Accelerator:
 
     local: str
     devices: int
+    processes: int
     process: int
     processor: str
     features: frozenset[str]
@@ -44,6 +46,7 @@ class Accelerator:
         return Accelerator(
             ", ".join(f"{count} {kind}" for kind, count in kinds),
             kept["devices"],
+            kept.get("processes", 0),
             kept["process"],
             machine.processor,
             frozenset(machine.features),
@@ -63,6 +66,8 @@ def changes(a: str, b: str) -> tuple[str, ...]:
         said.append(f"the devices of the process, {old.local} became {new.local}")
     if old.process != new.process:
         said.append(f"another process of the run, {old.process} became {new.process}")
+    if old.processes != new.processes and old.processes and new.processes:
+        said.append(f"the processes of the run, {old.processes} became {new.processes}")
     if old.devices != new.devices and old.local == new.local:
         said.append(f"the devices of all processes, {old.devices} became {new.devices}")
     if old.processor != new.processor:

@@ -125,9 +125,12 @@ def keep_settings(settings: Mapping[str, str], parts: Parts) -> str:
 def _accelerator(devices: Any) -> dict[str, Any]:
     """Return this process's devices, those of all, and XLA's topology in hexadecimal digits."""
     client = devices.flat[0].client
+    # Where a program is only compiled, none is of this process.
+    local = client.local_devices() or client.devices()
     return {
-        "kinds": [device.device_kind for device in client.local_devices()],
+        "kinds": [device.device_kind for device in local],
         "devices": client.device_count(),
+        "processes": len({device.process_index for device in client.devices()}),
         "process": client.process_index(),
         "topology": jax_names.topology(devices).hex(),
     }

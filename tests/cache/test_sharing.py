@@ -66,10 +66,14 @@ def test_under_a_size_cap_there_is_a_lock_and_the_wait_for_it_is_noted(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("target", "small", "large"), [(TPU, "v5e:2x2", "v5e:2x4"), (GPU, "1x1x4", "1x1x8")]
+    ("target", "small", "large", "kind", "more"),
+    [
+        (TPU, "v5e:2x2", "v5e:2x4", "TPU v5 lite", "; the processes of the run, 1 became 2"),
+        (GPU, "1x1x4", "1x1x8", "NVIDIA H200", ""),
+    ],
 )
 def test_an_entry_of_one_topology_is_none_of_another_with_more_devices(
-    tmp_path, target, small, large
+    tmp_path, target, small, large, kind, more
 ):
     if lacking := registry.find(target).lacking():
         pytest.skip(lacking)
@@ -79,5 +83,5 @@ def test_an_entry_of_one_topology_is_none_of_another_with_more_devices(
         compile_for(Place(target, topology, 1), ledgers[-1], tmp_path / "cache")
     assert difference(*ledgers[:2]) == []
     assert difference(ledgers[0], ledgers[2]) == [
-        "accelerator_config (the devices of all processes, 4 became 8)"
+        f"accelerator_config (the devices of the process, 4 {kind} became 8 {kind}{more})"
     ]
