@@ -99,7 +99,9 @@ def main() -> None:
     try:
         app(prog_name="harness")
     except HarnessError as error:
-        print(f"harness: {error}", file=sys.stderr, flush=True)
+        from harness.cli.output import say  # rich takes a while to import
+
+        say(str(error))
         sys.exit(error.exit_code)
     except BrokenPipeError:  # the reader, a pager or head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

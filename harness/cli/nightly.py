@@ -12,6 +12,7 @@ import typer
 
 from harness.asv.project import AsvProject
 from harness.cli import options
+from harness.cli.output import printable
 from harness.errors import ExitCode, StoreError
 from harness.nightly.environments import parse
 from harness.nightly.night import NightRun, Wanted, recipe_for
@@ -158,9 +159,9 @@ def nightly(
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(ended), indent=1).decode())
     else:
-        print((work.own / "summary.md").read_text(encoding="utf-8"), end="")
+        print(printable((work.own / "summary.md").read_text(encoding="utf-8")), end="")
     raise typer.Exit(ended.exit_code or ExitCode.FINE)
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)

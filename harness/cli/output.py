@@ -90,7 +90,7 @@ class Output:
         """Write a text as it is."""
         text = text.rstrip("\n") + "\n"
         if self.path is None:
-            sys.stdout.write(text)
+            sys.stdout.write(printable(text, "\n\t") if sys.stdout.isatty() else text)
             return
         with replaced(self.path) as handle:
             handle.write(text)
@@ -117,7 +117,7 @@ def print_page(parts: Iterable[Part], to: Console = console) -> None:
             to.print(part)
         elif isinstance(part, Text):
             if to.color_system is None or to.no_color:
-                print(part.plain, file=to.file)  # rich would change its tabs
+                print(printable(part.plain, "\n\t"), file=to.file)  # rich would change its tabs
             else:
                 to.print(part, soft_wrap=True)
         else:
@@ -193,11 +193,18 @@ def _block(
         yield Text("  " + (text if len(text) <= width - 2 else f"{text[: width - 3]}…"))
 
 
-def printable(text: str) -> str:
-    """Return text that any terminal can print: names of files may hold anything."""
+def printable(text: str, kept: str = "\n") -> str:
+    """Return text that any terminal can print: names in files may hold anything.
+
+    Args:
+        text: what is printed.
+        kept: characters that stay, though they are none that print.
+    """
     plain = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    if plain.isprintable():
+        return plain
     return "".join(
-        each if each.isprintable() or each in "\n" else f"\\x{ord(each):02x}" for each in plain
+        each if each.isprintable() or each in kept else f"\\x{ord(each):02x}" for each in plain
     )
 
 
@@ -211,7 +218,7 @@ def markdown(parts: Iterable[Part]) -> str:
             blocks.append(f"**{escaped(part)}**\n")
         elif part:
             blocks.append(f"- {escaped(str(part))}")
-    return "\n".join(blocks)
+    return printable("\n".join(blocks))
 
 
 def markdown_table(frame: pd.DataFrame) -> str:
@@ -226,7 +233,13 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def json_text(document: Any) -> str:
     """Return strict JSON: what is not known (NaN, NaT) and what is infinite is null."""
-    return json.dumps(plain(document), indent=1, allow_nan=False, ensure_ascii=False)
+    text = json.dumps(plain(document), indent=1, allow_nan=False, ensure_ascii=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    # Only within JSON's own texts can there be such, where they are written as ASCII.
+    return "".join(
+        each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text
+    )
 
 
 def plain(value: Any) -> Any:
@@ -247,7 +260,7 @@ def plain(value: Any) -> Any:
 def say(*lines: str) -> None:
     """Say something beside the output, on standard error."""
     for line in lines:
-        print(f"harness: {line}", file=sys.stderr, flush=True)
+        print(f"harness: {printable(line)}", file=sys.stderr, flush=True)
 
 
 @contextmanager

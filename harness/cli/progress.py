@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from harness.cli.output import notes
+from harness.cli.output import notes, printable
 from harness.engine.state import Progress as Message
 
 PLAIN_EVERY_S = 5.0
@@ -79,9 +79,9 @@ def _live() -> Iterator[Callable[[Message], None]]:
         task = bar.add_task("starting", total=None)
 
         def on_progress(message: Message) -> None:
-            text = f"process {message.process + 1}: {_at(message)}"
+            text = printable(f"process {message.process + 1}: {_at(message)}")
             bar.update(task, completed=message.done, total=message.total, description=text)
-            failed = _failure(message)
+            failed = printable(_failure(message) or "")
             if failed:
                 bar.console.print(failed, markup=False)
 
@@ -97,7 +97,7 @@ class _Plain:
         self.first: int | None = None
 
     def __call__(self, message: Message) -> None:
-        failed = _failure(message)
+        failed = printable(_failure(message) or "")
         if failed:
             print(failed, file=sys.stderr, flush=True)
         now = time.monotonic()
@@ -112,7 +112,7 @@ class _Plain:
         eta = f"ETA {left:.0f} s" if left is not None else "ETA unknown"
         print(
             f"[{message.done}/{message.total}] {eta}: process {message.process + 1}: "
-            f"{_at(message)}",
+            f"{printable(_at(message))}",
             file=sys.stderr,
             flush=True,
         )

@@ -129,3 +129,31 @@ def test_no_name_number_or_unit_of_a_table_is_cut_at_any_width(width, terminal):
         assert any(line.endswith("…") for line in lines)
     if width >= 60:
         assert max(map(len, lines)) <= max(width, len(lines[0]))
+
+
+ESCAPE = "\x1b[31mred\x9b0m\u202e"
+
+
+def test_no_command_prints_what_would_steer_a_terminal(capsys, tmp_path, command):
+    from harness.cli import output
+
+    frame = pd.DataFrame({"name": [ESCAPE]})
+    parts = [ESCAPE, output.Heading(ESCAPE), output.TextTable(frame), output.Text(ESCAPE)]
+    for form in ("table", "markdown", "json"):
+        output.Output(output.Format(form)).show(parts, frame)
+    output.say(ESCAPE)
+    shown = capsys.readouterr()
+    for text in (shown.out, shown.err):
+        assert "red" in text
+        assert [one for one in text if not one.isprintable() and one != "\n"] == []
+    code, _, said = command("show", "--results", tmp_path / ESCAPE)
+    assert code == 2
+    assert "\\x1b[31mred" in said
+    assert "\x1b" not in said
+
+
+def test_what_json_escapes_is_read_back_as_it_was():
+    from harness.cli import output
+
+    text = f"{ESCAPE}\U000f0000 \t\n\u200d é"
+    assert json.loads(output.json_text({"a": text})) == {"a": text}
