@@ -13,13 +13,14 @@ GPU_SECONDS = 280
 GPU_SELECT =
 REPOSITORY =
 TAG =
+MINUTES = 10
 
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench gpu test replay test-releases lint dist extras lock notebook docs docs-serve images clean
+.PHONY: help setup bench gpu test campaigns replay test-releases lint dist extras lock notebook docs docs-serve images clean
 
 help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
@@ -31,6 +32,8 @@ help:
 	@echo '                      GPU_SECONDS=280  of measuring; a second run resumes      GPU_EFFORT=3x1'
 	@echo '                      GPU_SELECT=regex only workloads whose name matches       MACHINE=h200'
 	@echo 'make test           run the tests, JOBS=2 files at a time'
+	@echo 'make campaigns      damage files, interrupt and kill commands at random; seeds are printed'
+	@echo '                      MINUTES=10    of each kind of kills'
 	@echo 'make replay         go through the documentation, install the wheel, and let asv build an environment, as a user would'
 	@echo 'make test-releases  run the tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
 	@echo 'make lint           ruff and mypy'
@@ -113,6 +116,16 @@ gpu:
 
 test: setup
 	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile -m "not replay"
+
+# Each goes on where one before has found something; any of that fails the whole.
+campaigns: setup
+	@status=0; \
+	for campaign in "damaged --count 5000" "damaged --flips 5000" "interrupts --count 100" "at_once --count 16" \
+	    "kills --minutes $(MINUTES)" "engine.kills --rounds $(MINUTES)" "nightly_kills --rounds $(MINUTES)" \
+	    "cache_kills --rounds 50" "fleet_kills --minutes $(MINUTES)"; do \
+	    echo "==> python -m tests.$$campaign"; \
+	    $(BIN)/python -m tests.$$campaign || status=1; \
+	done; exit $$status
 
 replay: setup
 	$(BIN)/python -m pytest tests -n $(JOBS) -m replay

@@ -138,7 +138,6 @@ def judged(place: Place) -> tuple[list[str], int]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
     )
     wrong = [] if done.returncode == 0 else [f"the next command: {done.returncode} {done.stderr}"]
     left = place.left()

@@ -26,8 +26,9 @@ import psutil
 from harness.errors import UsageError
 from harness.watch.temporary import remove_left_over
 
-LOOK_S = 0.2
-"""How often it is seen whether a device is free."""
+LOOK_S, SELDOM_S = 0.2, 2.0
+"""How often it is seen whether a device is free: less often the longer it takes, for many who look
+would disturb who measures."""
 
 LOCKS = Path("/proc/locks")
 """Where Linux says which process holds which lock."""
@@ -125,6 +126,7 @@ def for_children() -> tuple[list[int], dict[str, str]]:
 
 def _locked(path: Path, check: Callable[[str], None]) -> int | None:
     """Return the file with the lock, once this process holds it; None if whom it works for does."""
+    look_s = LOOK_S
     while True:
         fd = _open(path)
         try:
@@ -138,7 +140,8 @@ def _locked(path: Path, check: Callable[[str], None]) -> int | None:
             if str(pid) in works_for or (works_for and not pid):
                 return None
             check(_described(pid))
-            time.sleep(LOOK_S)
+            time.sleep(look_s)
+            look_s = min(SELDOM_S, look_s * 1.2)
         finally:
             os.close(fd)
 
