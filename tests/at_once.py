@@ -36,12 +36,12 @@ def campaign(count: int, within_s: float = 3_600.0) -> Counter[str]:
         command = [sys.executable, "-m", "harness", "run", "--fresh", "--effort", "1x1"]
         command += ["--machine", "tested"]
         began = time.monotonic()
-        with Watch() as watch:
+        with Watch(of=folder) as watch:
             running = [
                 subprocess.Popen(
                     command,
                     cwd=place.project,
-                    env={**place.environment, started.TOKEN: f"sweep {number}"},
+                    env={**place.environment, started.TOKEN: f"{folder} {number}"},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

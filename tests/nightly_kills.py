@@ -53,6 +53,8 @@ WAYS = ("night", "group", "keeper", "everything", "SIGTERM", "Ctrl-C")
 class Watch:
     """Looks at all processes of a night's rounds, until it is told to stop."""
 
+    of: str = ""
+    """What the names of rounds begin with: other campaigns may run on this machine."""
     killed_at: dict[str, float] = field(default_factory=dict)
     """By round, on the monotonic clock."""
     seen_at: dict[str, float] = field(default_factory=dict)
@@ -92,7 +94,7 @@ class Watch:
                 if process not in self._rounds:
                     self._rounds[process] = process.environ().get(TOKEN, "")
                 name = self._rounds[process]
-                if name and process.status() != psutil.STATUS_ZOMBIE:
+                if name and name.startswith(self.of) and process.status() != psutil.STATUS_ZOMBIE:
                     self.seen_at[name] = time.monotonic()
                     measuring += _measures(process)
         self.at_once = max(self.at_once, measuring)

@@ -293,6 +293,7 @@ def _literal(text: str) -> Any:
     try:
         value = ast.literal_eval(text) if len(text) <= MAX_LITERAL else text
         hash(value)  # a list or a dict could not be grouped by
+        str(value).encode()  # half a surrogate pair is no text
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text
     return value
