@@ -88,7 +88,7 @@ def _json(path: Path, problems: Problems) -> dict[str, Any] | None:
         text = path.read_bytes().decode()
         found = json.loads(text)
         if "\\ud" in text.lower():  # half a surrogate pair is no text
-            plain = json.dumps(found, ensure_ascii=False).encode("utf-8", "backslashreplace")
+            plain = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
             found = json.loads(plain)
         if not isinstance(found, dict) or "version" not in found:
             raise _Malformed("not a file of asv's")
