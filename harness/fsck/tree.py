@@ -100,24 +100,20 @@ def _program(path: Path) -> Iterator[str]:
 
 
 def _night(path: Path) -> Iterator[str]:
+    """Look at a night's state, or at a table of it, which is in a folder of its name."""
     with contextlib.suppress(ModuleNotFoundError):  # the nights can be left out
-        from harness.nightly.state import Nights
+        from harness.nightly import state, verdicts
 
-        Nights(path.parents[2], path.parents[1].name).read(path.stem)
-    yield from ()
-
-
-def _night_table(path: Path) -> Iterator[str]:
-    with contextlib.suppress(ModuleNotFoundError):
-        from harness.nightly.verdicts import read_rows
-
-        read_rows(path)
+        if path.parent.name == "nights":
+            state.Nights(path.parents[2], path.parents[1].name).read(path.stem)
+        else:
+            verdicts.read_rows(path)
     yield from ()
 
 
 def _placement(path: Path) -> Iterator[str]:
     with contextlib.suppress(ModuleNotFoundError):
-        from harness.fleet.tasks import read_placement
+        from harness.fleet.tasks import read_placement  # so can fleets
 
         read_placement(path.parent)
     yield from ()
@@ -150,7 +146,7 @@ KINDS = (
     ),
     FileKind(
         ("*/nights/*/*.json5", "*/nights/*/*.json"),
-        _night_table,
+        _night,
         "`harness compare` and `harness history` write such tables",
         True,
     ),

@@ -1,7 +1,7 @@
 """Import a user's function and trace it, in a process of its own; run as a script, by its path.
 
 Reads a question as JSON from standard input and answers with one line of JSON on standard output.
-It imports JAX and what it is asked for, and nothing of the harness.
+It imports what it is asked for first, then JAX.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         return {"stage": "attribute", "error": _text(error)}
     if not callable(found):
         return {"stage": "callable", "error": f"it is of type {type(found).__name__}"}
-    import jax  # what is wrong so far is told without waiting for it
+    from harness.watch import jax_names  # what is wrong so far is told without waiting for it
 
-    from harness.watch import jax_names
-
+    jax = jax_names.public()
     backend = bool(jax_names.bridge().backends_are_initialized())
     if question["inputs"]:
         return _traced_with(jax, found, question["inputs"], backend)

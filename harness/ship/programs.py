@@ -20,7 +20,8 @@ from harness.declare.workload import Case, Workload, static_arguments
 from harness.ship import cases
 from harness.stages.build import Build
 from harness.stages.prepared import Prepared
-from harness.watch.jax_names import options_of
+from harness.watch.jax_names import options_of, public
+from harness.watch.shipped import SERIALIZE
 
 NO_FLATBUFFERS = (
     "the package 'flatbuffers' is not installed, and jax.export needs it to serialise: "
@@ -50,34 +51,22 @@ def _from_source(job: dict[str, Any], path: Path) -> Any:
     return jitted(workload, case, job["call"])
 
 
-def _jax_export() -> Any:
-    from jax import export  # not part of `import jax`
-
-    return export
-
-
-def _serialize_executable() -> Any:
-    from jax.experimental import serialize_executable  # not part of `import jax`
-
-    return serialize_executable
-
-
 def _make_export(function: Any, abstract: tuple[Any, ...], data: tuple[Any, ...]) -> bytes:
-    return bytes(_jax_export().export(function)(*abstract).serialize())
+    return bytes(public("jax.export").export(function)(*abstract).serialize())
 
 
 def _load_export(job: dict[str, Any], path: Path) -> Any:
-    call = _jax_export().deserialize(bytearray(path.read_bytes())).call
+    call = public("jax.export").deserialize(bytearray(path.read_bytes())).call
     return jax.jit(call, donate_argnums=job["call"]["donated"])
 
 
 def _make_executable(function: Any, abstract: tuple[Any, ...], data: tuple[Any, ...]) -> bytes:
-    return pickle.dumps(_serialize_executable().serialize(function.lower(*data).compile()))
+    return pickle.dumps(public(SERIALIZE).serialize(function.lower(*data).compile()))
 
 
 def _load_executable(job: dict[str, Any], path: Path) -> Any:
     payload, in_tree, out_tree = pickle.loads(path.read_bytes())
-    return _serialize_executable().deserialize_and_load(
+    return public(SERIALIZE).deserialize_and_load(
         payload, in_tree, out_tree, execution_devices=jax.devices()[:1]
     )
 

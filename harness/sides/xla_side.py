@@ -12,7 +12,7 @@ from harness.declare.workload import Case, Workload
 from harness.program.text import fingerprint
 from harness.sides.caches import l2_cache_bytes, last_level_cache
 from harness.sides.side import Side
-from harness.watch import evidence
+from harness.watch import evidence, jax_names
 from harness.watch.temporary import temporary_folder
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class XlaSide(Side):
 
     def __init__(self, target: str) -> None:
         """Wake JAX's backend and compile one trivial program, whose cost is no case's."""
-        import jax  # it reads variables when imported: after they were verified
-
-        self.jax: Any = jax
+        # JAX reads variables when it is imported: after they were verified.
+        self.jax: Any = jax_names.public()
+        jax = self.jax
         self.platform = target
         self.asynchronous = target != "cpu"
         jax.devices()

@@ -165,11 +165,12 @@ def version(package: str = "jax") -> str:
     return str(own) or importlib.metadata.version(package)
 
 
-def public() -> Any:
-    """Return the module `jax`, which whoever records imports before, and whoever reads never."""
-    import jax  # as the docstring says
+def public(name: str = "jax") -> Any:
+    """Return a public module of JAX's, which is imported only now.
 
-    return jax
+    Whoever reads a recording never imports JAX; a user pays for `jax.export` where it is used.
+    """
+    return importlib.import_module(name)
 
 
 def module(name: str) -> Any:

@@ -16,24 +16,22 @@ from typing import Any
 
 from harness.watch import jax_names
 
+SERIALIZE = "jax.experimental.serialize_executable"
+
 
 def _make_executable(jitted: Any, args: Any, kwargs: Any) -> bytes:
-    from jax.experimental import serialize_executable  # not part of `import jax`
-
     compiled = jitted.lower(*args, **kwargs).compile()
-    payload, _, out_tree = serialize_executable.serialize(compiled)
+    payload, _, out_tree = jax_names.public(SERIALIZE).serialize(compiled)
     leaves = jax_names.public().tree.leaves((compiled.input_shardings, compiled.output_shardings))
     devices = {device.id for sharding in leaves for device in sharding.device_set}
     return pickle.dumps((payload, _packed(split(jitted, args, kwargs), out_tree), devices))
 
 
 def _call_executable(stored: bytes, args: Any, kwargs: Any, static: Any, jit: Any) -> Any:
-    from jax.experimental import serialize_executable  # a user pays for it as well
-
     payload, out_tree, ids = pickle.loads(stored)
     in_tree = jax_names.public().tree.structure((args, kwargs))
     devices = [one for one in jax_names.public().devices() if one.id in ids]
-    loaded = serialize_executable.deserialize_and_load(
+    loaded = jax_names.public(SERIALIZE).deserialize_and_load(
         payload,
         in_tree,
         _unpacked((args, kwargs, static), out_tree),
@@ -43,9 +41,7 @@ def _call_executable(stored: bytes, args: Any, kwargs: Any, static: Any, jit: An
 
 
 def _make_export(jitted: Any, args: Any, kwargs: Any) -> bytes:
-    from jax import export  # not part of `import jax`
-
-    made: Any = export.export(jitted)(*args, **kwargs)
+    made: Any = jax_names.public("jax.export").export(jitted)(*args, **kwargs)
     structure = jax_names.public().tree.structure
     # Its own form of trees knows only types that were registered with it.
     flat = dataclasses.replace(
@@ -60,11 +56,9 @@ def _make_export(jitted: Any, args: Any, kwargs: Any) -> bytes:
 
 
 def _call_export(stored: bytes, args: Any, kwargs: Any, static: Any, jit: Any) -> Any:
-    from jax import export  # a user pays for it as well
-
     program, out_tree, donated = pickle.loads(stored)
     leaves = jax_names.public().tree.leaves((args, kwargs))
-    call = export.deserialize(bytearray(program)).call
+    call = jax_names.public("jax.export").deserialize(bytearray(program)).call
     result = jit(call, donate_argnums=donated)(*leaves)
     return jax_names.public().tree.unflatten(_unpacked((args, kwargs, static), out_tree), result)
 

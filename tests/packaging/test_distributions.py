@@ -81,5 +81,5 @@ def test_the_address_of_the_repository_goes_into_the_metadata(tmp_path):
     assert said["Version"] == harness.__version__
     assert "Repository, https://example.com/x" in said.get_all("Project-URL")
     assert f"](https://example.com/x/blob/{tag}/docs/method.md)" in said.get_payload()
-    assert f"](https://example.com/x/raw/{tag}/docs/stages.svg)" in said.get_payload()
+    assert f"](https://example.com/x/raw/{tag}/docs/transformer.svg)" in said.get_payload()
     assert (clone / "README.md").read_bytes() == (ROOT / "README.md").read_bytes()

@@ -76,7 +76,7 @@ def _names() -> Iterator[tuple[str, ...]]:
     """Yield the names of every Python function, those inside others first made when called too."""
     seen: set[CodeType] = set()
     for function in gc.get_objects():
-        if not isinstance(function, FunctionType):
+        if type(function) is not FunctionType:  # a proxy's class may be that of something dead
             continue
         yield (function.__name__,)
         codes = [function.__code__]
