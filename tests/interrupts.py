@@ -77,7 +77,6 @@ def disturb(place: Place, name: str, rng: random.Random, number: int) -> tuple[s
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
-            preexec_fn=_usual,
         )
         time.sleep(delay_s)
         if running.poll() is not None:
@@ -106,17 +105,15 @@ def disturb(place: Place, name: str, rng: random.Random, number: int) -> tuple[s
     return "interrupted", ""
 
 
-def _usual() -> None:
-    for number in SIGNALS:  # a shell makes what it runs in the background ignore Ctrl-C
-        signal.signal(number, signal.SIG_DFL)
-
-
 BAD = ("wrong exit code", "traceback", "slow", "left over")
 
 
 def campaign(count: int, seed: int, only: str = "") -> Counter[str]:
     """Interrupt until `count` commands have been; return what came of all, and say what is bad."""
     rng = random.Random(seed)
+    for sent in SIGNALS:  # a shell makes what it runs in the background ignore Ctrl-C
+        if signal.getsignal(sent) == signal.SIG_IGN:
+            signal.signal(sent, signal.SIG_DFL)
     names = [name for name in COMMANDS if only in name]
     counts: Counter[str] = Counter()
     variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}

@@ -101,8 +101,8 @@ def _program(path: Path) -> Iterator[str]:
 
 def _night(path: Path) -> Iterator[str]:
     """Look at a night's state, or at a table of it, which is in a folder of its name."""
-    with contextlib.suppress(ModuleNotFoundError):  # the nights can be left out
-        from harness.nightly import state, verdicts
+    with contextlib.suppress(ModuleNotFoundError):
+        from harness.nightly import state, verdicts  # the nights can be left out
 
         if path.parent.name == "nights":
             state.Nights(path.parents[2], path.parents[1].name).read(path.stem)

@@ -220,7 +220,7 @@ def campaign(
     count: int, seed: int, flips: bool = False, workers: int = 2, say: Any = print
 ) -> dict[str, Counter[str]]:
     """Judge `count` cases; return what came of them by format. Says what must not be."""
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("forkserver")  # what was imported here is not theirs
     answers = context.Queue()
     found: dict[str, Counter[str]] = defaultdict(Counter)
     running = {}

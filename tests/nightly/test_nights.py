@@ -11,6 +11,7 @@ import signal
 import pytest
 
 from harness.nightly.state import Nights
+from harness.records import json_file
 from tests.asv.project import ENV, JAX, MACHINE, Project, wait_for
 from tests.forks import finished
 from tests.nightly.nights import TINY, begin, nightly, outcome, state
@@ -139,15 +140,21 @@ def test_a_second_night_is_compared_with_the_first_and_names_what_fails(copy):
     assert state(copy, SECOND).good("installed")
 
 
+def written(file):
+    """Return what a file of ours says, without its checksum."""
+    found = json.loads(file.read_text())
+    del found["crc32"]
+    return found
+
+
 def test_fewer_rows_than_in_the_last_good_night_are_a_failure(copy):
     nights = copy.results / MACHINE / "nights"
-    begun = (nights / f"{FIRST}.json5").read_text()
-    before, now = json.loads(begun), json.loads(begun)
+    before, now = written(nights / f"{FIRST}.json5"), written(nights / f"{FIRST}.json5")
     before |= {"night": "2026-11-19", "started_at_ms": before["started_at_ms"] - 1000}
     before["environments"][0]["rows"]["ok_by_workload"]["gpu.Gone"] = 5
-    (nights / "2026-11-19.json5").write_text(json.dumps(before))
+    json_file.write(nights / "2026-11-19.json5", before)
     del now["steps"]["rows"], now["exit_code"]
-    (nights / f"{FIRST}.json5").write_text(json.dumps(now))
+    json_file.write(nights / f"{FIRST}.json5", now)
     printed, said = nightly(copy, night=FIRST, code=3)
     assert "fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows, 5 before" in said
     assert "- installed, fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows" in printed
@@ -211,8 +218,8 @@ def test_a_dry_run_tells_what_is_done_and_what_is_left(project):
 
 def test_a_night_goes_on_at_its_own_commit_only(copy):
     file = copy.results / MACHINE / "nights" / f"{FIRST}.json5"
-    begun = json.loads(file.read_text())
-    file.write_text(json.dumps({**begun, "exit_code": None}))
+    begun = written(file)
+    json_file.write(file, {**begun, "exit_code": None})
     copy.commit()
     _, said = nightly(copy, night=FIRST, code=2)
     assert f"The night {FIRST} was begun at commit {begun['commit'][:8]}, and HEAD is" in said

@@ -7,6 +7,7 @@ import gc
 import pickle
 import re
 import threading
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -144,11 +145,13 @@ def test_only_some_functions_are_counted(step, loss):
 
 
 def test_a_name_that_no_function_has_is_refused(step):
+    dead = weakref.proxy(type("Gone", (), {})())  # it raises whatever it is asked
     with (
         pytest.raises(harness.errors.UsageError, match=r"has 'stepp', .* Did you mean 'step'\?"),
         harness.budget(max_compiles=5, functions=["step", "stepp"]),
     ):
         step(ones(3))
+    assert type(dead) is weakref.ProxyType
     # What was built before, is never called or is made only when something else is called, is one.
     for name in ("step", "never", "test_guard.py:maker.<locals>.made"):
         with harness.budget(max_compiles=0, functions=name):
