@@ -7,6 +7,7 @@ leaves the others alone and one that is written again replaces its own.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 import os
@@ -20,6 +21,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
@@ -48,11 +50,11 @@ if TYPE_CHECKING:
 
 MARK, VERSION = b"harness_frame", b"3"
 """What a file's metadata say of its columns; a reader refuses files of versions it does not know.
-Those of version 1 have lists where later ones have JSON text; from 3 on the file has a checksum."""
+Those of version 1 have lists where later ones have JSON text; from 3 on the file has checksums."""
 
 _SEAL, _SEAL_BYTES = b"HCRC%08x", 12
-"""Between the last column and the footer, where no reader of Parquet looks: the CRC-32 of all other
-bytes. Parquet's own are of pages, without their heads and the footer."""
+"""Before the footer, where no reader of Parquet looks: its CRC-32, and in front of it, as 8 digits
+each, those of the row groups. Parquet's own are of pages without their heads."""
 
 GROUP_ROWS = 1_000
 """Rows that are read together: fewer are read faster by a filter, more are opened faster."""
@@ -120,15 +122,28 @@ def write(frame: pd.DataFrame, handle: IO[bytes], with_axes: bool = False) -> No
         write_statistics=_PRUNE_BY,
         write_page_checksum=True,
     )
-    data = memoryview(whole.getvalue())
+    written = whole.getvalue()
+    data = memoryview(written)
     end = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    for part in (data[:end], _SEAL % zlib.crc32(data), data[end:]):
+    ends = (*_group_starts(pq.read_metadata(pa.BufferReader(written))), end)
+    groups = [b"%08x" % zlib.crc32(data[begin:stop]) for begin, stop in itertools.pairwise(ends)]
+    for part in (data[:end], b"".join(groups), _SEAL % zlib.crc32(data[end:]), data[end:]):
         handle.write(part)
 
 
-def _seal(path: str) -> bool | None:
-    """Return whether a file's checksum is that of its bytes; None where it has none."""
-    with open(path, "rb") as file:
+def _group_starts(footer: pq.FileMetaData) -> list[int]:
+    """Return where each row group begins; the first with the file, whatever the group has."""
+    firsts = [footer.row_group(number).column(0) for number in range(footer.num_row_groups)]
+    starts = [one.dictionary_page_offset or one.data_page_offset for one in firsts]
+    return [0, *starts[1:]]
+
+
+def _is_whole(fragment: ds.ParquetFileFragment, condition: pc.Expression | None) -> bool | None:
+    """Return whether the checksums hold, of row groups those that may meet the condition.
+
+    None where a file has none.
+    """
+    with open(fragment.path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 8))
         end = size - 8 - int.from_bytes(file.read(4), "little")
@@ -136,16 +151,18 @@ def _seal(path: str) -> bool | None:
         seal = file.read(_SEAL_BYTES)
         if not seal.startswith(_SEAL[:4]):
             return None
-        file.seek(0)
-        found, rest = 0, end - _SEAL_BYTES
-        while part := file.read(min(rest, _READ_BYTES) if rest > 0 else _READ_BYTES):
-            found, rest = zlib.crc32(part, found), rest - len(part)
-            if rest == 0:
-                file.seek(end)
-    return seal == _SEAL % found
-
-
-_READ_BYTES = 1 << 20
+        if seal != _SEAL % zlib.crc32(file.read()):
+            return False
+        starts = _group_starts(fragment.metadata)
+        ends = (*starts, end - _SEAL_BYTES - 8 * len(starts))
+        file.seek(ends[-1])
+        sums = [file.read(8) for _ in starts]
+        for group in (fragment if condition is None else fragment.subset(condition)).row_groups:
+            begin, stop = ends[group.id : group.id + 2]
+            file.seek(begin)
+            if sums[group.id] != b"%08x" % zlib.crc32(file.read(stop - begin)):
+                return False
+    return True
 
 
 def place(origin: dict[str, str]) -> Path:
@@ -184,7 +201,7 @@ def read(path: Path, where: Where, columns: Sequence[str] | None = None) -> pd.D
     # Only the names of folders decide here: no file is opened.
     fragments: dict[pa.Schema, list[ds.ParquetFileFragment]] = {}
     for fragment in whole.get_fragments(condition):
-        fragments.setdefault(_schema_of(fragment), []).append(fragment)
+        fragments.setdefault(_schema_of(fragment, condition), []).append(fragment)
     try:
         batches = [
             _with_texts(batch)
@@ -212,8 +229,11 @@ def read(path: Path, where: Where, columns: Sequence[str] | None = None) -> pd.D
     return pd.DataFrame(frame | axes)
 
 
-def _schema_of(fragment: ds.ParquetFileFragment) -> pa.Schema:
-    """Return what a file is read as; raise :class:`StoreError` unless it is whole, and ours."""
+def _schema_of(fragment: ds.ParquetFileFragment, condition: pc.Expression | None) -> pa.Schema:
+    """Return what a file is read as; raise :class:`StoreError` unless it is whole, and ours.
+
+    Of what may not meet the condition nothing is read.
+    """
     try:
         version = (fragment.physical_schema.metadata or {}).get(MARK)
     except (pa.ArrowException, OSError) as error:
@@ -221,7 +241,7 @@ def _schema_of(fragment: ds.ParquetFileFragment) -> pa.Schema:
             f"{fragment.path} is no whole Parquet file ({_line(error)}). Delete it, and export "
             "again."
         ) from error
-    closed = _seal(fragment.path)
+    closed = _is_whole(fragment, condition)
     if closed is False or (closed is None and version == VERSION):
         what = "missing" if closed is None else "wrong"
         raise StoreError(

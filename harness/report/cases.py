@@ -20,7 +20,7 @@ from harness.verdicts.history.order import in_order
 CASE = ("machine", "workload", "target", "transform", "precision", "scenario")
 """Columns that, with the axes, tell cases apart, whatever commit they were measured at."""
 
-ADDED = ("case", "case_number")
+ADDED = ("case", "case_number", "one_case")
 """Columns that :func:`with_cases` adds."""
 
 VERDICTS = ("broken", "slower", "faster", "unsure", "incomparable", "same")
@@ -28,9 +28,10 @@ VERDICTS = ("broken", "slower", "faster", "unsure", "incomparable", "same")
 
 
 def with_cases(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the ordinary rows in seconds, with columns `case` (text) and `case_number`.
+    """Return the ordinary rows in seconds, with columns `case`, `case_number` and `one_case`.
 
-    `case` names the axes, and the scenario or the machine where they are not the usual ones.
+    `case` names the axes, and the scenario or the machine where they are not the usual ones;
+    `one_case` is of :func:`one_case`.
     """
     # As with every axis that bears the name of a column.
     taken = {name: f"axis_{name}" for name in ADDED if name in frame.columns}
@@ -39,8 +40,27 @@ def with_cases(frame: pd.DataFrame) -> pd.DataFrame:
     keys = [*CASE, *axis_columns(frame)]
     numbers = frame.groupby(keys, sort=False, dropna=False).ngroup()
     first = frame[~numbers.duplicated()]
-    by_number = dict(zip(numbers[first.index], full_case_texts(first), strict=True))
-    return frame.assign(case_number=numbers, case=numbers.map(by_number).astype("str"))
+    texts = {"case": full_case_texts(first), "one_case": one_case(first)}
+    return frame.assign(
+        case_number=numbers,
+        **{
+            name: numbers.map(dict(zip(numbers[first.index], own, strict=True))).astype("str")
+            for name, own in texts.items()
+        },
+    )
+
+
+def one_case(rows: pd.DataFrame, no_axes: Sequence[str] = ADDED) -> list[str]:
+    """Return the name under which the page shows a case alone: its workload and axes.
+
+    Scenarios and machines of one case share it.
+
+    Args:
+        rows: as for :func:`full_case_texts`.
+        no_axes: as there.
+    """
+    texts = case_texts(rows, [name for name in axis_columns(rows) if name not in no_axes])
+    return [" ".join(filter(None, pair)) for pair in zip(rows["workload"], texts, strict=True)]
 
 
 def full_case_texts(

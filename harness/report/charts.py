@@ -118,7 +118,7 @@ def one(table: str) -> Any:
     return (
         rows(table)
         .transform_aggregate(rows="count()")
-        .mark_rule(strokeDash=[4, 3], opacity=0.6)
+        .mark_rule(strokeDash=[4, 3], opacity=0.6, aria=False)
         .encode(x=alt.datum(1, type="quantitative"))
     )
 

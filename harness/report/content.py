@@ -167,7 +167,7 @@ class FilterBar:
     """Of the field for text."""
     search: tuple[str, ...] = ("workload",)
     """Columns that the text may be in."""
-    choices: tuple[str, ...] = ("target", "stage", "machine")
+    choices: tuple[str, ...] = ("one_case", "target", "stage", "machine", "change")
     """Columns of which one value is chosen."""
     counted: str = "stages"
     """The table whose rows are counted beside the filters."""
@@ -183,6 +183,8 @@ class Report:
     answers: tuple[tuple[str, tuple[str, ...], str], ...]
     """What the top of the page answers: a question, the answer in lines, the section behind it."""
     sections: tuple[Content, ...]
+    views: tuple[tuple[str, str], ...] = ()
+    """Text and address, from `?` on, of what is often looked at in the page."""
     links: tuple[tuple[str, str], ...] = ()
     """Text and address of links to other pages."""
     filters: FilterBar = FilterBar()

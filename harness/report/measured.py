@@ -11,7 +11,14 @@ import pandas as pd
 from harness.frame.frame import (
     ORIGIN,
 )
-from harness.report.cases import VERDICTS, full_case_texts, origins, with_cases
+from harness.report.cases import (
+    VERDICTS,
+    full_case_texts,
+    one_case,
+    origin_labels,
+    origins,
+    with_cases,
+)
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.history import history, series
 from harness.verdicts.judge import COLUMNS, compare_arms
@@ -39,13 +46,27 @@ class Measured:
     @cached_property
     def newest(self) -> pd.DataFrame:
         """The newest row of each case and stage: of the newest commit, and there the last."""
+        two = self.last_two
+        return self.cases.loc[two.index[two["time"] == "last"]]
+
+    @cached_property
+    def last_two(self) -> pd.DataFrame:
+        """The newest row of each case and stage, and the one before, in the frame's order.
+
+        `time` says which: `last` or `before`; `label` is the night or else the date, and the
+        commit.
+        """
         cases = self.cases
         date = cases["commit_date"].fillna(cases["started_at"])
         ordered = cases.assign(date=date).sort_values(
             ["date", "started_at"], na_position="first", kind="stable"
         )
-        last = ordered.drop_duplicates(["case_number", "stage"], keep="last")
-        return cases.loc[cases.index.intersection(last.index, sort=False)]
+        back = ordered.groupby(["case_number", "stage"], sort=False).cumcount(ascending=False)
+        two = cases.loc[cases.index.intersection(back.index[back < 2], sort=False)]
+        return two.assign(
+            time=back.reindex(two.index).map({0: "last", 1: "before"}),
+            label=origin_labels(two["night"], two["started_at"], two["commit"]),
+        )
 
     @cached_property
     def ok(self) -> pd.DataFrame:
@@ -89,10 +110,15 @@ class Measured:
             differs = environment_lines(parts[-1])
             said.append(" ".join([f"{machine}: {names[0]} against {names[1]}.", *differs]))
         if not parts:
-            return pd.DataFrame(columns=[*COLUMNS, "case"]), ()
+            return pd.DataFrame(columns=[*COLUMNS, "case", "one_case", "change"]), ()
         verdicts = pd.concat(parts, ignore_index=True)
         rank = verdicts["verdict"].map({name: place for place, name in enumerate(VERDICTS)})
-        verdicts = verdicts.assign(case=full_case_texts(verdicts, COLUMNS), rank=rank.fillna(9))
+        verdicts = verdicts.assign(
+            case=full_case_texts(verdicts, COLUMNS),
+            one_case=one_case(verdicts, COLUMNS),
+            change=verdicts["verdict"],
+            rank=rank.fillna(9),
+        )
         verdicts = verdicts.sort_values(
             ["rank", "ratio"], ascending=[True, False], kind="stable", ignore_index=True
         )

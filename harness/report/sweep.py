@@ -21,7 +21,19 @@ def report(measured: Measured, links: Sequence[tuple[str, str]] = ()) -> Report:
     names = list(dict.fromkeys(measured.cases["machine"]))
     title = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} machines"
     about = f"Benchmarks of {title or 'no machine'}"
-    return assemble(about, SECTIONS, measured, links=tuple(links))
+    return assemble(about, SECTIONS, measured, views=_views(measured), links=tuple(links))
+
+
+def _views(measured: Measured) -> tuple[tuple[str, str], ...]:
+    """Return what is often looked at: newest, what grows fastest, and verdicts that need a look."""
+    given = measured.compared[0]["verdict"].value_counts()
+    fixed = (("Newest", "?#stages"), ("Fastest growing", "?#scaling"))
+    words = {"broken": "Broken", "slower": "Slower", "unsure": "Undecided"}
+    return fixed + tuple(
+        (f"{word} ({given[name]})", f"?change={name}#verdicts")
+        for name, word in words.items()
+        if name in given
+    )
 
 
 def error_rates(results: Path, frame: pd.DataFrame) -> list[ErrorRates]:

@@ -112,14 +112,14 @@ def _browser(scratch: Path) -> Iterator[Any]:
         browser.quit()
 
 
-def _photographed(page: Path, file: Path, scratch: Path, top: str) -> None:
-    """Take a picture of a report, from the heading `top` downwards."""
+def _photographed(page: Path, file: Path, scratch: Path, top: str, view: str = "") -> None:
+    """Take a picture of a view of a report, from the heading `top` downwards."""
     with _browser(scratch) as browser:
-        browser.get(page.as_uri())
+        browser.get(page.as_uri() + view)
         wait_until(browser, "document.documentElement.dataset.complete")
         browser.execute_script(
             "[...document.querySelectorAll('h1, h2')]"
-            ".find(heading => heading.textContent.includes(arguments[0]))"
+            ".find(heading => heading.offsetParent && heading.textContent.includes(arguments[0]))"
             ".scrollIntoView({behavior: 'instant'})",
             top,
         )
@@ -129,6 +129,12 @@ def _photographed(page: Path, file: Path, scratch: Path, top: str) -> None:
 def report(file: Path, scratch: Path) -> None:
     """Show the top of the report of the committed results."""
     _photographed(_reported() / "report.html", file, scratch, "Benchmarks of")
+
+
+def one_case(file: Path, scratch: Path) -> None:
+    """Show what changed in one case of the committed results."""
+    view = "?one_case=stencil.Heat+size%3D64%2C+form%3Droll&stage=compile"
+    _photographed(_reported() / "report.html", file, scratch, "What changed", view)
 
 
 def profile(file: Path, scratch: Path) -> None:
@@ -182,6 +188,7 @@ PICTURES: dict[str, Callable[[Path, Path], None]] = {
     "docs/cache/shipping.svg": shipping,
     "docs/profile-timeline.svg": timeline,
     "docs/images/report.png": report,
+    "docs/images/report-case.png": one_case,
     "docs/images/profile.png": profile,
     "docs/images/asv.png": asv,
 }

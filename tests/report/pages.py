@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from axe_core_python.selenium import Axe
 
 from harness.frame.against import against_baseline
 from harness.report.measured import Measured
@@ -121,6 +122,23 @@ def assert_no_window_scrolls_sideways(page: Any) -> None:
         page.refresh()
         wait_until(page, COMPLETE)
         assert page.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def assert_no_barrier(page: Any, view: str = "", colours: str = "light") -> None:
+    """Check a view of a page for whoever does not see it or has no mouse, by axe-core's rules."""
+    media = [{"name": "prefers-color-scheme", "value": colours}]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+    page.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})  # what judges it is a script
+    try:
+        page.get(page.current_url + view)
+        wait_until(page, COMPLETE)
+        page.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+        found = Axe().run(page)
+    finally:
+        page.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
+    wrong = [(rule["id"], rule["nodes"][0]["html"]) for rule in found["violations"]]
+    assert wrong == []
+    assert len(found["passes"]) > 30
 
 
 def assert_controls_are_labelled_and_hidden_in_print(page: Any, selector: str) -> None:

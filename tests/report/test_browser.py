@@ -6,9 +6,12 @@ import base64
 import itertools
 import re
 
+import pytest
+
 from tests.report.pages import (
     COMPLETE,
     assert_controls_are_labelled_and_hidden_in_print,
+    assert_no_barrier,
     assert_no_window_scrolls_sideways,
     marks,
     texts,
@@ -16,7 +19,7 @@ from tests.report.pages import (
 )
 from tests.report.synthetic import HOSTILE
 
-FIGURES = 8
+FIGURES = 9
 
 
 def pointed_at(page):
@@ -86,6 +89,61 @@ def test_a_filter_acts_on_figures_and_tables(page):
     assert "trace" not in heads
 
 
+def shown_sections(page):
+    return page.execute_script(
+        "return [...document.querySelectorAll('main > section[id]')].filter(s => !s.hidden)"
+        ".map(s => s.id)"
+    )
+
+
+def test_a_case_has_a_page_of_its_own_with_an_address(page):
+    everything = shown_sections(page)
+    page.find_element("link text", "good.Work").click()
+    wait_until(page, COMPLETE)
+    name = page.find_element("id", "one-case").text
+    assert re.fullmatch(r"good\.Work size=\d+", name)
+    assert page.title == f"{name} · Benchmarks of box"
+    assert page.current_url.endswith(f"?one_case={name.replace(' ', '+').replace('=', '%3D')}")
+    assert shown_sections(page) == ["stages", "verdicts", "samples", "history", "facts"]
+    summary = page.find_element("css selector", "#figure-stages .summary").text
+    assert re.fullmatch(r"Of \d+ rows 5 fit the filters\.", summary)
+    heads = texts(page, "[data-table=cases] thead button")
+    assert heads[:2] == ["trace", "lower"]
+    assert "first_call" not in heads
+    page.execute_script(
+        "const pick = document.querySelector('#figure-samples [data-pick=stage]');"
+        "pick.value = 'lower'; pick.dispatchEvent(new Event('change'))"
+    )
+    wait_until(page, COMPLETE)
+    address = page.current_url
+    page.back()
+    page.back()
+    wait_until(page, f"{COMPLETE} && !location.search")
+    assert shown_sections(page) == everything
+    assert page.title == "Benchmarks of box"
+    # Who is sent the address sees the same.
+    page.get(address)
+    wait_until(page, COMPLETE)
+    assert shown_sections(page) == ["stages", "verdicts", "samples", "history", "facts"]
+    chosen = "document.querySelector('#figure-samples [data-pick=stage]').value"
+    assert page.execute_script(f"return {chosen}") == "lower"
+    assert marks(page)["samples"] == 16
+
+
+def test_a_view_is_a_link_and_what_the_report_lacks_is_said(page):
+    page.find_element("link text", "Fastest growing").click()
+    wait_until(page, f"{COMPLETE} && location.hash === '#scaling'")
+    exponents = [float(text) for text in texts(page, "[data-table=growth] tbody td:nth-child(4)")]
+    assert exponents == sorted(exponents, reverse=True)
+    file = page.current_url.partition("#")[0]
+    page.get(f"{file}?one_case=gone.Case&change=same")
+    wait_until(page, COMPLETE)
+    assert page.find_element("id", "status").text == "Not in this report: gone.Case."
+    assert set(texts(page, "[data-table=verdicts] tbody td:nth-child(4)")) == {"same"}
+    page.find_element("css selector", "button[type=reset]").click()
+    wait_until(page, "!location.search")
+
+
 def test_a_filter_that_nothing_fits_says_so(page):
     page.find_element("name", "workload").send_keys("no such workload")
     wait_until(page, "document.querySelector('#figure-stages .empty')")
@@ -149,6 +207,12 @@ def test_dark_follows_the_system_and_the_button(page):
 
 def test_a_narrow_window_does_not_scroll_sideways(page):
     assert_no_window_scrolls_sideways(page)
+
+
+@pytest.mark.parametrize("view", ["", "?one_case=good.Work+size%3D64", "?workload=nothing"])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_who_does_not_see_it_or_has_no_mouse_can_read_it(page, view, colours):
+    assert_no_barrier(page, view, colours)
 
 
 def test_headings_are_in_order_controls_are_labelled_and_it_prints(page):

@@ -34,7 +34,11 @@ def committed():
 
 
 def test_committed_results_make_a_small_page(committed, comparisons):
-    page = render(reported(committed, comparisons))
+    report = reported(committed, comparisons)
+    assert [text.split(" (")[0] for text, _ in report.views] == [
+        *("Newest", "Fastest growing", "Slower", "Undecided"),
+    ]
+    page = render(report)
     assert len(page.encode()) < 2_000_000
     for name in ("stages", "scaling", "ratios", "roofline", "facts", "history"):
         assert f'data-figure="{name}"' in page
@@ -149,7 +153,8 @@ def test_odd_frames_still_make_a_page(odd):
 def test_figures_are_drawn_as_files_by_the_same_specifications(hostile_report, tmp_path):
     written = images.write(hostile_report, tmp_path)
     assert {path.stem for path in written} == {
-        *("stages", "verdicts", "history", "scaling", "cache", "ratios", "roofline", "facts"),
+        *("stages", "verdicts", "samples", "history", "scaling", "cache", "ratios", "roofline"),
+        "facts",
     }
     for path in written:
         text = path.read_text()

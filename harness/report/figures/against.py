@@ -88,6 +88,9 @@ def roofline_chart(points: pd.DataFrame) -> Any:
     return (roof + scatter).properties(height=340)
 
 
+_ABOUT = ("workload", "case", "one_case", "target", "machine")
+
+
 def roofline(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return a row per side of a case that can be placed under the ceilings, and their corners.
 
@@ -102,7 +105,7 @@ def roofline(data: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         for side, name in (("xla", REFERENCE), ("baseline", row["baseline"])):
             if not math.isnan(row[f"{side}_fraction"]):
                 rate = row["flops"] / row[f"{side}_s"]
-                about = {key: row[key] for key in ("workload", "case", "target", "machine")}
+                about = {name: row[name] for name in _ABOUT if name in row}
                 about |= {"by": name, "intensity": intensity, "rate": rate}
                 points.append(about | {"fraction": row[f"{side}_fraction"]})
                 roof = (row["ceiling_bandwidth"], row["ceiling_flop_rate"])

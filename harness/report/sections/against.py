@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 import pandas as pd
 
-from harness.frame.against_tables import places
+from harness.frame.against_tables import cases, places
 from harness.report import charts
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.report.figures.against import ratio_chart, roofline, roofline_chart
@@ -42,9 +42,16 @@ def _ratios(comparisons: pd.DataFrame) -> pd.DataFrame:
         f"{place}, on {machine}" if several else place
         for place, machine in zip(places(comparisons), comparisons["machine"], strict=True)
     ]
+    one = [
+        " ".join(filter(None, pair))
+        for pair in zip(comparisons["workload"], cases(comparisons), strict=True)
+    ]
     reasons = comparisons["reasons"].where(comparisons["reasons"] != "", comparisons["labels"])
     return comparisons.assign(
-        case=texts, verdict=comparisons["verdict"].str.partition(":")[0], reasons=reasons
+        case=texts,
+        one_case=one,
+        verdict=comparisons["verdict"].str.partition(":")[0],
+        reasons=reasons,
     )
 
 
@@ -84,7 +91,7 @@ def _roofline_figure(points: pd.DataFrame) -> Figure:
 def _table(data: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case"),
-        *plain("target", "machine", hidden=True),
+        *plain("target", "machine", "one_case", hidden=True),
         *plain("baseline", "verdict"),
         Column("ratio", "ratio", ColumnKind.RATIO),
         Column("ratio_low", "low", ColumnKind.RATIO),
@@ -104,7 +111,7 @@ def _table(data: pd.DataFrame) -> Table:
 def _roofline_tables(points: pd.DataFrame, roofs: pd.DataFrame) -> list[Table]:
     columns = (
         *plain("workload", "case"),
-        *plain("target", "machine", hidden=True),
+        *plain("target", "machine", "one_case", hidden=True),
         *plain("by"),
         Column("intensity", "flop / byte", ColumnKind.NUMBER),
         Column("rate", "flop/s", ColumnKind.NUMBER),

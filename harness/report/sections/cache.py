@@ -10,7 +10,7 @@ import pandas as pd
 from harness.frame.startup import cache_effectiveness
 from harness.frame.tables import case_texts
 from harness.report import charts
-from harness.report.cases import axes_of, machine_picks
+from harness.report.cases import ADDED, axes_of, machine_picks
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.report.palette import GREEN, VERMILLION
 
@@ -30,11 +30,12 @@ _TIMES = {
 
 def _content(measured: Measured) -> Content | None:
     newest = measured.newest
-    data = cache_effectiveness(newest.drop(columns=["case", "case_number"]))
+    data = cache_effectiveness(newest.drop(columns=list(ADDED)))
     if data.empty:
         return None
     axes = [axis for axis in axes_of(newest) if axis in data]
     data = data.assign(case=case_texts(data, axes))
+    data["one_case"] = (data["workload"] + " " + data["case"]).str.strip()
     return Content((_figure(data),), (_table(data),))
 
 
@@ -73,7 +74,7 @@ def _figure(data: pd.DataFrame) -> Figure:
 def _table(data: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case"),
-        *plain("target", hidden=True),
+        *plain("target", "one_case", hidden=True),
         *plain("machine", hidden=data["machine"].nunique() < 2),
         *(Column(name, label, ColumnKind.SECONDS) for name, label in _TIMES.items()),
         Column("relative_warm", "warm / cold", ColumnKind.RATIO),

@@ -12,7 +12,7 @@ from harness.frame.tables import case_texts
 from harness.program.compiler.groups import GROUPS
 from harness.records.units import seconds_text
 from harness.report import charts
-from harness.report.cases import machine_picks
+from harness.report.cases import machine_picks, one_case
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.report.figures.compile import COLOURS
 
@@ -28,7 +28,7 @@ def _content(measured: Measured) -> Content | None:
     if data.empty:
         return None
     axes = [name for name in data.columns if name not in COLUMNS]
-    data = data.assign(case=case_texts(data, axes, scenario=True))
+    data = data.assign(case=case_texts(data, axes, scenario=True), one_case=one_case(data, COLUMNS))
     passes = _by_pass(data[~data.duplicated(_row(data), keep="last")])
     return Content((_figure(passes),), (_table(passes),))
 
@@ -91,7 +91,7 @@ def _figure(data: pd.DataFrame) -> Figure:
 def _table(data: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "group", "part", "pass"),
-        *plain("where", "target", hidden=True),
+        *plain("where", "target", "one_case", hidden=True),
         *plain("machine", hidden=data["machine"].nunique() < 2),
         Column("wall_s", "wall", ColumnKind.SECONDS),
         Column("share", "of the compile", ColumnKind.SHARE),

@@ -28,16 +28,16 @@ def _content(measured: Measured) -> Content | None:
     known = known.sort_values("scenario", key=lambda names: names.map(rank), kind="stable")
     facts = known.groupby("case_number", sort=True)[list(TOTALS)].max()
     first = known.drop_duplicates("case_number").set_index("case_number")
-    about_case = first[["workload", "case", "target", "machine", "scenario", "fingerprint"]]
+    named = ["workload", "case", "one_case", "target", "machine", "scenario", "fingerprint"]
     # With a cache the same program is built, so each has one row.
-    wide = about_case.join(facts).reset_index(drop=True)
+    wide = first[named].join(facts).reset_index(drop=True)
     wide = wide[wide["scenario"].isin(["off", ""]) | ~wide["fingerprint"].duplicated()]
     wide = wide.sort_values(["workload"], kind="stable").reset_index(drop=True)
     return Content((_figure(wide),), (_long(wide), _wide(wide)), shown=("facts",))
 
 
 def _long_rows(wide: pd.DataFrame) -> pd.DataFrame:
-    kept = ["workload", "case", "target", "machine"]
+    kept = ["workload", "case", "one_case", "target", "machine"]
     long = wide.melt(kept, list(DRAWN), var_name="fact", value_name="count")
     return long[long["count"].notna()].reset_index(drop=True)
 
@@ -75,7 +75,7 @@ def _figure(wide: pd.DataFrame) -> Figure:
 def _long(wide: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case"),
-        *plain("target", "machine", hidden=True),
+        *plain("target", "machine", "one_case", hidden=True),
         *plain("fact"),
         Column("count", "count", ColumnKind.NUMBER),
     )
@@ -86,7 +86,7 @@ def _wide(wide: pd.DataFrame) -> Table:
     facts = [name for name in TOTALS if wide[name].fillna(0).any()]
     columns = (
         *plain("workload", "case"),
-        *plain("target", "machine", hidden=True),
+        *plain("target", "machine", "one_case", hidden=True),
         *(
             Column(
                 name,

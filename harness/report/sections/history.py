@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.frame.frame import ORIGIN
 from harness.report import charts
-from harness.report.cases import full_case_texts, origin_labels
+from harness.report.cases import full_case_texts, one_case, origin_labels
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.report.palette import BLUE, VERMILLION
 from harness.verdicts.history.change_points import COLUMNS
@@ -49,7 +49,7 @@ def _lines(points: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     points = points.assign(at=origin.map(moments["place"]))
     lists = points.groupby("series")[["at", "value"]].agg(list)
     kept = ["workload", "target", "machine", "stage"]
-    lines = first[kept].assign(case=names).join(lists)
+    lines = first[kept].assign(case=names, one_case=one_case(first, SERIES)).join(lists)
     lines["name"] = (lines["workload"] + " " + lines["case"]).str.strip()
     lines = lines.reset_index()
     return lines.sort_values(["name", "series"], kind="stable").reset_index(drop=True), moments
@@ -58,6 +58,7 @@ def _lines(points: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def _changes(found: pd.DataFrame) -> pd.DataFrame:
     found = found.reset_index(drop=True)
     found["case"] = pd.Series(full_case_texts(found, COLUMNS), found.index, dtype="str")
+    found["one_case"] = pd.Series(one_case(found, COLUMNS), found.index, dtype="str")
     found["name"] = (found["workload"] + " " + found["case"]).str.strip()
     found["label"] = origin_labels(found["night_after"], found["started_at"], found["commit_after"])
     found["before"] = found["night_before"].where(
@@ -89,7 +90,7 @@ def _figure(lines: pd.DataFrame, changes: pd.DataFrame, moments: int) -> Figure:
     )
     steps = (
         charts.rows("changes")
-        .mark_rule(color=VERMILLION, strokeWidth=2, opacity=0.7)
+        .mark_rule(color=VERMILLION, strokeWidth=2, opacity=0.7, aria=False)
         .encode(x=alt.X("label:N"), tooltip=["environment:N", "facts:N", "label:N"])
     )
     chart = (
@@ -118,7 +119,7 @@ def _series_table(lines: pd.DataFrame) -> Table:
     columns = (
         Column("name", "case"),
         *plain("stage"),
-        *plain("workload", "target", "machine", hidden=True),
+        *plain("workload", "target", "machine", "one_case", hidden=True),
         Column("series", "series", ColumnKind.COUNT, hidden=True),
         Column("at", "number", ColumnKind.LIST),
         Column("value", "seconds", ColumnKind.LIST),
@@ -137,7 +138,7 @@ def _moments_table(moments: pd.DataFrame) -> Table:
 def _changes_table(changes: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "stage"),
-        *plain("name", "target", "machine", hidden=True),
+        *plain("name", "target", "machine", "one_case", hidden=True),
         Column("ratio", "after / before", ColumnKind.RATIO),
         Column("before_s", "before", ColumnKind.SECONDS),
         Column("after_s", "after", ColumnKind.SECONDS),

@@ -71,6 +71,7 @@ def _figure(rows: pd.DataFrame, machines: list[str]) -> Figure:
 def _long(rows: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "target", "machine", "stage"),
+        *plain("one_case", hidden=True),
         Column("value", "time", ColumnKind.SECONDS),
         Column("n_processes", "processes", ColumnKind.COUNT),
     )
@@ -79,7 +80,7 @@ def _long(rows: pd.DataFrame) -> Table:
 
 def _wide(rows: pd.DataFrame, machines: list[str]) -> Table:
     by_group = rows.groupby("group", sort=False)
-    about = by_group[["workload", "case", "target", "stage"]].first()
+    about = by_group[["workload", "case", "one_case", "target", "stage"]].first()
     for name in ("jax", "commit"):
         shown = rows[name].str[:8]
         about[name] = shown.groupby(rows["group"]).agg(lambda texts: ", ".join(sorted(set(texts))))
@@ -102,6 +103,7 @@ def _wide(rows: pd.DataFrame, machines: list[str]) -> Table:
     columns = (
         *plain("workload", "case"),
         *plain("target", hidden=data["target"].nunique() < 2),
+        *plain("one_case", hidden=True),
         *plain("stage"),
         *(Column(f"machine{n}", name, ColumnKind.SECONDS) for n, name in enumerate(machines)),
         Column("ratio", "slowest / fastest", ColumnKind.RATIO),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
+from harness.frame.scaling import COLUMNS, scaling
 from harness.report import charts, palette
 from harness.report.cases import ADDED, axes_of, full_case_texts, machine_picks, stages_of
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
@@ -20,7 +21,10 @@ LEAST_POINTS = 3
 
 def _content(measured: Measured) -> Content | None:
     data = _curves(measured.ok)
-    return None if data.empty else Content((_figure(data),), (_table(data),))
+    if data.empty:
+        return None
+    growth = _growth(measured.ok, data)
+    return Content((_figure(data),), (_table(data), growth), shown=("growth",))
 
 
 def _curves(ok: pd.DataFrame) -> pd.DataFrame:
@@ -37,6 +41,27 @@ def _curves(ok: pd.DataFrame) -> pd.DataFrame:
             points = part.assign(axis=f"{workload} · {axis}", x=part[axis].astype(float))
             parts.append(points.assign(rest=full_case_texts(part, left_out)))
     return pd.concat(parts, ignore_index=True) if parts else ok.iloc[:0]
+
+
+def _growth(ok: pd.DataFrame, curves: pd.DataFrame) -> Table:
+    """Return the exponents of all curves, the largest first."""
+    parts = []
+    for axis in dict.fromkeys(curves["axis"].str.rpartition(" · ")[2]):
+        part = scaling(ok.drop(columns=list(ADDED)), axis)
+        part = part[part["n_values"] >= LEAST_POINTS]
+        parts.append(part.assign(axis=axis, rest=full_case_texts(part, COLUMNS)))
+    growth = pd.concat(parts, ignore_index=True)
+    growth = growth.sort_values("exponent", ascending=False, kind="stable", ignore_index=True)
+    columns = (
+        *plain("workload", "axis", "stage"),
+        Column("exponent", "exponent", ColumnKind.NUMBER, digits=3),
+        *(Column(name, name, ColumnKind.NUMBER, digits=3) for name in ("low", "high")),
+        *plain("fit"),
+        Column("rest", "other axes"),
+        *plain("target", "machine", hidden=True),
+    )
+    caption = "Time = constant × axis ^ exponent, with its 95 % interval: what grows fastest first"
+    return Table("growth", caption, columns, growth)
 
 
 def _is_positive(value: Any) -> bool:

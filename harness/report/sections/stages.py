@@ -84,7 +84,7 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
     longest = parts["value"].groupby(names).sum().nlargest(1)
     return Figure(
         "stages",
-        f"The {min(charts.MOST_ROWS, names.nunique())} cases that take longest, by stage",
+        "The cases that take longest, by stage",
         f"Over all cases: {shares}. Longest: {longest.index[0]}, {seconds_text(longest.iloc[0])}.",
         chart,
         ("stages",),
@@ -95,6 +95,7 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
 def _long(ok: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "target", "machine", "stage"),
+        *plain("one_case", hidden=True),
         Column("value", "time", ColumnKind.SECONDS),
         *(Column(name, name, ColumnKind.SECONDS) for name in ("low", "high")),
         Column("n_processes", "processes", ColumnKind.COUNT),
@@ -110,13 +111,14 @@ def _wide(newest: pd.DataFrame) -> Table:
     values = ok.pivot(index="case_number", columns="stage", values="value").reindex(columns=stages)
     n = ok.groupby("case_number")["n_processes"].min()
     kept: dict[str, Any] = {
-        name: first[name] for name in ("workload", "case", "target", "machine", "jax", "commit")
+        name: first[name]
+        for name in ("workload", "case", "one_case", "target", "machine", "jax", "commit")
     }
     kept["commit"] = kept["commit"].str[:8]
     data = pd.concat([pd.DataFrame(kept), n, values], axis="columns").reset_index(drop=True)
     columns = (
         *plain("workload", "case"),
-        *plain("target", hidden=True),
+        *plain("target", "one_case", hidden=True),
         *plain("machine", hidden=data["machine"].nunique() < 2),
         *(Column(stage, stage, ColumnKind.SECONDS, stage=stage) for stage in stages),
         Column("n_processes", "processes", ColumnKind.COUNT),

@@ -90,7 +90,7 @@ def _figure(verdicts: pd.DataFrame) -> Figure:
 def _table(verdicts: pd.DataFrame) -> Table:
     columns = (
         *plain("workload", "case", "stage", "verdict"),
-        *plain("target", "machine", hidden=True),
+        *plain("target", "machine", "one_case", "change", hidden=True),
         *(Column(name, name, ColumnKind.RATIO) for name in ("ratio", "low", "high")),
         Column("a_s", "before", ColumnKind.SECONDS),
         Column("b_s", "now", ColumnKind.SECONDS),

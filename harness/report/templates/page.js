@@ -31,6 +31,8 @@
     tables[name] = { ...table, name, readers };
   }
 
+  const offers = (name) => form.elements[name];
+
   const filters = () => {
     const chosen = new FormData(form);
     const text = form.querySelector("input[type=search]").value.trim().toLowerCase();
@@ -137,7 +139,10 @@
       columns.forEach((column, number) => {
         const text = cellText(row[column.name], column.kind);
         const cell = number ? line.insertCell() : line.appendChild(element("th", { scope: "row" }));
-        cell.textContent = text;
+        const one = !number && row.one_case;
+        if (one && offers("one_case")?.value === "") {
+          cell.append(element("a", { href: `?${new URLSearchParams({ one_case: one })}`, "aria-label": one }, text));
+        } else cell.textContent = text;
         if (isNumber(column)) cell.className = "number";
         else {
           cell.dir = "auto";
@@ -164,6 +169,13 @@
     return table.columns.filter((c) => !c.hidden && !(stage && c.stage && c.stage !== stage));
   };
 
+  // A stage that no row has tells nothing, nor does the name of the one case that is shown.
+  const telling = (columns, rows) => columns.filter((column) => {
+    if (column.stage) return rows.some((row) => row[column.name] !== null);
+    const same = ["workload", "case", "name"].includes(column.name) && offers("one_case")?.value;
+    return !same || rows.some((row) => row[column.name] !== rows[0][column.name]);
+  });
+
   // Where there is little room, the label of a row has a line for the workload and one for each axis.
   const broken = (spec, rows) => {
     const parts = (row) => String(row.case ?? "").split(/, (?!\d)/).length;
@@ -181,6 +193,7 @@
 
   // What is on the page: drawn one after the other, and again when a filter changes.
   const parts = [];
+  const picked = [];
   const shows = (node, draw) => parts.push({ node, draw });
   let queue = Promise.resolve();
   const later = (task) => { queue = queue.then(task).catch(console.error); };
@@ -191,7 +204,9 @@
     const state = { id: `table-${number += 1}` };
     shows(node, async () => {
       const chosen = filters();
-      drawTable(node, table.caption, visible(table, chosen), objects(table, matching(table, chosen), []), state);
+      const rows = objects(table, matching(table, chosen), []);
+      const columns = telling(visible(table, chosen), rows);
+      drawTable(node, table.caption, columns, rows, state);
     });
   }
 
@@ -201,8 +216,12 @@
     const details = node.querySelector("details");
     const chart = node.querySelector(".chart");
     const selects = [...node.querySelectorAll("[data-pick]")];
+    const summary = node.querySelector(".summary");
     const state = { id: `table-${number += 1}` };
-    const picks = Object.fromEntries(figure.picks.map(([name, , start]) => [name, start]));
+    const start = Object.fromEntries(figure.picks.map(([name, , value]) => [name, value]));
+    const wished = { ...start };
+    const picks = {};
+    picked.push({ name: node.dataset.figure, wished, start });
     let drawn = null;
     let zoomed = null;
 
@@ -213,7 +232,7 @@
         const name = select.dataset.pick;
         const read = main.readers[name];
         const offered = [...new Set(matching(main, chosen, before).map(read))];
-        if (!offered.includes(picks[name])) picks[name] = offered[0];
+        picks[name] = offered.includes(wished[name]) ? wished[name] : offered[0];
         select.replaceChildren(...offered.map((value) => element("option", { value, dir: "auto" }, value)));
         select.value = picks[name];
         select.disabled = !offered.length;
@@ -224,14 +243,18 @@
     };
     const tabulate = (rows) => {
       if (!details.open) return;
-      const columns = visible(main, { exact: [] }).map((c) => (c.kind === "list"
+      const columns = telling(visible(main, { exact: [] }), rows).map((c) => (c.kind === "list"
         ? { ...c, kind: c.name === "at" ? "count" : "seconds" } : c));
-      drawTable(details.querySelector(".table"), main.caption, columns, rows, state);
+      drawTable(details.querySelector(".table"), figure.title, columns, rows, state);
     };
     const draw = async () => {
       const datasets = current();
       const rows = datasets[figure.tables[0]];
       tabulate(rows);
+      // What was written of all of it does not hold of a part.
+      const fit = matching(main, filters()).length;
+      summary.textContent = fit === main.length ? figure.summary
+        : `Of ${main.length} rows ${fit} fit the filters.`;
       if (drawn) { drawn.finalize(); drawn = null; }
       if (!rows.length) {
         chart.replaceChildren(element("p", { class: "empty" }, "Nothing fits the filters."));
@@ -256,7 +279,11 @@
       performance.mark("figure");
     };
     for (const select of selects) {
-      select.addEventListener("change", () => { picks[select.dataset.pick] = select.value; later(draw); });
+      select.addEventListener("change", () => {
+        wished[select.dataset.pick] = select.value;
+        keep();
+        later(draw);
+      });
     }
     details.addEventListener("toggle", () => tabulate(current()[figure.tables[0]]));
     shows(node, draw);
@@ -269,6 +296,10 @@
     return Math.max(0, top - window.innerHeight, -bottom);
   };
   const pause = () => new Promise((resolve) => { setTimeout(resolve); });
+  let arriving = window.location.hash.slice(1);
+  window.addEventListener("wheel", () => { arriving = ""; }, { passive: true });
+  window.addEventListener("keydown", () => { arriving = ""; });
+  window.addEventListener("pointerdown", () => { arriving = ""; });
   const refresh = () => {
     const mine = turn += 1;
     delete document.documentElement.dataset.complete;
@@ -284,26 +315,104 @@
         }
         await pause();
       }
+      // What was drawn above it has moved it.
+      if (arriving) document.getElementById(arriving)?.scrollIntoView();
+      arriving = "";
       document.documentElement.dataset.complete = "yes";
     });
   };
-  window.addEventListener("load", refresh);
+  window.addEventListener("load", () => {
+    if (window.location.search) follow(window.location.search);
+    refresh();
+  });
+
+  // One case alone: only what is known of it.
+  const title = document.title;
+  const heading = document.getElementById("one-case");
+  const alone = () => {
+    const one = offers("one_case")?.value || "";
+    heading.textContent = one;
+    heading.hidden = !one;
+    document.title = one ? `${one} · ${title}` : title;
+    for (const section of document.querySelectorAll("section[data-tables]")) {
+      const own = section.dataset.tables.split(" ").filter((name) => tables[name]?.readers.one_case);
+      section.hidden = Boolean(one) && !own.some((name) => matching(tables[name], filters()).length);
+      document.querySelector(`nav a[href="#${section.id}"]`).parentElement.hidden = section.hidden;
+    }
+    document.querySelector(".answers").hidden = Boolean(one);
+  };
+
+  // What is chosen stands in the address: it can be sent, and one can go back.
+  const address = () => {
+    const said = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    for (const { name, wished, start } of picked) {
+      for (const [pick, value] of Object.entries(wished)) {
+        if (value !== start[pick]) said.set(`${name}.${pick}`, value);
+      }
+    }
+    const text = said.toString();
+    return text ? `?${text}` : "";
+  };
+  let kept = window.location.search;
+  function keep(part = window.location.hash) {
+    kept = address();
+    window.history.pushState(null, "", `${window.location.pathname}${kept}${part}`);
+  }
+  const follow = (search) => {
+    const said = new URLSearchParams(search);
+    const unknown = [];
+    for (const field of form.elements) {
+      if (!field.name) continue;
+      field.value = said.get(field.name) || "";
+      if (field.value !== (said.get(field.name) || "")) {
+        field.value = "";
+        unknown.push(said.get(field.name));
+      }
+    }
+    for (const { name, wished, start } of picked) {
+      for (const pick of Object.keys(start)) wished[pick] = said.get(`${name}.${pick}`) ?? start[pick];
+    }
+    kept = search;
+    alone();
+    count();
+    if (unknown.length) status.textContent = `Not in this report: ${unknown.join(", ")}.`;
+  };
 
   const status = document.getElementById("status");
   const count = () => {
-    const table = tables[data.filters.counted] || Object.values(tables)[0];
-    if (!table) return;
     const chosen = filters();
-    const narrowed = chosen.text || chosen.exact.length;
-    const found = narrowed ? matching(table, chosen).length : table.length;
-    status.textContent = narrowed ? `${found} of ${table.length} ${data.filters.noun}` : "";
+    const usual = tables[data.filters.counted];
+    const table = [usual, ...Object.values(tables)].find((one) => one
+      && chosen.exact.every(([name]) => one.readers[name]));
+    const narrowed = table && (chosen.text || chosen.exact.length);
+    const noun = table === usual ? data.filters.noun : "rows";
+    status.textContent = narrowed ? `${matching(table, chosen).length} of ${table.length} ${noun}` : "";
   };
   const changed = () => {
+    alone();
     count();
+    keep();
     refresh();
   };
   let waiting = 0;
-  form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(changed, 150); });
+  form.addEventListener("input", (event) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(changed, event.target.type === "search" ? 150 : 0);
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='?']");
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    follow(link.search);
+    keep(link.hash);
+    refresh();
+    (document.getElementById(link.hash.slice(1)) || form).scrollIntoView();
+  });
+  window.addEventListener("popstate", () => {
+    if (window.location.search === kept) return;
+    follow(window.location.search);
+    refresh();
+  });
   form.addEventListener("reset", () => setTimeout(changed));
   form.addEventListener("submit", (event) => event.preventDefault());
 
@@ -321,6 +430,6 @@
     if (window.innerWidth === broad) return;
     broad = window.innerWidth;
     clearTimeout(waiting);
-    waiting = setTimeout(changed, 200);
+    waiting = setTimeout(refresh, 200);
   });
 })();

@@ -8,6 +8,7 @@ from tests.profiles.synthetic import HOSTILE
 from tests.report.pages import (
     COMPLETE,
     assert_controls_are_labelled_and_hidden_in_print,
+    assert_no_barrier,
     assert_no_window_scrolls_sideways,
     marks,
     texts,
@@ -119,6 +120,11 @@ def test_the_tree_opens_with_the_keyboard(page):
 
 def test_a_narrow_window_does_not_scroll_sideways(page):
     assert_no_window_scrolls_sideways(page)
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_who_does_not_see_it_or_has_no_mouse_can_read_it(page, colours):
+    assert_no_barrier(page, colours=colours)
 
 
 def test_controls_are_labelled_and_it_prints(page):
