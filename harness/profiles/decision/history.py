@@ -36,14 +36,20 @@ def stages_done(built: Built) -> str:
     return "".join(letter for letter, stage in STAGES.items() if stage in done)
 
 
+def _given_tracers(built: Built) -> bool:
+    """Return whether it was called while something else was traced, a branch of `cond` say."""
+    leaves = built.arguments.leaves if built.arguments else ()
+    return any(leaf.kind == "tracer" for leaf in leaves)
+
+
 def entry_of(built: Built, aspects: Aspects) -> EarlierBuild:
     """Return a build as it is remembered: what it raised in is not done."""
     if built.line.derived and built.times("trace") and not built.line.error:
         # What was lowered and compiled is another program, made of the trace.
         return EarlierBuild(built, aspects, "T", failed=False)
     if not built.line.error:
-        through = "TLC" if built.line.kind == "call" else stages_done(built)
-        return EarlierBuild(built, aspects, through, failed=False)
+        ran = built.line.kind == "call" and not _given_tracers(built)
+        return EarlierBuild(built, aspects, "TLC" if ran else stages_done(built), failed=False)
     last = max(built.line.spans, key=lambda span: (span.begin_ns, -span.end_ns), default=None)
     done = stages_done(built)
     requests = built.line.requests

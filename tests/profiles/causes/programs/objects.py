@@ -191,6 +191,16 @@ def scan_with_a_new_body():
         jax.lax.scan(lambda carry, x: (carry + x, x), np.float32(0), np.ones(3, np.float32))
 
 
+@builds("double: first", "double: first")
+def traced_for_a_branch_first():
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    jax.lax.cond(True, double, lambda x: x, jnp.ones(3))
+    double(jnp.ones(3))
+
+
 @builds("rollout: first", "rollout: shape xs")
 def scan_inside_jit():
     @jax.jit
