@@ -26,7 +26,8 @@ import harness
 from harness.profiles.answer.findings import Finding, findings
 
 TABLE = Path(__file__).with_name("programs.toml")
-PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
+# -P, because the folder of a library's tests may hold a `typing.py` of its own
+PYTEST = ("-P", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 SURROUNDINGS = {
     "JAX_PLATFORMS": "cpu",
     "JAX_ENABLE_COMPILATION_CACHE": "0",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.profiles.causes.cause import UNTRACED, Cause, Difference, Pair, Place, worded
@@ -158,8 +158,27 @@ def cause(old: Built, built: Built, found: list[Difference]) -> Cause:
         text += f" Also: {'; '.join(map(_short, others[:MENTIONED]))}"
         rest = len(others) - MENTIONED
         text += f"; and {rest} more." if rest > 0 else "."
-    remedy = eager_remedy(built) if built.eager else worded(kind.remedy, built, change)
+    if built.eager:
+        remedy = eager_remedy(built)
+    else:
+        remedy = worded(kind.remedy, built, change) + _mended_too(found[0], others)
     return Cause(kind.name, *change[:3], text, remedy, old.line.id)
+
+
+def _mended_too(mended: Difference, others: Sequence[Difference]) -> str:
+    """Return what a remedy leaves: what would have set off the same stage by itself."""
+    whole = mended.change.argument
+    left = [
+        one
+        for one in others
+        if set(one.sets_off) & set(mended.sets_off) and not one.change.argument.startswith(whole)
+    ]
+    if not left:
+        return ""
+    kind, what, _ = left[0]
+    if len(left) == 1:
+        return f" `{what.argument}` differs too ({kind.name}): mend both."
+    return f" `{what.argument}` ({kind.name}) and {len(left) - 1} more differ too: mend all."
 
 
 def _sentence(built: Built, difference: Difference) -> str:

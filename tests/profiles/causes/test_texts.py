@@ -253,3 +253,15 @@ def test_loops_are_advised_for_whole_numbers_only():
     _, whole, fraction = [cause.remedy if (cause := profile.cause_of(b)) else "" for b in built]
     assert "make it a dynamic argument (with jax.lax.fori_loop" in whole
     assert "Make `rate` a dynamic argument, or let it take few values" in fraction
+
+
+def test_a_remedy_names_what_else_has_the_function_built_again():
+    jitted = jax.jit(lambda n, x, y: x * n, static_argnums=0)
+    one, two = np.ones(3), np.ones(4)
+    with harness.profile() as profile:
+        for given in ((1, one, 0), (1, two, 0), (2, one, 0), (3, two, (0, 0))):
+            jitted(*given)
+    built = [built for built in profile.builds if built.function.origin == "program"]
+    _, shape, static, both = [profile.cause_of(one).remedy for one in built]
+    assert "mend" not in shape + static
+    assert both.endswith(" differs too (static value): mend both.")
