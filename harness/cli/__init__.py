@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import os
+import platform
 import sys
 import traceback
 from typing import Annotated
@@ -12,7 +15,7 @@ import typer
 from harness import __version__
 from harness.cli import lazy
 from harness.cli.lazy import Lazy
-from harness.errors import ExitCode, HarnessError
+from harness.errors import ExitCode, HarnessError, UsageError
 
 HELP = """Measure where a JAX program's time goes: trace, lower, compile, execute.
 
@@ -56,8 +59,8 @@ run resumes and `harness.load("results")` reads it into pandas.
 \b
 Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed; 4 nothing was
 measured or found; 5 the fleet, an environment or a cache cannot be used; 6 measured, but a later
-part failed; 70 an error in the harness; 130 interrupted, 143 by SIGTERM (what was finished is
-kept).
+part failed; 7 what was healthy fails now; 70 an error in the harness; 130 interrupted, 143 by
+SIGTERM, 129 by SIGHUP (what was finished is kept).
 """
 
 COMMANDS = {
@@ -91,7 +94,12 @@ COMMANDS = {
     "init": Lazy("harness.cli.init:init", "Set a project of your own up.", "harness.scaffold"),
 }
 
-app = typer.Typer(cls=lazy.group(COMMANDS), help=HELP, no_args_is_help=True, **lazy.SETTINGS)
+app = typer.Typer(
+    cls=lazy.group(COMMANDS),
+    help=HELP,
+    no_args_is_help=True,
+    **{**lazy.SETTINGS, "add_completion": True},
+)
 
 
 def main() -> None:
@@ -110,16 +118,29 @@ def main() -> None:
         sys.exit(ExitCode.DEFECT)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"harness {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --version: those of Python and JAX, too.")
     ] = False,
 ) -> None:
-    pass
+    if version and as_json:
+        found = {name: _installed(name) for name in ("jax", "jaxlib")}
+        print(json.dumps({"harness": __version__, "python": platform.python_version(), **found}))
+    elif version:
+        print(f"harness {__version__}")
+    elif as_json:
+        raise UsageError("--json goes with --version here; commands have --format json.")
+    if version:
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise UsageError("A command is missing; `harness --help` lists them.")
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

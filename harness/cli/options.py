@@ -6,6 +6,7 @@ A command takes a group as one parameter, and :func:`command` spreads it: a para
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from typing import Annotated, Any, cast
 
 import typer
 import typer.main
-from typer.core import TyperCommand
+from typer.core import TyperArgument, TyperCommand
 
 from harness.cli.lazy import SETTINGS
 from harness.cli.output import Format, Output
@@ -167,9 +168,34 @@ def command(help: str, **settings: Any) -> Callable[[Callable[..., None]], Typer
     def made(function: Callable[..., None]) -> TyperCommand:
         app = typer.Typer(**SETTINGS)
         app.command(help=help, **settings)(spread(function))
-        return cast(TyperCommand, typer.main.get_command(app))
+        command = cast(TyperCommand, typer.main.get_command(app))
+        for parameter in command.params:
+            shown: Any = parameter
+            shown.display_type_rich = functools.partial(_value, parameter)
+            shown.process_value = functools.partial(_checked, parameter.process_value)
+        return command
 
     return made
+
+
+def _checked(process: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    """Return a value that typer has checked; pydantic's words for a wrong one do not name it."""
+    try:
+        return process(ctx, value)
+    except typer.BadParameter as error:
+        said = value if isinstance(value, str) else ", ".join(map(str, value or ()))
+        message = error.message.partition(", unable to")[0].removeprefix("Value error, ")
+        error.message = message.replace("Input", repr(said), 1)
+        raise
+
+
+def _value(parameter: Any, ctx: Any) -> str | None:
+    """Return how help names a value; typer 0.29 shows Python's types, `<list[str]>`."""
+    if isinstance(parameter, TyperArgument):
+        return None
+    if parameter.type_descriptor.is_choice:
+        return str(parameter.display_type(ctx)).strip("<>").removeprefix("list[").rstrip("]")
+    return str(parameter.metavar or parameter.name.strip("_").upper())
 
 
 def spread(function: Callable[..., None]) -> Callable[..., None]:

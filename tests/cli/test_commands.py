@@ -1,11 +1,14 @@
 """The command line, as a user types it: what it prints, and the code it exits with."""
 
+import importlib.metadata
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -158,7 +161,10 @@ def test_nothing_measured_and_nothing_to_show_are_exit_code_4(tmp_path, command)
         (["run", "--benchmarks", "nowhere"], "There is no folder of benchmarks at"),
         (["show", "nowhere"], "There are no results at nowhere"),
         (["frobnicate"], "No such command 'frobnicate'"),
-        (["run", "--timeout", "-1"], "Invalid value for '--timeout'"),
+        (["run", "--timeout", "-1"], "'--timeout': '-1' should be greater than or equal to 0.001"),
+        (["run", "--timeout", "soon"], "'--timeout': 'soon' should be a valid number"),
+        (["list", "--format", "xml"], "'--format': 'xml' is not one of 'table', 'markdown'"),
+        (["--json"], "--json goes with --version"),
     ],
 )
 def test_wrong_usage_is_exit_code_2_with_what_was_expected(arguments, text, command):
@@ -197,6 +203,39 @@ def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path):
     assert running.returncode == 130
     assert "Every finished record is kept; the same command resumes" in said
     assert not load(tmp_path).empty
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_help_names_values_and_no_types(name, command):
+    _, said, _ = command(name, "--help")
+    assert "Usage: harness" in said
+    assert not re.search(r"<[a-z]", said)
+
+
+def test_the_version_is_there_for_programs_too(command):
+    code, said, _ = command("--version", "--json")
+    assert code == 0
+    found = json.loads(said)
+    assert found["jax"] == importlib.metadata.version("jax")
+    assert sorted(found) == ["harness", "jax", "jaxlib", "python"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("harness com", "compare"), ("harness run --eff", "--effort")]
+)
+def test_a_shell_completes_commands_and_options(typed, offered):
+    asked = {
+        "_HARNESS_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(typed.count(" ")),
+    }
+    done = subprocess.run(
+        [Path(sys.executable).with_name("harness")],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+    )
+    assert offered in done.stdout.split()
 
 
 def test_help_teaches_commands_and_exit_codes(command):

@@ -168,7 +168,7 @@ def median_blocks(folder: Path) -> list[float]:
     blocks: dict[str, list[float]] = {}
     for file in record_files(folder / "results"):
         for record in read_file(file, problems):
-            if record.workload == "gelu.Gelu":
+            if record.workload == "gelu.Gelu" and "execute" in record.stages:
                 found = record.stages["execute"].samples_ns
                 blocks.setdefault(str(sorted(record.axes.items())), []).extend(found)
     order = itertools.product([2**10, 2**16, 2**20], [True, False])
