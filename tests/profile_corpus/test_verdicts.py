@@ -13,7 +13,7 @@ TWICE = """
 import sys
 import jax, numpy as np
 halve = jax.jit(lambda x, n: x / n, static_argnums=1)
-for n in range(1, 9):
+for n in range(1, 33):
     halve(np.ones(3), n)
 sys.exit(int(sys.argv[1]))
 """
