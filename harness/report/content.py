@@ -104,6 +104,9 @@ class Content:
     tables: tuple[Table, ...] = ()
     shown: tuple[str, ...] = ()
     """The names of the tables that are shown for themselves."""
+    pair: tuple[str, str] | None = None
+    """A table with lists `at` and `value`, and the table of what `at` counts: any two of it are
+    shown side by side."""
     notes: tuple[str, ...] = ()
     tree: tuple[Node, ...] = ()
     """Lines that hold others, the most important first."""

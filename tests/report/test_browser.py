@@ -144,6 +144,21 @@ def test_a_view_is_a_link_and_what_the_report_lacks_is_said(page):
     wait_until(page, "!location.search")
 
 
+def test_any_two_nights_stand_side_by_side(page):
+    table = "#history [data-pair] table"
+    assert len(texts(page, f"{table} tbody tr")) == 20
+    page.execute_script(
+        "const pick = document.querySelector('[data-moment=before]');"
+        "pick.value = pick.options[0].value; pick.dispatchEvent(new Event('change'))"
+    )
+    wait_until(page, COMPLETE)
+    # From the middle on the first workload's compiles take half as long again.
+    ratios = [float(text.split()[0]) for text in texts(page, f"{table} td:nth-child(5)")[:4]]
+    assert texts(page, f"{table} td:nth-child(2)")[:4] == ["compile"] * 4
+    assert all(1.4 < ratio < 1.6 for ratio in ratios)
+    assert "pair.before=2026-01-01" in page.current_url
+
+
 def test_a_filter_that_nothing_fits_says_so(page):
     page.find_element("name", "workload").send_keys("no such workload")
     wait_until(page, "document.querySelector('#figure-stages .empty')")

@@ -28,6 +28,7 @@ def _content(measured: Measured) -> Content | None:
         (_figure(lines, changes, len(moments)),),
         (_series_table(lines), _moments_table(moments), _changes_table(changes)),
         shown=("changes",) if len(changes) else (),
+        pair=("history", "moments"),
         notes=() if len(changes) else ("No change point was found.",),
     )
 

@@ -289,6 +289,52 @@
     shows(node, draw);
   }
 
+  for (const node of document.querySelectorAll("[data-pair]")) {
+    const table = tables[node.dataset.pair];
+    const moments = tables[node.dataset.moments];
+    const selects = [...node.querySelectorAll("[data-moment]")];
+    const places = new Map();
+    for (let row = 0; row < moments.length; row += 1) {
+      const told = ["label", "env", "machine"].map((name) => moments.readers[name](row));
+      places.set(told.join(" · "), moments.readers.place(row));
+    }
+    const names = [...places.keys()];
+    const start = { before: names[Math.max(0, names.length - 2)], after: names[names.length - 1] };
+    const wished = { ...start };
+    picked.push({ name: "pair", wished, start });
+    const state = { id: `table-${number += 1}` };
+    const columns = [
+      { name: "name", label: "case" }, { name: "stage", label: "stage" },
+      { name: "before", label: "before", kind: "seconds" }, { name: "after", label: "after", kind: "seconds" },
+      { name: "ratio", label: "after / before", kind: "ratio" },
+    ];
+    const side = (row, moment) => {
+      const at = table.readers.at(row).indexOf(places.get(moment));
+      return at < 0 ? null : table.readers.value(row)[at];
+    };
+    shows(node, async () => {
+      const rows = matching(table, filters()).map((row) => {
+        const [before, after] = [side(row, wished.before), side(row, wished.after)];
+        const own = Object.fromEntries(["name", "stage", "one_case"].map((name) => [name, table.readers[name](row)]));
+        return { ...own, before, after, ratio: after / before };
+      }).filter(({ before, after }) => before !== null && after !== null);
+      rows.sort((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio)));
+      for (const select of selects) {
+        select.replaceChildren(...names.map((name) => element("option", { value: name, dir: "auto" }, name)));
+        if (!places.has(wished[select.dataset.moment])) wished[select.dataset.moment] = start[select.dataset.moment];
+        select.value = wished[select.dataset.moment];
+      }
+      drawTable(node.querySelector(".table"), "What differs most first", telling(columns, rows), rows, state);
+    });
+    for (const select of selects) {
+      select.addEventListener("change", () => {
+        wished[select.dataset.moment] = select.value;
+        keep();
+        refresh();
+      });
+    }
+  }
+
   // What is in view comes first; a newer change stops an older one between two parts.
   let turn = 0;
   const away = ({ node }) => {

@@ -1,0 +1,172 @@
+"""Commands on a disk that is full, or becomes read-only: what they say, and what they lose.
+
+    python -m tests.disk_faults [--rounds 60] [--seed N]
+
+The project, its results and TMPDIR are on a file system in memory, which root alone may mount. Each
+round leaves a random rest of space, or makes it read-only at a random moment, and runs one command:
+it must end with an exit code of the table that is no defect's, say why in few lines without a
+traceback, and change no byte of a record that was there. Then there is space again, and the same
+command must work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import ExitCode
+from tests import forks
+from tests.kills import Ledger
+from tests.left_over import Place
+
+SIZE_MIB = 48
+MOST_LINES = 12
+PROGRAM = "import jax; jax.jit(lambda x: x + 1)(1.0)"
+COMMANDS: dict[str, list[str]] = {
+    "run": ["run", "--effort", "2x1", "--fresh"],
+    "run with programs": ["run", "--effort", "1x1", "--fresh", "--keep-programs"],
+    "show": ["show", "--format", "csv", "-o", "{new}.csv"],
+    "compare": ["compare", "HEAD", "HEAD", "-o", "{new}.txt"],
+    "export csv": ["export", "-o", "{new}.csv"],
+    "export parquet": ["export", "-o", "{new}.parquet"],
+    "export folder": ["export", "-o", "{new}"],
+    "report": ["report", "-o", "{new}.html"],
+    "ir": ["ir", "Scale", "-o", "{new}.txt"],
+    "compile": ["compile", "Scale", "--trace", "{new}.json.gz"],
+    "cache ledger": ["cache", "ledger", "-o", "{new}.jsonl", "--", "-c", PROGRAM],
+    "profile": ["profile", "-o", "{new}", "--", "-c", PROGRAM],
+    "fsck": ["fsck", "--repair"],
+    "init": ["init", "--force"],
+}
+KEPT = {"profile", "cache ledger"}
+"""Commands that end with the program's own code, whatever becomes of what they write."""
+
+
+@contextmanager
+def disk(folder: Path) -> Iterator[Path]:
+    """Mount a file system in memory, and yield its folder."""
+    folder.mkdir()
+    options = f"size={SIZE_MIB}m"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "harness", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def mounted(folder: Path, *options: str) -> None:
+    """Mount it anew, with other options; a file that is being written can forbid `ro`."""
+    subprocess.run(
+        ["mount", "-o", ",".join(["remount", *options]), folder], stderr=subprocess.DEVNULL
+    )
+
+
+def ended(words: list[str], place: Place) -> tuple[int, str]:
+    """Run a command; return what it ends with, and what it says on standard error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *words],
+        cwd=place.project,
+        env=place.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return done.returncode, done.stderr
+
+
+def disturbed(words: list[str], place: Place, way: str, rng: random.Random) -> tuple[int, str, str]:
+    """Run a command on a bad disk; return what it ends with, what it says, and how bad it was."""
+    if way == "full":
+        filler = place.folder / "filler"
+        left = rng.choice([0, 0, 1, 4, 16, 64, 256]) << 10
+        free = os.statvfs(place.folder)
+        with filler.open("wb") as file:
+            file.write(bytes(max(0, free.f_bavail * free.f_frsize - left)))
+        code, said = ended(words, place)
+        filler.unlink()
+        return code, said, f"{left >> 10} KiB left"
+    after_s = rng.choice([0.0, rng.uniform(0.2, 2.5)])
+    later = threading.Timer(after_s, mounted, [place.folder, "ro"])
+    later.start()
+    code, said = ended(words, place)
+    later.cancel()
+    later.join()
+    mounted(place.folder, "rw")
+    return code, said, f"read-only after {after_s:.1f} s"
+
+
+def problems(name: str, code: int, said: str) -> Iterator[str]:
+    """Yield what is wrong with how a command has ended."""
+    if "Traceback" in said:
+        yield "traceback"
+    if code not in set(ExitCode) - {ExitCode.DEFECT}:
+        yield f"exit code {code}"
+    lines = [line for line in said.splitlines() if not line.startswith("[")]
+    if len(lines) > MOST_LINES:
+        yield f"{len(lines)} lines"
+    if code and name not in KEPT and "harness: " not in said:
+        yield "does not say why"
+
+
+def campaign(rounds: int, seed: int) -> Counter[str]:
+    """Disturb until there were so many rounds; return what came of them, and say what is bad."""
+    rng = random.Random(seed)
+    counts: Counter[str] = Counter()
+    variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
+    with (
+        tempfile.TemporaryDirectory() as above,
+        disk(Path(above, "disk")) as folder,
+        Place(folder, variables) as place,
+    ):
+        ledger = Ledger(place.results)
+        code, said = ended(["run", "--effort", "2x1"], place)
+        assert code == 0, said
+        ledger.look()
+        for number in range(rounds):
+            name = list(COMMANDS)[number % len(COMMANDS)]
+            words = [word.format(new=f"new-{number}") for word in COMMANDS[name]]
+            way = rng.choice(["full", "read-only"])
+            code, said, how = disturbed(words, place, way, rng)
+            wrong = [*problems(name, code, said)]
+            if lost := ledger.look():
+                wrong.append(f"lost records: {lost}")
+            again, then = ended([word.replace("new-", "again-") for word in words], place)
+            if again:
+                wrong.append(f"with space again: {again}: {then[-500:]}")
+                place.tidy()
+            ledger.look()
+            counts["bad" if wrong else "refused" if code else "done"] += 1
+            if wrong:
+                print(f"#{number} {name}, {how}: {'; '.join(wrong)}\n{said[-1200:]}", flush=True)
+            for one in place.project.glob("*-[0-9]*"):
+                subprocess.run(["rm", "-rf", str(one)], check=True)
+    return counts
+
+
+def main() -> int:
+    """Run a campaign from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    given = parser.parse_args()
+    print(f"seed {given.seed}", flush=True)
+    if os.geteuid():
+        print("skipped: mounting a file system takes root")
+        return 0
+    counts = campaign(given.rounds, given.seed)
+    print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
+    return int(bool(counts["bad"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
