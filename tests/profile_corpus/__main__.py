@@ -25,8 +25,8 @@ from pathlib import Path
 import harness
 from harness.profiles.answer.findings import Finding, findings
 
+# Modules are run with -P: the folder of a library's tests may hold a `typing.py` of its own.
 TABLE = Path(__file__).with_name("programs.toml")
-# -P, because the folder of a library's tests may hold a `typing.py` of its own
 PYTEST = ("-P", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 SURROUNDINGS = {
     "JAX_PLATFORMS": "cpu",
@@ -72,7 +72,18 @@ def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
     """Run a program; return the verdict, and what was said first."""
     folder, words = program.words(checkouts)
     with tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, "-m", "harness", "profile", "-o", out, "--", python, *words]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "harness",
+            "profile",
+            "-o",
+            out,
+            "--",
+            python,
+            *words,
+        ]
         environment = {**os.environ, **SURROUNDINGS}
         try:
             done = subprocess.run(
@@ -114,10 +125,10 @@ def main() -> None:
     for program in programs(options.names):
         what, said = judged(program, options.checkouts.resolve(), options.python)
         counts[what] += 1
-        print(f"{what:12}{program.name:24}{said}", flush=True)
+        print(f"{what:12}{program.name:28}{said}", flush=True)
         if what == "wrong":
             expected = " or ".join(", ".join(pieces) for pieces in program.top)
-            print(f"{'':12}{'expected':24}{expected or 'nothing'}", flush=True)
+            print(f"{'':12}{'expected':28}{expected or 'nothing'}", flush=True)
     print(", ".join(f"{counts[what]} {what}" for what in VERDICTS))
     sys.exit(min(counts["wrong"], 100))
 
