@@ -3,7 +3,7 @@
 import pytest
 
 from tests.damaged import formats
-from tests.damaged.__main__ import BAD, campaign
+from tests.damaged.campaign import BAD, campaign
 
 
 @pytest.mark.parametrize("flips", [True, False])

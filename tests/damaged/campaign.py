@@ -1,0 +1,257 @@
+"""Damage every file that is read back, and see what its readers and commands make of it.
+
+    python -m tests.damaged --count 20000 --seed 1
+    python -m tests.damaged --flips 10000 --seed 1
+
+A case is a healthy file of one format, damaged in one way: by chance (bits, holes, ends, encodings,
+other files), on purpose with a valid checksum (huge numbers, deep nesting, other types, control
+characters, paths), or blown up (gigabytes of zeros, compressed or not). Its reader may refuse it
+with an error for users; what it returns must be what was written. In every twentieth case a command
+reads it too: it may end with any exit code of the table but 70, and prints no control characters.
+Neither may hold more than 500 MiB. `--flips` damages one bit a case, in formats of our own alone;
+what is then missing must be told as well.
+
+`--only N` repeats one case of a campaign by its number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ExitCode, HarnessError
+from tests.damaged import ways
+from tests.damaged.formats import FORMATS
+
+MOST_MIB = 500
+LONGEST_S = 60
+"""Of a processor: other programs may run on this machine."""
+EVERY = 20
+"""In one of so many cases a command reads the file."""
+
+BY_CHANCE, ON_PURPOSE, BLOWN_UP = "by chance", "on purpose", "blown up"
+
+
+class Slow(Exception):
+    """A reader took longer than it may."""
+
+
+class Case:
+    """One damaged file, by its number in a campaign."""
+
+    def __init__(self, number: int, seed: int, flips: bool) -> None:
+        self.number, self.flips = number, flips
+        self.rng = random.Random(f"{seed}#{number}")
+        known = [one for one in FORMATS if one.checked] if flips else FORMATS
+        self.format = known[number % len(known)]
+        chosen = self.rng.random()
+        self.kind = BY_CHANCE
+        if not flips and self.format.json and chosen < 0.5:
+            self.kind = ON_PURPOSE
+        elif not flips and chosen > 0.99:
+            self.kind = BLOWN_UP
+
+    def damage(self, path: Path, healthy: bytes) -> str:
+        """Write the damaged file; return in which way."""
+        if self.flips:
+            path.write_bytes(ways.flipped(healthy, self.rng))
+            return "flipped"
+        if self.kind == ON_PURPOSE:
+            path.write_bytes(self._twisted(healthy))
+            return "twisted"
+        if self.kind == BLOWN_UP:
+            return ways.blow_up(path, healthy, self.rng)
+        way = self.rng.choice(ways.BY_CHANCE)
+        path.write_bytes(way(healthy, self.rng))
+        return way.__name__
+
+    def _twisted(self, healthy: bytes) -> bytes:
+        def one(text: bytes) -> bytes:
+            document = json.loads(text)
+            if isinstance(document, dict):
+                document.pop("crc32", None)
+            made = ways.text_of(ways.twisted(document, self.rng), self.rng)
+            return ways.sealed(made) if self.rng.random() < 0.9 else made
+
+        if not self.format.lines:
+            return one(healthy) + b"\n"
+        lines = healthy.splitlines()
+        for place in self.rng.sample(range(len(lines)), self.rng.randint(1, len(lines))):
+            lines[place] = one(lines[place])
+        return b"\n".join(lines) + b"\n"
+
+
+class Bench:
+    """Healthy files of every format, and what they say."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files: dict[str, tuple[Path, bytes, dict[Any, Any]]] = {}
+        for one in FORMATS:
+            own = folder / one.name.replace(" ", "-").replace("'", "") / "tree"
+            own.mkdir(parents=True)
+            path = one.make(own)
+            values = one.read(path)
+            assert values or not one.checked, f"{one.name}: nothing is read of a healthy file"
+            self.files[one.name] = path, path.read_bytes(), values
+
+    def judge(self, case: Case) -> tuple[str, str, str]:
+        """Return how a case was damaged, what came of it, and the details of what must not be."""
+        path, healthy, values = self.files[case.format.name]
+        way = case.damage(path, healthy)
+        try:
+            return way, *self._judged(case, path, values)
+        finally:
+            path.write_bytes(healthy)
+
+    def _judged(self, case: Case, path: Path, values: dict[Any, Any]) -> tuple[str, str]:
+        _reset_peak()
+        came, detail = "read", ""
+        told = False
+        try:
+            with limited(), warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                found = case.format.read(path)
+            told = bool(said)
+        except HarnessError as error:
+            came, found, told = "refused", {}, bool(str(error))
+        except BaseException:  # whatever it is, it is what is looked for
+            return "traceback", traceback.format_exc(limit=-6)
+        if case.kind == BY_CHANCE and case.format.checked:
+            wrong = {name: one for name, one in found.items() if values.get(name) != one}
+            if wrong:
+                return "wrong", repr(wrong)[:1000]
+            if case.flips and len(found) < len(values):
+                came = "told" if told else "untold"
+        if case.number // len(FORMATS) % EVERY == 0 and not case.flips:
+            commands = list(case.format.commands(path))
+            if commands and (detail := run(case.rng.choice(commands))):
+                return "command", detail
+        if (peak := _peak_mib()) > MOST_MIB:
+            return "memory", f"{peak} MiB"
+        return came, detail
+
+
+@contextlib.contextmanager
+def limited():
+    """End what takes too long."""
+
+    def end(number, frame):
+        raise Slow(f"longer than {LONGEST_S} s")
+
+    signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def run(words: list[str]) -> str:
+    """Run a command in this process; return what is wrong with how it went."""
+    from harness import cli
+
+    out, err = io.StringIO(), io.StringIO()
+    sys.argv = ["harness", *words]
+    code: Any = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), limited():
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        except BaseException:  # whatever it is, it is what is looked for
+            code = ExitCode.DEFECT
+            traceback.print_exc()
+    said = out.getvalue() + err.getvalue()
+    shown = f"harness {' '.join(words)}: exit code {code}"
+    if code not in set(ExitCode) - {ExitCode.DEFECT} or "Traceback" in said:
+        return f"{shown}\n{said[-1500:]}"
+    bad = {one for one in said if not one.isprintable() and one not in "\n\t"}
+    if bad:
+        place = min(said.index(one) for one in bad)
+        return f"{shown}: prints {sorted(bad)}: {said[max(0, place - 200) : place + 50]!r}"
+    return ""
+
+
+def _reset_peak() -> None:
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak_mib() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) // 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def work(numbers: Any, seed: int, flips: bool, done: Any, answers: Any) -> None:
+    """Judge cases, one after the other, in a process with a limit."""
+    resource.setrlimit(resource.RLIMIT_DATA, (4 * ways.GIB, 4 * ways.GIB))
+    with tempfile.TemporaryDirectory(prefix="damaged-") as folder:
+        os.chdir(folder)
+        bench = Bench(Path(folder))
+        for number in numbers:
+            done.value = number
+            case = Case(number, seed, flips)
+            way, came, detail = bench.judge(case)
+            answers.put((number, case.format.name, case.kind, way, came, detail, _peak_mib()))
+    answers.put(None)
+
+
+BAD = ("traceback", "wrong", "untold", "command", "memory", "died")
+
+
+def campaign(
+    count: int, seed: int, flips: bool = False, workers: int = 2, say: Any = print
+) -> dict[str, Counter[str]]:
+    """Judge `count` cases; return what came of them by format. Says what must not be."""
+    context = multiprocessing.get_context("forkserver")  # what was imported here is not theirs
+    answers = context.Queue()
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    running = {}
+
+    def start(worker: int, begin: int) -> None:
+        done = context.Value("q", -1)
+        numbers = range(begin, count, workers)
+        process = context.Process(target=work, args=(numbers, seed, flips, done, answers))
+        process.start()
+        running[worker] = process, done
+
+    for worker in range(workers):
+        start(worker, worker)
+    ended = 0
+    while ended < workers:
+        try:
+            answer = answers.get(timeout=1)
+        except Exception:  # none came: somebody may have died
+            for worker, (process, done) in list(running.items()):
+                if not process.is_alive() and process.exitcode:
+                    assert done.value >= 0, "the healthy files cannot be read"
+                    case = Case(done.value, seed, flips)
+                    found[case.format.name]["died"] += 1
+                    say(f"#{done.value} {case.format.name}: died, {process.exitcode}")
+                    start(worker, done.value + workers)
+            continue
+        if answer is None:
+            ended += 1
+            continue
+        number, name, kind, way, came, detail, peak = answer
+        found[name]["files"] += 1
+        found[name][came] += 1
+        found[name]["MiB"] = max(found[name]["MiB"], peak)
+        if came in BAD:
+            say(f"#{number} {name}, {kind}, {way}: {came}\n{detail}", flush=True)
+    return found
