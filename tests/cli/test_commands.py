@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -229,8 +228,9 @@ def test_a_shell_completes_commands_and_options(typed, offered):
         "COMP_WORDS": typed,
         "COMP_CWORD": str(typed.count(" ")),
     }
+    program = "from harness.cli import app; app(prog_name='harness')"
     done = subprocess.run(
-        [Path(sys.executable).with_name("harness")],
+        [sys.executable, "-c", program],
         env={**os.environ, **asked},
         capture_output=True,
         text=True,
