@@ -325,9 +325,20 @@ def at_end(action: Callable[[str], None]) -> None:
     """Have an action called with `exit` or `exec` just before this process ends.
 
     `os._exit`, by which forked workers end, runs no exit handlers, and neither does `os.execv`,
-    upon which the other functions of its family stand.
+    upon which the other functions of its family stand. A program that runs its exit handlers by
+    itself goes on.
     """
     atexit.register(action, "exit")
+    real = atexit._run_exitfuncs
+
+    def run_others() -> None:
+        atexit.unregister(action)
+        try:
+            real()
+        finally:
+            atexit.register(action, "exit")
+
+    atexit._run_exitfuncs = run_others
     for name, why in (("_exit", "exit"), ("execv", "exec"), ("execve", "exec")):
         setattr(os, name, _preceded(getattr(os, name), action, why))
 

@@ -106,6 +106,20 @@ def test_however_it_ends_what_is_known_says_so(ending, tmp_path, monkeypatch):
     assert (process.ended is not None) == in_good_order
 
 
+def test_a_program_that_runs_its_exit_handlers_itself_goes_on(tmp_path):
+    code = """
+import atexit, jax
+atexit.register(print, "handled")
+jax.jit(lambda x: x + 1)(1.0)
+atexit._run_exitfuncs()
+jax.jit(lambda x: x + 2)(1.0)
+"""
+    _, profile = followed(code, programs.new_folder(tmp_path / "p"))
+    [process] = profile.processes
+    assert process.ended.why == "exit"
+    assert [built.function.name for built in profile.builds] == ["<lambda>"] * 2
+
+
 def test_a_file_of_the_programs_under_our_number_is_left_alone(tmp_path):
     code = """
 import os, sys
