@@ -17,6 +17,7 @@ from harness.errors import ExitCode, UsageError
 from harness.frame.load import everything
 from harness.records import environment
 from harness.records.schema import Record
+from harness.report import files
 from harness.stages import sampling
 from harness.verdicts import explain, inside, markdown, programs, summary
 from harness.verdicts.compare import Comparison, comparison_between, named_arms
@@ -51,6 +52,7 @@ HELP = """Did it become slower? Hold two arms against each other: a verdict per 
   harness compare old/results results          two results trees, or record or Parquet files
   harness compare HEAD~1 HEAD --stage compile --explain
   harness compare main HEAD --format markdown -o comment.md
+  harness compare main HEAD --figure card.png  the answer as a picture of one screen
   harness compare main HEAD --counts           by counts alone: one process of each is enough
 
 \b
@@ -134,9 +136,12 @@ def compare(
     effort: options.Effort = "default",
     seed: options.Seed = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
+    figure: options.Figure = None,
     output: Output,
 ) -> None:
     """Compare two arms that were measured, or with --live are measured now."""
+    if figure is not None:
+        files.check_figure(figure)
     if explain and output.format is not Format.table:
         raise UsageError("--explain is for reading: leave --format out.")
     if by_counts and (live_ or explain):
@@ -157,6 +162,11 @@ def compare(
         page = _page(comparison, every, records if explain else None, bool(filters), changed)
         document = {**summary.document(comparison), "inside": inside.document(changed)}
         output.show(page, summary.ordered(comparison.frame), document)
+    if figure is not None and comparison.frame["ratio"].notna().any():
+        from harness.report.figures.compare import chart  # of the extra `figures`
+
+        files.save_figure(chart(comparison), figure)
+        say(f"{figure} drawn")
     code = summary.exit_code(comparison.frame)
     if code is ExitCode.NOTHING:
         say("nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time.")

@@ -32,8 +32,7 @@ def main(control: socket.socket) -> None:
     import numpy  # one at a time: what each brings along is told apart
 
     threads = _native_threads()  # of a library for matrices, which ends them around a fork
-    import jax  # noqa: F401  (whether it starts threads is asked)
-
+    jax_names.public()  # whether it starts threads is asked
     from harness.declare.code import LoadedCode  # before what it is to take note of
 
     code = LoadedCode()

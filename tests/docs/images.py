@@ -33,13 +33,13 @@ MEASURED = "harness run"
 GRAPHED = "asv run -E existing --set-commit-hash HEAD >/dev/null"
 
 
-def harness(*arguments: object, cwd: Path = ROOT) -> None:
-    """Run `harness ARGUMENTS` with this Python."""
+def harness(*arguments: object, cwd: Path = ROOT, codes: tuple[int, ...] = (0,)) -> None:
+    """Run `harness ARGUMENTS` with this Python; raise if it ends with none of `codes`."""
     # `python` in a command of a page is this one.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     variables = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
     done = forks.harness(*arguments, cwd=cwd, environment=variables)
-    if done.returncode:
+    if done.returncode not in codes:
         raise RuntimeError(f"harness {arguments[0]} ended with {done.returncode}: {done.stderr}")
 
 
@@ -126,6 +126,11 @@ def _photographed(page: Path, file: Path, scratch: Path, top: str, view: str = "
         browser.save_screenshot(str(file))
 
 
+def card(file: Path, scratch: Path) -> None:
+    """Draw what changed from one release to the next in the committed results."""
+    harness("compare", "jax=0.11.2", "jax=0.12.0.1", "--figure", file, codes=(0, 1))
+
+
 def report(file: Path, scratch: Path) -> None:
     """Show the top of the report of the committed results."""
     _photographed(_reported() / "report.html", file, scratch, "Benchmarks of")
@@ -187,6 +192,7 @@ PICTURES: dict[str, Callable[[Path, Path], None]] = {
     "docs/verdicts.svg": verdicts,
     "docs/cache/shipping.svg": shipping,
     "docs/profile-timeline.svg": timeline,
+    "docs/card.svg": card,
     "docs/images/report.png": report,
     "docs/images/report-case.png": one_case,
     "docs/images/profile.png": profile,

@@ -48,6 +48,22 @@ def test_nothing_slower_ends_with_0_and_nothing_comparable_with_4(compare, tmp_p
     assert "the workload or the method changed: 1.aaaa → 2.b" in out.replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    ("factor", "answer", "verdict"), [(1.2, "1 slower", "slower"), (1.0, "1 same", "same")]
+)
+def test_the_answer_is_drawn_as_a_card(compare, tmp_path, factor, answer, verdict):
+    pytest.importorskip("vl_convert")
+    card, folder = tmp_path / "card.svg", tree(tmp_path / "tree", factor=factor)
+    _, _, err = compare(*BOTH, folder, "--stage", "compile", "--figure", card)
+    assert f"{card} drawn" in err
+    drawn = card.read_text()
+    for text in (answer, "A: commit=01234567 · B: commit=ffffffff", "· compile", verdict):
+        assert text in drawn
+    # Without a ratio there is nothing to draw.
+    _, _, err = compare(*BOTH, tree(tmp_path / "other", version="2.b"), "--figure", "no.svg")
+    assert "drawn" not in err
+
+
 @pytest.mark.parametrize("form", ["table", "markdown", "json"])
 def test_what_broke_stands_first_and_ends_with_7(compare, tmp_path, form):
     folder = tree(tmp_path)
