@@ -96,6 +96,8 @@ def disturb(place: Place, name: str, rng: random.Random, number: int) -> tuple[s
     if not begun:  # -N, or a traceback of the interpreter
         return "before Python had begun", ""
     what = f"{name}, {sent.name} after {delay_s:.2f} s: "
+    if code not in (128 + sent, 130) and (code, text) == undisturbed(place, words):
+        return "ended before", ""  # it had said all that it says
     if code not in (128 + sent, 130):
         return "wrong exit code", f"{what}{code}\n{text[-800:]}"
     if "Traceback" in text:
@@ -103,6 +105,20 @@ def disturb(place: Place, name: str, rng: random.Random, number: int) -> tuple[s
     if took_s > LONGEST_S:
         return "slow", f"{what}{took_s:.1f} s\n{text[-800:]}"
     return "interrupted", ""
+
+
+def undisturbed(place: Place, words: list[str]) -> tuple[int, str]:
+    """Return what a command ends with, and all that it says, where nobody interrupts it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *words],
+        cwd=place.project,
+        env=place.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.returncode, done.stdout
 
 
 BAD = ("wrong exit code", "traceback", "slow", "left over")

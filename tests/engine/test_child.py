@@ -192,10 +192,10 @@ with Child({command}, kept=True) as child:
         (keeper,) = psutil.Process(running.pid).children()
         one = running if whose == "caller" else keeper
         one.send_signal(signal.Signals[number])
-        running.wait(20)
+        running.wait(60)
     # Of a keeper that is killed, what it has started itself ends; nobody knows of the others.
     left = 3 if (whose, number) == ("keeper", "SIGKILL") else 0
-    assert wait_for(lambda: len(of(token)) == left)
+    assert wait_for(lambda: len(of(token)) == left, 60)
     for process in of(token):
         process.kill()
 
