@@ -23,7 +23,9 @@ _COUNTS = re.compile(
     r"(?: \(\d+ changed with an equal program\))?(?:, |$|(?=;)))+"
     r"(?:; another program in \d+ cases?)?$"
 )
-_NOT_LISTED = re.compile(r"^Not listed: \d+ (?:more \w+|same)[,;]")
+_NOT_LISTED = re.compile(r"^Not listed: \d+ (?:more )?\w+[,;]")
+_HEAD = re.compile(r"^workload +case +stage +A ")
+"""Of a table that is not there where no row needs a look."""
 _NUMBER = re.compile(
     r"\b[0-9a-f]{8}\b|\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?(?: ?(?:[nµm]?s|min|[kMG]?B)\b)?"
 )
@@ -43,7 +45,7 @@ def shown(said: str) -> str:
 
 def _plain(line: str) -> str | None:
     """Return a line without what differs from run to run; None where a run may lack it."""
-    if _COUNTS.match(line) or _NOT_LISTED.match(line):
+    if _COUNTS.match(line) or _NOT_LISTED.match(line) or _HEAD.match(line):
         return None  # the rows, and the exit code, say it
     row = _ROW.match(line)
     if row:
