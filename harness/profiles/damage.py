@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from harness.profiles.names import shortened
 from harness.records.units import counted, times_text
+from harness.watch.events import Backend, Import
 
 if TYPE_CHECKING:
+    from harness.profiles.model import Process
     from harness.profiles.recorded import Recorded
 
 _NAMED = 5
@@ -18,8 +20,15 @@ _NAMED = 5
 
 def damage(profile: Recorded) -> Iterator[str]:
     """Yield what is not whole in a profile, a sentence each."""
+    if profile.is_open:
+        yield "The profile is still open: this is what was built until now."
+    if any(map(_in_the_middle, profile.processes)):
+        yield (
+            "JAX was in use before the profile was opened: what it had built by then is not known, "
+            "so a first build may be one again."
+        )
     cut = [str(one.started.pid) for one in profile.processes if one.ended is None]
-    if cut:
+    if cut and not profile.is_open:
         names = ", ".join(cut[:_NAMED]) + "…" * (len(cut) > _NAMED)
         yield (
             f"{counted(len(cut), 'log')} cut off (process {names}): killed, or still "
@@ -36,3 +45,9 @@ def damage(profile: Recorded) -> Iterator[str]:
     if failures:
         first = shortened(next(iter(failures)), 80)
         yield f"The profile itself failed {times_text(failures.total())}: {first}"
+
+
+def _in_the_middle(process: Process) -> bool:
+    """Return whether JAX had its backend before it was recorded."""
+    known = bool(process.of(Import) or process.of(Backend))
+    return process.started.how == "context" and bool(process.builds) and not known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ from harness.watch.log_file import SUFFIX
 
 AT_ONCE_BYTES = 32 << 20
 """What is read of one file in one look."""
+
+MOST_NAMED = 10
+"""Functions that a state names."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +65,20 @@ class State:
     """The one that takes longest first."""
     last: Tally | None = None
     """The build that ended last, alone."""
-    costliest: Tally | None = None
-    """The function with the most seconds so far."""
+    costliest: tuple[Tally, ...] = ()
+    """The functions with the most seconds so far, the dearest first."""
 
 
 class Following:
-    """Reads the files of a profile's folder as they grow, every byte once."""
+    """Reads what is written of a profile as it grows, every byte once.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._files: dict[Path, _File] = {}
+    Args:
+        source: its folder, or the lines that this process keeps in memory.
+    """
+
+    def __init__(self, source: Path | list[events.Line]) -> None:
+        self._source = source
+        self._files: dict[Path, _Lines] = {}
         self._tallies: dict[_Key, Tally] = {}
         self._times: Counter[tuple[_Key, str]] = Counter()
         """How often each stage of a function was done."""
@@ -86,27 +94,31 @@ class Following:
         Args:
             at_ns: now, by `time.perf_counter_ns`.
         """
-        for path in sorted(self.folder.glob("*" + SUFFIX)):
-            file = self._files.setdefault(path, _File(path))
+        if isinstance(self._source, Path):
+            for path in sorted(self._source.glob("*" + SUFFIX)):
+                self._files.setdefault(path, _Lines(path))
+        else:
+            self._files.setdefault(Path(), _Lines(self._source))
+        for file in self._files.values():
             if not file.ended:
-                for line in file.new_lines():
+                for line in file.new():
                     self._take(file, line)
         running = sorted(self._running(), key=lambda now: now.begin_ns)
         new, self._new = np.array(self._new, np.int64).reshape(-1, 2).T, []
         self._stretches = joined(np.concatenate([self._stretches, new], axis=1))
         since = min((now.begin_ns for now in running), default=at_ns)
         begins, ends = joined(np.column_stack([self._stretches, [since, max(since, at_ns)]]))
-        most = max(self._tallies.values(), key=lambda one: one.seconds, default=None)
+        most = heapq.nlargest(MOST_NAMED, self._tallies.values(), key=lambda one: one.seconds)
         return State(
             sum(not file.ended for file in self._files.values()),
             self._builds,
             float((ends - begins).sum()) / 1e9,
             tuple(running),
             self._last[1] if self._last else None,
-            most and replace(most),
+            tuple(map(replace, most)),
         )
 
-    def _take(self, file: _File, line: events.AnyLine) -> None:
+    def _take(self, file: _Lines, line: events.Line) -> None:
         match line:
             case events.Started():
                 file.started = line
@@ -126,7 +138,7 @@ class Following:
                 file.ended = True
                 file.running.clear()
 
-    def _built(self, file: _File, line: events.Build) -> None:
+    def _built(self, file: _Lines, line: events.Build) -> None:
         going_on = file.running.get(line.thread)
         # One that began later went on inside it.
         if going_on is not None and line.begin_ns <= going_on.begin_ns:
@@ -174,10 +186,10 @@ def _key(function: events.Function) -> _Key:
 
 
 @dataclass
-class _File:
-    """One process's log, and what of it later lines refer to."""
+class _Lines:
+    """One process's lines, and what of them later ones refer to."""
 
-    path: Path
+    source: Path | list[events.Line]
     started: events.Started | None = None
     functions: dict[int, events.Function] = field(default_factory=dict)
     places: dict[int, str] = field(default_factory=dict)
@@ -186,18 +198,23 @@ class _File:
     _offset: int = 0
     _half: bytes = b""
 
-    def new_lines(self) -> list[events.AnyLine]:
+    def new(self) -> list[events.Line]:
         """Return the lines that were finished since the last time."""
+        if isinstance(self.source, list):
+            kept = self.source[self._offset :]
+            self._offset += len(kept)
+            return kept
         try:
-            with self.path.open("rb") as file:
+            with self.source.open("rb") as file:
                 file.seek(self._offset)
                 text = file.read(AT_ONCE_BYTES)
         except OSError:
             return []
         self._offset += len(text)
         *whole, self._half = (self._half + text).split(b"\n")
-        lines = []
+        lines: list[events.Line] = []
         for one in whole:
             with contextlib.suppress(ProfileError):  # of a newer release: nothing to be shown
-                lines.append(decoded(one, self.path))
-        return [line for line in lines if line is not None]
+                if (line := decoded(one, self.source)) is not None:
+                    lines.append(line)
+        return lines

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 CELL = "notebook cell"
 """The place of what was typed into a notebook, where file names change with every run."""
 
-_CELL = re.compile(r".*[/\\]ipykernel_\d+[/\\][^/\\]*\.py|<(ipython-input-.*|stdin)>")
+_CELL = re.compile(r"In\[\d+\]|.*[/\\]ipykernel_\d+[/\\][^/\\]*\.py|<(ipython-input-.*|stdin)>")
 _PACKAGES = re.compile(r".*[/\\](?:site|dist)-packages[/\\](.*)", re.DOTALL)
 
 _TRANSFORMATIONS = {

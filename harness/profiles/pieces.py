@@ -185,7 +185,6 @@ def unfinished_of(lines: Iterable[Running], done: Iterable[Build], end_ns: int) 
         found.append(
             Build(
                 id=-number,
-                kind="call",
                 function=last.function,
                 object=0,
                 wrapper=0,

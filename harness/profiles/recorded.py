@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.errors import ProfileError
+from harness.errors import ProfileError, UsageError
 from harness.profiles.causes.cause import Cause
 from harness.profiles.decision.decide import decide
 from harness.profiles.log_reader import read_file, read_folder
@@ -20,7 +19,6 @@ from harness.watch.events import RUN, Run
 from harness.watch.writer import Writer
 
 _Made = TypeVar("_Made")
-_Kind = TypeVar("_Kind", bound="Recorded")
 
 
 class Recorded:
@@ -37,7 +35,6 @@ class Recorded:
         processes: tuple[Process, ...] = (),
         folder: Path | None = None,
         run: Run | None = None,
-        writer: Writer | None = None,
         run_damage: str = "",
     ) -> None:
         self.folder = folder
@@ -46,7 +43,7 @@ class Recorded:
         self._processes = processes
         self._made: dict[str, Any] = {}
         """What follows from the processes."""
-        self._writer = writer
+        self._writer: Writer | None = None
         """Where lines are still written."""
         self._position = -1
         """How much of them was read: bytes of a file, or lines in memory."""
@@ -69,10 +66,31 @@ class Recorded:
         self._position, self._made = position, {}
         self._processes = (process,) if isinstance(process, Process) else ()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether this process records into it now."""
+        return self._writer is not None
+
+    def record(self, sample_ms: float) -> Writer:
+        """Record on all threads of this process, until :meth:`close`; see :func:`harness.profile`.
+
+        Raises:
+            UsageError: it is open, or was.
+            ProfileError: as :func:`harness.profile`.
+        """
+        if self.is_open or self._processes:
+            raise UsageError("A profile is recorded once. Take a new one: harness.profile().")
+        writer = Writer(self.folder.absolute() if self.folder is not None else None)
+        session.start(writer, "context", sample_ms)
+        self.folder, self._writer = writer.folder, writer
+        return writer
+
     def close(self) -> None:
-        """Read what was written last; nothing more is."""
-        self._catch_up()
-        self._writer = None
+        """Record no more, and read what was written last; nothing where it is not open."""
+        if self._writer is not None:
+            session.stop(self._writer, "context")
+            self._catch_up()
+            self._writer = None
 
     def once(self, name: str, make: Callable[[], _Made]) -> _Made:
         """Return what was made under a name, as long as nothing new is recorded."""
@@ -154,16 +172,3 @@ def read(folder: Path | str) -> Recorded:
     except json_file.DamagedError as error:
         damage = f"{RUN} is left out: {error}."
     return Recorded(tuple(read_folder(folder)), folder, run, run_damage=damage)
-
-
-@contextmanager
-def recording(folder: Path | str | None, sample_ms: float, kind: type[_Kind]) -> Iterator[_Kind]:
-    """Record on all threads of this process, while it is open; see :func:`harness.profile`."""
-    output = Writer(Path(folder).absolute() if folder is not None else None)
-    session.start(output, "context", sample_ms)
-    recorded = kind((), output.folder, None, output)
-    try:
-        yield recorded
-    finally:
-        session.stop(output, "context")
-        recorded.close()

@@ -319,8 +319,8 @@ def _in_ns(event: Event) -> Request:
 
     return Request(
         event.module,
-        event.outcome,
         ns(event.request_s),
+        event.outcome,
         event.key,
         event.reason,
         ns(event.compile_s),

@@ -181,9 +181,9 @@ class Request:
     """One request to compile, in nanoseconds; see `harness.cache.ledger` for the words."""
 
     module: str
-    outcome: str
-    """`hit`, `written`, `unwritten`, `failed`."""
     request_ns: int
+    outcome: str = "unwritten"
+    """`hit`, `written`, `unwritten`, `failed`."""
     key: str = ""
     reason: str = ""
     compile_ns: int = 0
@@ -230,7 +230,6 @@ class Build(Line):
     """JAX left its fast path for a function, and traced, lowered or compiled something."""
 
     id: int
-    kind: Kind
     function: int
     object: int
     """Which function object: numbers in the order of their first appearance in the process."""
@@ -242,6 +241,7 @@ class Build(Line):
     end_ns: int
     """For a call: when it returned, its result perhaps not yet finished."""
     spans: tuple[Span, ...]
+    kind: Kind = "call"
     arguments: int = 0
     settings: int = 0
     requests: tuple[Request, ...] = ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Literal
 
-from harness.watch import call_sites, events, jax_names
+from harness.watch import call_sites, cells, events, jax_names
 from harness.watch.builds import Builds, builds
 from harness.watch.call_sites import Places
 from harness.watch.compile_traces import CompileTraces
@@ -191,7 +191,6 @@ class Recorder:
         with self.lock:
             line = Build(
                 build.id,
-                build.kind,
                 self._key(found.function),
                 found.object,
                 found.wrapper,
@@ -200,6 +199,7 @@ class Recorder:
                 build.begin_ns,
                 build.end_ns,
                 tuple(Span(*span) for span in build.spans),  # type: ignore[arg-type]
+                build.kind,
                 self._arguments(found.arguments),
                 self._settings(found),
                 build.requests,
@@ -263,7 +263,10 @@ class Recorder:
         return number
 
     def _key(self, key: FunctionKey) -> int:
-        return self._number("function", key, lambda n: Function(n, *key))
+        def line(number: int) -> Function:
+            return Function(number, *key._replace(file=cells.file_of(key.file)))
+
+        return self._number("function", key, line)
 
     def _function(self, function: Any) -> int:
         visit = JaxVisit("call", 0, 0)
@@ -277,7 +280,7 @@ class Recorder:
         known = self._places.get(places.key)
         if known is None:
             frames = places.frames()
-            number = self._number("stack", frames, lambda n: events.Stack(n, frames))
+            number = self._number("stack", frames, lambda n: _stack(n, frames))
             # With the code, so that no other takes its address.
             known = self._places[places.key] = (number, places)
         return known[0]
@@ -289,3 +292,8 @@ class Recorder:
     def _settings(self, found: Description) -> int:
         key = (tuple(found.jit.items()), tuple(found.context.items()))
         return self._number("settings", key, lambda n: events.Settings(n, found.jit, found.context))
+
+
+def _stack(number: int, frames: tuple[events.Frame, ...]) -> events.Stack:
+    named = (frame._replace(file=cells.file_of(frame.file)) for frame in frames)
+    return events.Stack(number, tuple(named))

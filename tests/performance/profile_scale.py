@@ -65,11 +65,9 @@ def fill(folder: Path, builds: int) -> None:
         writer.write(events.Arguments(number, "params: {'w0': *}", leaves, statics))
         begin = now + number * 20 * MS
         ends = [begin + after * MS for after in (0, 2, 5, 15)]
-        request = events.Request("jit_step", "unwritten", 10 * MS, f"{number:064x}", "", 10 * MS)
+        request = events.Request("jit_step", 10 * MS, "unwritten", f"{number:064x}", "", 10 * MS)
         function, stack = number % FUNCTIONS + 1, number % STACKS + 1
-        line = events.Build(
-            number, "call", function, function, function, stack, 1, begin, ends[-1], ()
-        )
+        line = events.Build(number, function, function, function, stack, 1, begin, ends[-1], ())
         spans = tuple(events.Span(s, *ends[at : at + 2], 1) for at, s in enumerate(STAGES))
         writer.write(
             replace(

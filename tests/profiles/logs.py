@@ -40,7 +40,6 @@ def build(number, begin, end, *spans, thread=MAIN, function=1, requests=(), time
     """`spans` are (stage, begin, end)."""
     return events.Build(
         id=number,
-        kind="call",
         function=function,
         object=1,
         wrapper=1,
@@ -56,7 +55,7 @@ def build(number, begin, end, *spans, thread=MAIN, function=1, requests=(), time
 
 def request(outcome, request=0.0, compile=0.0, load=0.0, write=0.0, key="k", reason=""):
     times = [ns(value) for value in (request, compile, load, write)]
-    return events.Request("jit_loss", outcome, times[0], key, reason, *times[1:])
+    return events.Request("jit_loss", times[0], outcome, key, reason, *times[1:])
 
 
 def samples(at, interval=25.0, **counts):

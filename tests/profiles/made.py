@@ -69,7 +69,7 @@ class Made:
         inside = tuple(
             events.Inner(self.function(one), logs.ns(begin), logs.ns(begin + 1)) for one in inner
         )
-        asked = (events.Request(f"jit_{name}", outcome, logs.ns(ms)),)
+        asked = (events.Request(f"jit_{name}", logs.ns(ms), outcome),)
         build = logs.build(
             self._next,
             begin,

@@ -29,7 +29,7 @@ def build(number, begin_ns, thread, function, outcome):
     """Return a build of 10 ms: 1 trace, 2 lower, 6 compile or load."""
     at = begin_ns
     return events.Build(
-        *(number, "call", function, number, number, 1 + number % 2, thread, at, at + 10 * MS),
+        *(number, function, number, number, 1 + number % 2, thread, at, at + 10 * MS),
         (
             events.Span("trace", at, at + MS, 1),
             events.Span("lower", at + MS, at + 3 * MS, 1),
@@ -39,7 +39,7 @@ def build(number, begin_ns, thread, function, outcome):
         settings=1,
         requests=(
             events.Request(
-                *("jit_f", outcome, 6 * MS, f"key{number}", ""),
+                *("jit_f", 6 * MS, outcome, f"key{number}", ""),
                 compile_ns=0 if outcome == "hit" else 5 * MS,
                 load_ns=5 * MS if outcome == "hit" else 0,
                 directory="/cache",

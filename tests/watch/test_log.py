@@ -233,7 +233,7 @@ def test_every_name_can_be_written(tmp_path, name):
 
 def test_a_number_that_is_none_becomes_0(tmp_path):
     writer = opened(tmp_path)
-    nowhere = events.Build(1, "call", 1, 1, 1, 1, 1, 1, 2, ())
+    nowhere = events.Build(1, 1, 1, 1, 1, 1, 1, 2, ())
     for flops in (math.nan, math.inf, 2.0):
         program = events.Program(flops=flops)
         writer.write(replace(nowhere, program=program))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 
 from harness.errors import UsageError
 from harness.profiles.budgets.chosen import Chosen
 from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import by_function
-from harness.profiles.recorded import Recorded, recording
+from harness.profiles.recorded import Recorded
 from harness.watch import jax_names
 from harness.watch.events import Build
 
 
-def begin() -> AbstractContextManager[Recorded]:
+def begin() -> contextlib.closing[Recorded]:
     """Return a profile in memory that goes on until it is closed."""
-    return recording(None, 0, Recorded)
+    profile = Recorded()
+    profile.record(sample_ms=0)
+    return contextlib.closing(profile)
 
 
 class Window:

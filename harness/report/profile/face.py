@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.profiles.answer.summary import summary
-from harness.profiles.recorded import Recorded, read, recording
+from harness.profiles.recorded import Recorded, read
 from harness.report import files
+from harness.report.profile.live_table import LiveTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +17,36 @@ if TYPE_CHECKING:
 
 class Profile(Recorded):
     """What was recorded of a program, by :func:`harness.profile` or `harness profile`."""
+
+    def __init__(self, *given: Any, how: tuple[float, bool] = (25.0, False), **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._how = how
+        self._table: LiveTable | None = None
+
+    def open(self) -> Profile:
+        """Begin to record; see :func:`harness.profile`."""
+        sample_ms, live = self._how
+        writer = self.record(sample_ms)
+        if live:
+            try:
+                self._table = LiveTable(writer)
+            except BaseException:
+                self.close()
+                raise
+        return self
+
+    def close(self) -> None:
+        """Record no more; nothing where it is not open."""
+        super().close()
+        if self._table is not None:
+            self._table.close()
+            self._table = None
+
+    def __enter__(self) -> Profile:
+        return self.open()
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     def summary(self, width: int = 100, lines: int = 24) -> list[str]:
         """Return the answer as lines of text that fit a screen.
@@ -76,22 +105,25 @@ def load_profile(folder: Path | str) -> Profile:
     return Profile(found.processes, found.folder, found.run, run_damage=found.run_damage)
 
 
-@contextmanager
-def profile(folder: Path | str | None = None, *, sample_ms: float = 25.0) -> Iterator[Profile]:
-    """Record what JAX builds in this process, on all its threads, while it is open.
+def profile(
+    folder: Path | str | None = None, *, sample_ms: float = 25.0, live: bool = False
+) -> Profile:
+    """Return a profile of what JAX builds in this process, on all its threads, while it is open.
 
-    The profile that it gives can be asked at any time, inside and afterwards. Several may be open
-    at once, in one thread or in many; each has what was built in its own time. What the body raises
-    passes. JAX is imported where the program has not done so yet.
+    It is open in a `with` block, or from `open()` to `close()`, which may be cells of a notebook,
+    and can be asked at any time, inside and afterwards. Several may be open at once, in one thread
+    or in many; each has what was built in its own time. What the body raises passes. JAX is
+    imported where the program has not done so yet.
 
     Args:
         folder: where to write the log, a file per process: what is built in a child that this
             process forks is there as well. In memory only without it.
         sample_ms: how often, in milliseconds, to look where threads are; 0 for never.
+        live: in a notebook, show a table of what is being built, and of the dearest functions.
 
-    Raises:
+    Opening it raises:
         ProfileError: if JAX is not installed, the folder cannot be written, or the running JAX is
             not one that is known.
+        UsageError: it was open before, or `live` outside a notebook.
     """
-    with recording(folder, sample_ms, Profile) as found:
-        yield found
+    return Profile(folder=Path(folder) if folder is not None else None, how=(sample_ms, live))

@@ -54,7 +54,6 @@ class Program:
         self.lines.append(
             events.Build(
                 len(self.lines),
-                "call",
                 number,
                 object_,
                 1,

@@ -27,7 +27,7 @@ for number, precision in enumerate(("highest", "default"), 1):
     begin = number * S
     context = {"jax_default_matmul_precision": precision}
     span = events.Span("trace", begin, begin + S // 2, 1)
-    build = (number, "call", 1, 1, 1, 0, 1, begin, begin + S // 2, (span,))
+    build = (number, 1, 1, 1, 0, 1, begin, begin + S // 2, (span,))
     lines += [events.Settings(number, {}, context), events.Build(*build, settings=number)]
 lines.append(events.Ended(4 * S, "context"))
 profile = Recorded((Process("memory", lines[0], tuple(lines)),))

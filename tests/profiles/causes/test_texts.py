@@ -88,7 +88,7 @@ def causes(function, calls, *stages):
             events.Stack(number, frames),
             arguments,
             events.Build(
-                number, "call", 1, object_, 1, number, 1, number * 10, number * 10 + 5, spans,
+                number, 1, object_, 1, number, 1, number * 10, number * 10 + 5, spans,
                 arguments=arguments.id, settings=1,
             ),
         ]  # fmt: skip
@@ -232,9 +232,7 @@ def test_a_mesh_is_told_of_once():
         settings = events.Settings(number, {}, context)
         spans = (events.Span("trace", number * 10, number * 10 + 1, 1),)
         begin = number * 10
-        build = events.Build(
-            *(number, "call", 1, 1, 1, 0, 1, begin, begin + 5, spans), settings=number
-        )
+        build = events.Build(*(number, 1, 1, 1, 0, 1, begin, begin + 5, spans), settings=number)
         lines += [settings, build]
     process = Process("memory", started(), (started(), function, *lines))
     cause = decide(process.builds)["memory", 2]
