@@ -89,6 +89,17 @@ def test_a_filter_acts_on_figures_and_tables(page):
     assert "trace" not in heads
 
 
+def test_a_search_is_one_step_back_however_often_its_typist_paused(page):
+    before = page.execute_script("return history.length")
+    for typed, whole in (("GOOD", "GOOD"), (".wo", "GOOD.wo"), ("rk", "GOOD.work")):
+        page.find_element("name", "workload").send_keys(typed)
+        wait_until(page, f"location.search === '?workload={whole}'")
+    assert page.execute_script("return history.length") == before + 1
+    page.back()
+    wait_until(page, f"{COMPLETE} && !location.search")
+    assert page.find_element("name", "workload").get_attribute("value") == ""
+
+
 def shown_sections(page):
     return page.execute_script(
         "return [...document.querySelectorAll('main > section[id]')].filter(s => !s.hidden)"

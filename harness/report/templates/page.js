@@ -400,9 +400,12 @@
     return text ? `?${text}` : "";
   };
   let kept = window.location.search;
-  function keep(part = window.location.hash) {
+  let typed = false; // The entry on top is of a search that goes on.
+  function keep(part = window.location.hash, typing = false) {
     kept = address();
-    window.history.pushState(null, "", `${window.location.pathname}${kept}${part}`);
+    const whole = `${window.location.pathname}${kept}${part}`;
+    window.history[typing && typed ? "replaceState" : "pushState"](null, "", whole);
+    typed = typing;
   }
   const follow = (search) => {
     const said = new URLSearchParams(search);
@@ -434,16 +437,17 @@
     const noun = table === usual ? data.filters.noun : "rows";
     status.textContent = narrowed ? `${matching(table, chosen).length} of ${table.length} ${noun}` : "";
   };
-  const changed = () => {
+  const changed = (typing = false) => {
     alone();
     count();
-    keep();
+    keep(window.location.hash, typing);
     refresh();
   };
   let waiting = 0;
   form.addEventListener("input", (event) => {
     clearTimeout(waiting);
-    waiting = setTimeout(changed, event.target.type === "search" ? 150 : 0);
+    const typing = event.target.type === "search";
+    waiting = setTimeout(changed, typing ? 150 : 0, typing);
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='?']");
@@ -455,6 +459,7 @@
     (document.getElementById(link.hash.slice(1)) || form).scrollIntoView();
   });
   window.addEventListener("popstate", () => {
+    typed = false;
     if (window.location.search === kept) return;
     follow(window.location.search);
     refresh();
