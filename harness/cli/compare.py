@@ -26,6 +26,7 @@ from harness.verdicts.live.comparison import compare_live
 from harness.verdicts.live.rounds import LiveOptions
 from harness.verdicts.pairs import environment_lines
 from harness.verdicts.row_records import StoredRecords
+from harness.verdicts.thresholds import use_those_of
 
 Records = Sequence[Iterable[Record]]
 
@@ -89,6 +90,8 @@ All rows of a stage are also judged together, above the rows: a slower JAX or ma
 Filters hide rows and change no verdict. The unit is the process: at least 3 a side, better 8
 (effort default). docs/method.md has the formulas. Below stands how often this machine calls
 identical arms different (`harness aa`).
+What counts in a stage is 3 to 25 %; where you want another threshold, pyproject.toml in the current
+folder says it, as a share: under [tool.harness.thresholds], compile = 0.1.
 
 \b
 With --counts no clock decides, but the calls that Python makes while tracing and lowering, which
@@ -148,6 +151,7 @@ def compare(
         raise UsageError("--counts decides by counts that are stored: leave --live, --explain out.")
     if live_ and across:
         raise UsageError("--live measures both arms on this machine: leave --across out.")
+    use_those_of(Path())
     if live_:
         level = sampling.effort(effort)
         comparison, records = measured(a, b, results, filters, level, seed, benchmarks)

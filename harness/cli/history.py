@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
@@ -20,6 +21,7 @@ from harness.verdicts import inside
 from harness.verdicts.history import history as change_points
 from harness.verdicts.history import series, texts
 from harness.verdicts.row_records import records_under
+from harness.verdicts.thresholds import use_those_of
 
 MOST = 10
 """So many series of two points are shown."""
@@ -85,6 +87,7 @@ def history(
     """Print change points."""
     if figure is not None:
         files.check_figure(figure)
+    use_those_of(Path())
     since = environment.night(since)
     with warnings_said():
         frame = choose.rows(everything(results.path), filters)

@@ -17,6 +17,7 @@ from harness.errors import ExitCode, StoreError
 from harness.nightly.environments import parse
 from harness.nightly.night import NightRun, Wanted, recipe_for
 from harness.records.environment import machine_name
+from harness.verdicts.thresholds import use_those_of
 
 HELP = """A whole night on one machine: build environments, measure, judge, report; restartable.
 
@@ -124,6 +125,7 @@ def nightly(
 ) -> None:
     """Do a night, and print its summary."""
     project = AsvProject.read(config)
+    use_those_of(config.parent)
     wanted = Wanted(
         machine or machine_name(),
         night or None,

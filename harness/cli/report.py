@@ -17,6 +17,7 @@ from harness.frame.compile_times import compile_times
 from harness.frame.load import everything
 from harness.report import asv_page, files
 from harness.report.measured import Measured
+from harness.verdicts.thresholds import use_those_of
 
 HELP = """Write one HTML file with figures and tables of everything that was measured.
 
@@ -70,6 +71,7 @@ def report(
         asv_page.check(into)
         output = into / asv_page.NAME
         asv = asv or "index.html"
+    use_those_of(Path())
     links = asv_page.links(asv)
     frame, comparisons, passes = _load(results.path)
     from harness.report import images, page, sweep  # of the extra `figures`

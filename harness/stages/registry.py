@@ -81,9 +81,14 @@ def names(*steps: Step, where: Callable[[Stage], bool] = lambda stage: True) -> 
     return tuple(s.name for s in STAGES.values() if (not steps or s.step in steps) and where(s))
 
 
+thresholds: dict[str, float] = {}
+"""The smallest change that counts, of stages for which the project asks for another."""
+
+
 def effect(name: str) -> float:
     """Return the smallest change of a stage that counts."""
-    return STAGES[name].effect if name in STAGES else OTHER_EFFECT
+    usual = STAGES[name].effect if name in STAGES else OTHER_EFFECT
+    return thresholds.get(name, usual)
 
 
 def calibrated_by(name: str) -> str:

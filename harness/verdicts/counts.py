@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.frame.differences import ARROW
 from harness.program.facts import TOTALS
-from harness.stages.registry import STAGES
+from harness.stages.registry import STAGES, effect, thresholds
 
 if TYPE_CHECKING:
     from harness.verdicts.pairs import Row
@@ -66,7 +66,7 @@ def proof(a: Row, b: Row) -> Proof | None:
 
     They prove nothing where Python is another minor version, whose interpreter counts differently.
     Those of another JAX take other times as well, so that they must differ by the smallest change
-    that counts in the stage, as its time must.
+    that counts in the stage, as its time must; so must all where the project says what counts.
     """
     stage = STAGES.get(a["stage"])
     if stage is None or not stage.counted or _minor(a["python"]) != _minor(b["python"]):
@@ -75,7 +75,8 @@ def proof(a: Row, b: Row) -> Proof | None:
     if count is None or abs(count.after - count.before) < LEAST_CALLS:
         return None
     versions = [f"{name} {a[name]}{ARROW}{b[name]}" for name in VERSIONS if a[name] != b[name]]
-    ratio = 1 + (stage.effect if versions else LEAST_SHARE)
+    least = effect(stage.name) if versions else thresholds.get(stage.name, LEAST_SHARE)
+    ratio = 1 + max(least, LEAST_SHARE)
     if 1 / ratio < 1 + count.share < ratio:
         return None
     text = f"proven by counts: {count.before:,.0f}{ARROW}{count.after:,.0f} Python calls"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import statistics
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from harness.errors import UsageError, nearest
 from harness.frame.frame import axis_column
 from harness.records.schema import plain_axes
 from harness.stages import registry
@@ -74,10 +78,43 @@ def _case(machine: str, noise: Noise) -> tuple[object, ...]:
     return (machine, *(getattr(noise, name) for name in CASE), axes_key(axes))
 
 
+def use_those_of(project: Path) -> None:
+    """Let what counts be what the project's pyproject.toml says, under [tool.harness.thresholds].
+
+    Raises:
+        UsageError: it is no TOML, or the table names no stage, or no share of its time.
+    """
+    registry.thresholds.clear()
+    file = project / "pyproject.toml"
+    try:
+        table: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:  # no TOML, or no UTF-8
+        raise UsageError(f"{file} cannot be read: {error}.") from None
+    here = f"{file}: [tool.harness.thresholds]"
+    for name in ("tool", "harness", "thresholds"):
+        table = table.get(name, {})
+        if not isinstance(table, dict):
+            raise UsageError(f"{here}: {name} is {table!r}; expected a table.")
+    for stage, share in table.items():
+        if stage not in registry.STAGES:
+            like = nearest(stage, list(registry.STAGES))
+            known = ", ".join(registry.STAGES)
+            raise UsageError(f"{here} has {stage!r}, which is no stage.{like} There are: {known}.")
+        if type(share) not in (int, float) or not 0 < share <= 1:
+            raise UsageError(
+                f"{here}: {stage} is {share!r}; expected the smallest change that counts, as a "
+                "share of the time: 0.1 for 10 %, at most 1."
+            )
+    registry.thresholds.update(table)
+
+
 def smallest_effect(scatter: Scatter, a: Row, b: Row, axes: Sequence[str]) -> float:
     """Return the smallest effect that counts between two rows: 0.05 is 5 % more time.
 
-    It is the stage's own, or what the machine of a row asks for where that is more.
+    It is the stage's own or the project's; or, where that is more, what the machine of a row asks
+    for.
     """
     least = registry.effect(b["stage"])
     for row in (a, b) if scatter else ():

@@ -63,3 +63,9 @@ def test_a_few_calls_of_a_tiny_program_prove_nothing():
     judged = [compare_arms(a, b).set_index("stage").loc["lower", "verdict"] for b in (few, more)]
 
     assert judged == ["same", "slower"]
+
+
+def test_counts_must_rise_by_what_the_project_says_counts(monkeypatch):
+    monkeypatch.setattr("harness.verdicts.counts.thresholds", {"trace": 0.1})
+    assert verdicts(10_300).loc["trace"]["verdict"] == "same"
+    assert verdicts(11_100).loc["trace"]["verdict"] == "slower"

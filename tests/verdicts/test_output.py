@@ -14,6 +14,7 @@ import pytest
 
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
+from harness.stages import registry
 from harness.verdicts import markdown, summary
 from tests.frame.trees import COMMIT, ENV, failed
 from tests.verdicts.arms_of import OTHER, records, tree
@@ -260,3 +261,41 @@ def test_a_comment_has_room_for_all_of_its_tables_together(compare, tmp_path, mo
     assert "### Slower" in text
     assert "### Faster" in text
     assert len(text) < 5_200
+
+
+def project(folder, monkeypatch, text):
+    """Be in a project whose pyproject.toml has a text."""
+    monkeypatch.setattr(registry, "thresholds", registry.thresholds | {})
+    monkeypatch.chdir(folder)
+    (folder / "pyproject.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "code", "reason"),
+    [
+        ("compile = 0.25", 0, "1 same"),
+        ("compile = 0.1", 1, "(10 % counts)"),
+        ("trace = 0.5", 1, "(5 % counts)"),
+    ],
+)
+def test_the_project_says_what_counts(compare, tmp_path, monkeypatch, threshold, code, reason):
+    project(tmp_path, monkeypatch, f"[tool.harness.thresholds]\n{threshold}\n")
+    found, out, _ = compare(*BOTH, tree(tmp_path / "t", factor=1.2), "--stage", "compile")
+    assert (found, reason in " ".join(out.split())) == (code, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("compile = 0.1", None),  # another table, of somebody else
+        ("[tool.harness.thresholds]\ncompil = 0.1", "is no stage. Did you mean 'compile'?"),
+        ("[tool.harness.thresholds]\ncompile = 10", "compile is 10; expected the smallest change"),
+        ('[tool.harness.thresholds]\ncompile = "10 %"', "compile is '10 %'; expected"),
+        ("[tool.harness]\nthresholds = 0.1", "thresholds is 0.1; expected a table"),
+        ("[tool.harness.thresholds", "pyproject.toml cannot be read"),
+    ],
+)
+def test_wrong_thresholds_are_told(compare, tmp_path, monkeypatch, text, said):
+    project(tmp_path, monkeypatch, text)
+    code, _, err = compare(*BOTH, tree(tmp_path / "t"), "--stage", "compile")
+    assert (code, said is None or said in err) == (2 if said else 0, True)
