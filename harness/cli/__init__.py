@@ -23,6 +23,7 @@ Measure:
 
 \b
   harness init                          benchmarks for a project of your own
+  harness adopt tests/test_speed.py     benchmarks for what existing tests call
   harness doctor                        can this machine measure, and is it quiet now?
   harness list                          the workloads in benchmarks/
   harness run --effort quick            measure all of them once, in about a minute
@@ -92,6 +93,9 @@ COMMANDS = {
         "harness.cli.nightly:nightly", "A whole night on one machine.", "harness.nightly"
     ),
     "init": Lazy("harness.cli.init:init", "Set a project of your own up.", "harness.scaffold"),
+    "adopt": Lazy(
+        "harness.cli.adopt:adopt", "Turn existing tests into workloads.", "harness.scaffold"
+    ),
 }
 
 app = typer.Typer(

@@ -101,24 +101,19 @@ def init(
     files = scaffold.plan(project, checked, force)
     if not dry_run:
         scaffold.write(files)
-    _print_files(files, dry_run)
+    print_files(files, dry_run)
     if checked and checked.size is not None:
         print(f"{checked.subject.place} traces; sweep: size = {checked.size}, {4 * checked.size}.")
     elif checked:
         no = "" if checked.subject.inputs else "; no size of it could be swept"
         print(f"{checked.subject.place} traces{no}.")
-    if checked and checked.wakes_backend:
-        print(
-            f"Importing {checked.subject.module} starts JAX (an array at the top of a module does "
-            "that), so asv must start a process per number instead of forking, which takes "
-            "minutes: better make that array in a function."
-        )
-    _print_notes(project)
+    print_notes(project, checked.subject.module if checked and checked.wakes_backend else "")
     if not dry_run:
-        _print_next(directory, project)
+        print_next(directory, project)
 
 
-def _print_files(files: Sequence[File], dry_run: bool) -> None:
+def print_files(files: Sequence[File], dry_run: bool) -> None:
+    """Say what becomes of each file."""
     words = {
         "new": "would write" if dry_run else "wrote",
         "replaced": "would replace" if dry_run else "replaced",
@@ -136,7 +131,14 @@ def _print_files(files: Sequence[File], dry_run: bool) -> None:
             print("".join(f"    | {line}\n" for line in file.text.splitlines()), end="")
 
 
-def _print_notes(project: Project) -> None:
+def print_notes(project: Project, wakes_backend: str) -> None:
+    """Say what is in the way of measuring; `wakes_backend` is a module that starts JAX."""
+    if wakes_backend:
+        print(
+            f"Importing {wakes_backend} starts JAX (an array at the top of a module does that), so "
+            "asv must start a process per number instead of forking, which takes minutes: better "
+            "make that array in a function."
+        )
     if project.git_root is None:
         print(
             "There is no git repository here: harness run works, but asv files results under "
@@ -163,7 +165,8 @@ def _print_notes(project: Project) -> None:
             print(f'    [tool.setuptools.packages.find]\n    include = ["{package}*"]')
 
 
-def _print_next(directory: Path, project: Project) -> None:
+def print_next(directory: Path, project: Project) -> None:
+    """Say which commands come next."""
     go = f"cd {shlex.quote(str(directory))} && " if directory.resolve() != Path.cwd() else ""
     print("\nNext:")
     quick = f"{go}harness run --effort quick{project.run_options}"

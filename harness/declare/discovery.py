@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +45,7 @@ def discover(folder: Path) -> Found:
             f"There is no folder of benchmarks at {folder}. Go to your project, or name the folder "
             "with --benchmarks."
         )
+    _find_what_asv_finds()
     found = Found()
     variables: dict[type[Workload], str] = {}
     for file in sorted(folder.rglob("*.py")):
@@ -81,6 +84,16 @@ def discover(folder: Path) -> Found:
                     found.workloads.append(value)
     _leave_out_namesakes(found, variables)
     return found
+
+
+def _find_what_asv_finds() -> None:
+    """Put the folders of ASV_PYTHONPATH last: asv 0.6.6 makes it its processes' PYTHONPATH."""
+    there = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    places = [one for one in os.environ.get("ASV_PYTHONPATH", "").split(os.pathsep) if one]
+    sys.path += [one for one in places if one not in sys.path]
+    added = [one for one in places if one not in there]
+    if added:  # for the processes that measure
+        os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, there), *added])
 
 
 def _astray(workload: type[Workload], module: str, variable: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harness.scaffold.adopted import Adopted as Adopted
+from harness.scaffold.adopted import adopt as adopt
 from harness.scaffold.files import File as File
 from harness.scaffold.files import plan as plan
 from harness.scaffold.files import write as write

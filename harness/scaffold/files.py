@@ -14,6 +14,7 @@ from typing import Literal
 from harness.errors import UsageError
 from harness.records.files import OWN
 from harness.scaffold import configuration, module
+from harness.scaffold.adopted import Adopted
 from harness.scaffold.function import Checked
 from harness.scaffold.project import Project
 from harness.scaffold.templates import render
@@ -53,19 +54,25 @@ class File:
         return self.fate in ("new", "replaced", "added to")
 
 
-def plan(project: Project, checked: Checked | None = None, force: bool = False) -> list[File]:
+def plan(
+    project: Project,
+    checked: Checked | None = None,
+    force: bool = False,
+    adopted: Sequence[Adopted] = (),
+) -> list[File]:
     """Return the files of a project that can be measured; nothing is written.
 
     Args:
         project: what there is.
         checked: the function to measure; without one, a first workload is an example, unless
             there are other modules in the folder of benchmarks.
+        adopted: modules of workloads to be written instead.
         force: whether files that are there are replaced.
 
     Raises:
         UsageError: a file that is there cannot be read.
     """
-    wakes = checked is not None and checked.wakes_backend
+    wakes = any(one.wakes_backend for one in (checked, *adopted) if one is not None)
     benchmarks = project.folder / project.benchmarks
     conf = project.configuration or project.folder / "asv.conf.json"
     lacks = () if force else configuration.lacking(project, wakes)
@@ -75,6 +82,7 @@ def plan(project: Project, checked: Checked | None = None, force: bool = False) 
     told = _read(init) or ""
     installed = "suite.install()" in told or "suite import install" in told
     files.append(_file(init, render("benchmarks.py"), force, () if installed else SUITE))
+    files += [_file(benchmarks / f"{one.module}.py", one.text, force) for one in adopted]
     if checked is not None:
         name = module.module_name(checked.subject)
         there = _read(benchmarks / f"{name}.py")
@@ -82,7 +90,7 @@ def plan(project: Project, checked: Checked | None = None, force: bool = False) 
             name = module.module_name(checked.subject, long=True)  # another function's
         text = module.workload(checked, name)
         files.append(_file(benchmarks / f"{name}.py", text, force))
-    else:
+    elif not adopted:
         example = benchmarks / "example.py"
         if example.exists() or not _has_modules(benchmarks):
             files.append(_file(example, module.example(project.package), force))

@@ -9,9 +9,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import UsageError
 
@@ -20,8 +21,8 @@ Argument = tuple[tuple[int, ...], str]
 
 FUNCTION_SYNTAX = "package.module:function"
 ARG_SYNTAX = '--arg "float32[64,784]" (dtype[sizes], and float32[] for a scalar), once per argument'
-CHECK_LIMIT_S = 300.0
-"""How long importing and tracing a user's function may take."""
+LIMIT_S = 300.0
+"""How long importing and tracing a user's function may take, or running a file of tests."""
 
 LARGEST_ELEMENTS = 2**26
 """A sweep stops here: an argument of 256 MiB in float32."""
@@ -121,37 +122,52 @@ def check(subject: ChosenFunction, folder: Path) -> Checked:
         "x64": subject.x64,
         "tries": tries,
     }
+    what = f"--function {subject.place}: importing and tracing it"
+    found = ask("child.py", question, folder, seen_by_asv(), what)
+    if "error" in found:
+        raise UsageError(_explain(subject, found["stage"], found["error"].rstrip(".")))
+    traced = [sizes[number - 1] for number in found["traced"]]
+    return Checked(subject, traced[0] if traced else None, found["backend"])
+
+
+def seen_by_asv() -> dict[str, str]:
+    """Return the environment variables as asv's processes see them."""
     there = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     if "ASV_PYTHONPATH" in there:
         there["PYTHONPATH"] = there["ASV_PYTHONPATH"]
+    return there
+
+
+def ask(
+    script: str, question: Any, folder: Path, environment: Mapping[str, str], what: str
+) -> dict[str, Any]:
+    """Return what a script beside this file answers, in a process of this interpreter.
+
+    Raises:
+        UsageError: it does not answer, or not in time; the text begins with `what` it does.
+    """
     try:
         done = subprocess.run(
             # -P: neither the current folder nor the script's is on the path; -B writes no bytecode.
-            [sys.executable, "-P", "-B", str(Path(__file__).with_name("child.py"))],
+            [sys.executable, "-P", "-B", str(Path(__file__).with_name(script))],
             input=json.dumps(question),
             capture_output=True,
             text=True,
             check=False,
             cwd=folder,
-            env=there,
-            timeout=CHECK_LIMIT_S,
+            env=environment,
+            timeout=LIMIT_S,
         )
     except subprocess.TimeoutExpired:
         raise UsageError(
-            f"--function {subject.place}: importing and tracing it took longer than "
-            f"{CHECK_LIMIT_S:.0f} s. Name a function whose module does no work when it is imported."
+            f"{what} took longer than {LIMIT_S:.0f} s. Name a function or test that takes less, of "
+            "a module that does no work when it is imported."
         ) from None
     if done.returncode != 0 or not done.stdout:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise UsageError(
-            f"--function {subject.place}: the process that imports and traces it ended with exit "
-            f"code {done.returncode}: {last}"
-        )
-    found = json.loads(done.stdout)
-    if "error" in found:
-        raise UsageError(_explain(subject, found["stage"], found["error"].rstrip(".")))
-    traced = [sizes[number - 1] for number in found["traced"]]
-    return Checked(subject, traced[0] if traced else None, found["backend"])
+        raise UsageError(f"{what} ended with exit code {done.returncode}: {last}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def larger(arguments: Sequence[Argument], size: int, times: int = 4) -> tuple[Argument, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Collection, Sequence
 
 from harness.scaffold.function import Argument, Checked, ChosenFunction
 from harness.scaffold.templates import render
@@ -40,43 +41,81 @@ def workload(checked: Checked, module: str) -> str:
     comment = (
         "The shapes and dtypes of the arguments; seeded random data is made when it is needed."
     )
-    imported = [subject.module]
+    imported = {subject.module}
     if subject.inputs:
         module_of, _, name = subject.inputs.partition(":")
-        imported += [module_of] if module_of != subject.module else []
+        imported.add(module_of)
         inputs = f"        return {module_of}.{name}()"
         comment = "The arguments, as a tuple; each measuring process makes them anew."
     else:
-        inputs = _inputs([_spec(argument, size) for argument in subject.arguments])
+        inputs = returned([_spec(argument, size) for argument in subject.arguments])
     attributes = []
     if size is not None:
-        attributes.append(f'    sweep = {{"size": [{size}, {4 * size}]}}\n')
+        attributes.append(f'sweep = {{"size": [{size}, {4 * size}]}}')
     if subject.x64:
-        attributes.append("    x64 = True  # 64-bit types in the measuring process\n")
+        attributes.append(X64)
+    declared = declaration(
+        class_name(module),
+        subject.dotted,
+        attributes,
+        comment,
+        ["size"] if size is not None else [],
+        inputs,
+        subject.dotted,
+    )
+    return text(module, imported, [declared])
+
+
+X64 = "x64 = True  # 64-bit types in the measuring process"
+
+
+def text(module: str, imported: Collection[str], classes: Sequence[str]) -> str:
+    """Return the text of `module`, which imports other modules and declares classes."""
+    used = [name for name in ("arguments", "spec") if f"{name}(" in "".join(classes)]
     return render(
         "workload.py",
-        imported="\n".join(f"import {one}" for one in sorted(imported)),
-        spec="" if subject.inputs else ", spec",
-        comment=comment,
-        function=subject.dotted,
         module=module,
-        name=_class_name(module),
-        attributes="\n" + "".join(attributes) if attributes else "",
-        axes=", size" if size is not None else "",
-        inputs=inputs,
+        imported="\n".join(f"import {one}" for one in sorted(imported)),
+        names=", ".join(["Workload", *used]),
+        classes="\n\n".join(classes).rstrip("\n"),
     )
 
 
-def _inputs(specs: list[str]) -> str:
-    inputs = f"        return {', '.join(specs)}"
-    if len(inputs) <= LINE:
-        return inputs
-    inner = "".join(f"            {spec},\n" for spec in specs)
-    return f"        return (\n{inner}        )"
+def declaration(
+    name: str,
+    about: str,
+    attributes: Sequence[str],
+    comment: str,
+    axes: Sequence[str],
+    inputs: str,
+    function: str,
+) -> str:
+    """Return the text of a class; `inputs` is what its method does."""
+    lines = "".join(f"    {line}\n" for line in attributes)
+    return render(
+        "class.py",
+        name=name,
+        about=about,
+        attributes=f"\n{lines}" if lines else "",
+        comment=comment,
+        axes="".join(f", {axis}" for axis in axes),
+        inputs=inputs,
+        function=function,
+    )
 
 
-def _class_name(module: str) -> str:
-    name = "".join(part.capitalize() for part in module.split("_"))
+def returned(values: Sequence[str], call: str = "") -> str:
+    """Return a line that returns values, or a call of a function with them; several if too long."""
+    whole = f"{call}({', '.join(values)})" if call else ", ".join(values) or "()"
+    if len(whole) <= LINE - len("        return "):
+        return f"        return {whole}"
+    inner = "".join(f"            {value},\n" for value in values)
+    return f"        return {call}(\n{inner}        )"
+
+
+def class_name(module: str) -> str:
+    """Return a name for a class, after a module or a test."""
+    name = "".join(part[:1].upper() + part[1:] for part in module.split("_"))
     # `Workload` is imported there, and `True` is Python's.
     return f"Measured{name}" if name == "Workload" or keyword.iskeyword(name) else name
 

@@ -386,6 +386,14 @@ def test_a_package_that_is_not_installed_is_told_from_one_that_is(untouched):
     assert "python -m pip install -e ." in said
 
 
+def test_what_pip_cannot_install_is_found_by_what_asv_is_told(tmp_path):
+    package = Package(tmp_path)
+    package.init(PREDICT, PYTHONPATH="")
+    assert "Predict" in package.harness("list", PYTHONPATH="")
+    said = package.harness("run --effort quick --case size=64", PYTHONPATH="")
+    assert "2 measured, 0 measured before and reused, 0 failed" in said
+
+
 def test_a_place_that_cannot_be_written_leaves_everything_as_it_was(tmp_path):
     package = Package(tmp_path)
     package.write(package.folder / "benchmarks", "a file where the folder should be")
