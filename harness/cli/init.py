@@ -38,8 +38,9 @@ Written are, unless they are there:
   .gitignore                                 gets the line .asv/
   .gitattributes                             gets lines for merging results of several clones
 
-Workflows go to the top of the repository, and those of a project in a subfolder are named after
-it: benchmarks-packages-mine.yml.
+Where benchmarks/ has modules of the project's own, the folder is called workloads/: asv imports all
+modules of its folder. Workflows go to the top of the repository, and those of a project in a
+subfolder are named after it: benchmarks-packages-mine.yml.
 
 \b
 A file that is there is kept, and what it lacks is told; --force replaces it. Run it again with

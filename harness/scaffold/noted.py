@@ -12,6 +12,7 @@ import builtins
 import functools
 import importlib.machinery
 import inspect
+import itertools
 import json
 import os
 import sys
@@ -134,16 +135,20 @@ class NotedTests:
         return {"place": place, "arguments": arguments, "jitted": jitted}
 
     def _place(self, thing: Any) -> tuple[str, str] | None:
-        """Return module and name of a function: as the test says them, or as it says itself."""
+        """Return module and name of a function: the package's public ones, the test's, its own."""
+        own, name = str(getattr(thing, "__module__", "")), getattr(thing, "__qualname__", "")
+        above = itertools.accumulate(own.split("."), "{}.{}".format)
+        for public in (one for one in above if "._" not in one):
+            if getattr(sys.modules.get(public), name, None) is thing:
+                return public, name
         for module in vars(self.module).values() if self.module else ():
-            for name, member in vars(module).items() if isinstance(module, ModuleType) else ():
-                if member is thing and not name.startswith("_"):
-                    return module.__name__, name
-        module, name = getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
-        found = sys.modules.get(module)
+            for known, member in vars(module).items() if isinstance(module, ModuleType) else ():
+                if member is thing and not known.startswith("_"):
+                    return module.__name__, known
+        found: Any = sys.modules.get(own)
         for part in name.split("."):
             found = getattr(found, part, None)
-        return (module, name) if found is thing else None
+        return (own, name) if found is thing else None
 
 
 class Benchmark:
@@ -194,6 +199,8 @@ def described_arguments(function: Any, args: Any, keywords: Any) -> list[dict[st
             each = [(name, kind is kinds.KEYWORD_ONLY, value)]
         for key, by_keyword, one in each:
             static = one is not None and not has_arrays(one)
+            if static and type(one) is list:
+                one = tuple(one)  # a static argument has a hash
             try:
                 pieces = [[one]] if type(one) in PLAIN else source(one)
             except ValueError as error:

@@ -36,7 +36,7 @@ class Project:
     configuration: Path | None
     """asv's configuration, where there is one."""
     benchmarks: str
-    """The folder of benchmarks, relative to `folder`; as the configuration says."""
+    """The folder of workloads, relative to `folder`; as the configuration says."""
     results: str
     """The folder of results, relative to `folder`; as the configuration says."""
 
@@ -90,7 +90,7 @@ def look(folder: Path, force: bool = False) -> Project:
         bool({"project", "build-system"} & about.keys()) or (folder / "setup.py").is_file(),
         _is_searched(folder, about),
         there[0] if there else None,
-        str(conf.benchmark_dir) if conf else "benchmarks",
+        str(conf.benchmark_dir) if conf else _benchmarks(folder),
         str(conf.results_dir) if conf else "results",
     )
 
@@ -128,6 +128,19 @@ def _is_searched(folder: Path, about: dict[str, Any]) -> bool:
         and not any((folder / old).is_file() for old in ("setup.py", "setup.cfg"))
         and not (folder / "src").is_dir()
     )
+
+
+def _benchmarks(folder: Path) -> str:
+    """Return `benchmarks`, or `workloads` where that has modules of the project's own.
+
+    asv and the harness import every module of the folder.
+    """
+    modules = list((folder / "benchmarks").rglob("*.py"))
+    try:
+        theirs = modules and not any("harness" in one.read_text("utf-8") for one in modules)
+    except (OSError, ValueError):
+        theirs = True
+    return "workloads" if theirs else "benchmarks"
 
 
 def _package(folder: Path, name: str) -> str:

@@ -198,9 +198,21 @@ def test_without_a_function_an_example_is_written_that_runs(tmp_path):
 
 def test_no_example_is_added_where_there_are_modules(tmp_path):
     package = Package(tmp_path)
-    package.write(package.folder / "benchmarks" / "mine.py", "")
+    package.write(package.folder / "benchmarks" / "mine.py", "from harness import Workload\n")
     package.init()
     assert not (package.folder / "benchmarks" / "example.py").exists()
+
+
+def test_scripts_in_a_folder_of_benchmarks_are_left_alone(tmp_path):
+    package = Package(tmp_path)
+    package.write(package.folder / "benchmarks" / "theirs.py", "raise SystemExit(3)\n")
+    said = package.init(PREDICT)
+    assert "  harness run --effort quick --benchmarks workloads    #" in said
+    assert [file.name for file in (package.folder / "benchmarks").iterdir()] == ["theirs.py"]
+    assert configuration(package)["benchmark_dir"] == "workloads"
+    said = package.harness("list --benchmarks workloads")
+    assert "Predict" in said
+    assert "theirs" not in said
 
 
 def test_files_that_are_there_are_kept_and_what_they_lack_is_told(tmp_path):
