@@ -130,6 +130,19 @@ def test_results_of_many_machines_merge_by_file(clones):
     assert git(first, "worktree", "list").count("\n") == 0
 
 
+def test_a_branch_with_a_link_is_refused(clones):
+    first, second = clones
+    measured(first, "a", "n1")
+    (first / "results" / "a" / "nights" / "n2.json").symlink_to("../../../code.py")
+    assert results(first, "push", "a").returncode == 0
+    done = results(second, "fetch")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "The branch results holds links, which results never do: a/nights/n2.json\n",
+    )
+    assert not (second / "results" / "a").exists()
+
+
 def test_an_origin_that_does_not_answer_is_no_empty_branch(clones, tmp_path):
     first, _ = clones
     git(first, "remote", "set-url", "origin", str(tmp_path / "nowhere"))

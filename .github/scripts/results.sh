@@ -30,7 +30,10 @@ fetched() {
 case ${1:-} in
 fetch)
     mkdir -p results
-    if fetched; then git archive "$there" | tar -x -C results; else echo "There is no branch $branch yet."; fi
+    if ! fetched; then echo "There is no branch $branch yet."; exit; fi
+    links=$(git ls-tree -r --full-tree "$there" | sed -n 's/^120000[^\t]*\t//p')
+    [ -z "$links" ] || { printf 'The branch %s holds links, which results never do: %s\n' "$branch" "$links" >&2; exit 1; }
+    git archive "$there" | tar -x -C results
     ;;
 push)
     machine=${2:?name the machine}

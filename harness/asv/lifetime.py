@@ -12,7 +12,7 @@ import threading
 import psutil
 
 from harness.asv.call import AsvCall
-from harness.engine.keeper import end_with_parent
+from harness.engine.containment import end_with_parent
 
 
 def end_with(pid: int) -> None:

@@ -52,6 +52,7 @@ Read:
   harness report                        all of it in one HTML file
   harness export -o results.parquet     every row, for pandas and friends
   harness fsck                          what in results/ is damaged, foreign or left over
+  harness sign --key results_key        vouch for the results of this machine
 
 A workload is a class in benchmarks/ (see docs/cookbook.md); the same class runs under `asv run`,
 and in a notebook with harness.sweep(MyWorkload). What is measured goes to results/, where a second
@@ -89,6 +90,7 @@ COMMANDS = {
     "report": Lazy("harness.cli.report:report", "Write one HTML file of everything."),
     "export": Lazy("harness.cli.export:export", "Write the rows of the frame to files."),
     "fsck": Lazy("harness.cli.fsck:fsck", "What in a results tree is damaged, or left over?"),
+    "sign": Lazy("harness.cli.sign:sign", "Sign the results of this machine."),
     "nightly": Lazy(
         "harness.cli.nightly:nightly", "A whole night on one machine.", "harness.nightly"
     ),

@@ -29,6 +29,7 @@ What is found:
   damaged     a checksum or the content is wrong. Records are never rewritten: their damaged lines
               are left out by every command, and measured again by the same `harness run`.
   foreign     no file of the harness or of asv
+  not signed  HARNESS_SIGNERS is set, and this is signed by nobody who may
   left over   a temporary file or folder, or a worktree, of a process that was killed
 
 A file that is put aside gets the ending .damaged; no command reads it.

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from harness.cli.output import printable
+
 _STYLES = [
     (re.compile(r"\b(?:HloModule|ENTRY|ROOT|module|func\.func|return|lambda|let|in)\b"), "bold"),
     # What is done: HLO after its type, StableHLO by dialect, jaxpr after the equals sign.
@@ -26,7 +28,7 @@ _CHANGED = {"+": "green", "-": "red", "@": "cyan"}
 def program(text: str) -> Iterator[Text]:
     """Yield the lines of a jaxpr, of StableHLO or of HLO in colour."""
     for line in text.splitlines():
-        shown = Text(line)
+        shown = Text(printable(line, "\t"))
         for pattern, style in _STYLES:
             shown.highlight_regex(pattern, style)
         yield shown
@@ -35,4 +37,4 @@ def program(text: str) -> Iterator[Text]:
 def difference(text: str) -> Iterator[Text]:
     """Yield the lines of a unified diff in colour."""
     for line in text.splitlines():
-        yield Text(line, _CHANGED.get(line[:1], ""))
+        yield Text(printable(line, "\t"), _CHANGED.get(line[:1], ""))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import struct
 import sys
 import threading
@@ -44,11 +45,16 @@ def send(line: bytes) -> None:
 
 
 def follow_parent(on_byte: Callable[[], None] = lambda: None) -> None:
-    """From now on end with the parent; `on_byte` is called, in a thread, for each byte it sends."""
+    """From now on end with the parent, and with this process the session that it leads.
+
+    `on_byte` is called, in a thread, for each byte that the parent sends.
+    """
 
     def listen() -> None:
         while os.read(0, 1):
             on_byte()
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()

@@ -11,7 +11,9 @@ A child reads its job, one line, from standard input and answers with lines on a
 A command that knows of no channel is run the same way; it sends no lines. One that may run for long
 is `kept`: it ends with its caller, however that ends, as those do that read their channel.
 
-A child holds the locks that its caller does (:mod:`harness.engine.lock`).
+A child holds the locks that its caller does (:mod:`harness.engine.lock`), and has a folder for
+temporary files that goes with it, unless it is kept. What it has started goes with it as well
+(:mod:`harness.engine.descendants`).
 """
 
 from __future__ import annotations
@@ -31,9 +33,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self
 
+from harness.engine import descendants
 from harness.engine.channel import CHANNEL, SPAWNED
 from harness.engine.lock import for_children
 from harness.errors import ExitCode, HarnessError
+from harness.watch.temporary import temporary_folder
 
 POLL_S = 0.25
 """How often a child is looked at. A look costs a tenth of a millisecond; more often would disturb
@@ -80,6 +84,17 @@ class ChildProcess(Protocol):
         """Return its exit code once it has ended."""
 
 
+class ForkingProcess(Protocol):
+    """Forks what a child would start."""
+
+    pid: int
+    mark: str
+    """Of what it and its forks start."""
+
+    def fork(self, fds: Sequence[int]) -> ChildProcess:
+        """Return a process that has `fds` open."""
+
+
 class Child:
     """A process that leads a session of its own; at the end of `with` all of that is gone."""
 
@@ -92,7 +107,7 @@ class Child:
         fds: Sequence[int] = (),
         log: IO[bytes] | None = None,
         kept: bool = False,
-        fork: Callable[[Sequence[int]], ChildProcess] | None = None,
+        parent: ForkingProcess | None = None,
     ) -> None:
         """Start `command`.
 
@@ -104,8 +119,8 @@ class Child:
             log: takes what it prints; without one, the last lines are kept in `output`.
             kept: whether :mod:`harness.engine.keeper` runs it, as no module of ours; it has
                 :data:`PATIENCE_S` to end after SIGINT before it is killed.
-            fork: has the process forked that `command` would start, where that is possible: with
-                the channel and `fds` open, in an environment and a folder of its parent's.
+            parent: forks the process that `command` would start, where that is possible: with the
+                channel and `fds` open, in an environment and a folder of its parent's.
 
         Raises:
             OSError: there is no such program or folder.
@@ -119,12 +134,18 @@ class Child:
         self._printed = b""
         self._readable, writable = os.pipe()
         self.spawned_ns = time.monotonic_ns()
+        self._parent, self._scratch = parent, contextlib.ExitStack()
+        self.mark = parent.mark if parent else descendants.new_mark()
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns), **holders}
+        own |= descendants.marked(self.mark)
         try:
+            if not (parent or kept):
+                with contextlib.suppress(OSError):  # it may need none
+                    own["TMPDIR"] = str(self._scratch.enter_context(temporary_folder()))
             with _signals_held():
                 self._process: ChildProcess = (
-                    fork([writable, *fds])
-                    if fork
+                    parent.fork([writable, *fds])
+                    if parent
                     else subprocess.Popen(
                         [*keeper, *command],
                         cwd=cwd,
@@ -141,6 +162,7 @@ class Child:
                 self.__exit__(None, None, None)
             else:
                 os.close(self._readable)
+                self._scratch.close()
             raise
         finally:
             os.close(writable)
@@ -255,6 +277,7 @@ class Child:
                     self._process.wait(PATIENCE_S)
         self._signal(signal.SIGKILL)
         self.code = self._process.wait()
+        descendants.end(self.mark, [self._parent.pid] if self._parent else [])
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -270,6 +293,7 @@ class Child:
         traceback: TracebackType | None,
     ) -> None:
         self.end()
+        self._scratch.close()
         os.close(self._readable)
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:

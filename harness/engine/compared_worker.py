@@ -9,7 +9,7 @@ from __future__ import annotations
 from threading import Semaphore
 
 from harness.declare.code import LoadedCode
-from harness.engine import channel
+from harness.engine import channel, containment
 from harness.engine.answers import sender, workload_of
 from harness.engine.job import Fatal, decode_job
 from harness.engine.visit import CurrentVisit
@@ -27,6 +27,7 @@ def measure(line: bytes, current_fd: int, stored: Semaphore) -> None:
     # Only now may NumPy and JAX be imported.
     from harness.engine.compared_session import ComparedSession
 
+    job.base["contained"] = containment.contain(job.memory_limit_bytes if job.on_host else None)
     code = LoadedCode()
     workload = workload_of(job, lambda reason: send(Fatal(reason)))
     if workload is None:

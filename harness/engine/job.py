@@ -111,6 +111,11 @@ class Job(msgspec.Struct, kw_only=True):
         return replace(first, also=others)
 
     @property
+    def on_host(self) -> bool:
+        """Whether its process holds all that it needs in the memory of the machine."""
+        return self.target == "cpu" or bool(self.description)
+
+    @property
     def comparison(self) -> Comparison | None:
         """What a record says of the side that it takes, before anything is known."""
         return Comparison(self.backend, self.threads) if self.backend else None
@@ -184,6 +189,7 @@ class Hello(msgspec.Struct, tag="hello"):
 
     environment: msgspec.Raw
     load_average: list[float]
+    contained: list[str] = []
 
 
 class Fatal(msgspec.Struct, tag="fatal"):

@@ -20,17 +20,11 @@ import time
 
 import psutil
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_PR_SET_CHILD_SUBREAPER = 36
+from harness.engine.containment import end_with_parent
+
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 _LINUX = sys.platform == "linux"
-
-
-def end_with_parent(parent: int) -> None:
-    """Have Linux kill this process when the thread that started it, in `parent`, ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it was gone before
-        os._exit(1)
 
 
 def main(command: list[str]) -> int:

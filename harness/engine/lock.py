@@ -23,6 +23,7 @@ from types import MappingProxyType
 
 import psutil
 
+from harness.engine import descendants
 from harness.errors import UsageError
 from harness.watch.temporary import remove_left_over
 
@@ -82,6 +83,8 @@ def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[
             told.add(holder)
             say(f"waits: {holder} measures on this machine; {WAIT_VARIABLE}=0 ends")
 
+    if number := descendants.end_left_over():
+        say(f"ended {number} processes that killed commands had started")
     with alone([processor()], check):
         if left := remove_left_over():
             say(f"removed {len(left)} temporary folders of processes that were killed")
@@ -139,6 +142,8 @@ def _locked(path: Path, check: Callable[[str], None]) -> int | None:
             pid, works_for = _holder(fd), os.environ.get(_HOLDERS, "").split()
             if str(pid) in works_for or (works_for and not pid):
                 return None
+            if descendants.end_left_over():
+                continue
             check(_described(pid))
             time.sleep(look_s)
             look_s = min(SELDOM_S, look_s * 1.2)

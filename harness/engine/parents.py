@@ -111,7 +111,7 @@ class Parent:
                 installed(dict.fromkeys(about["loaded"], ""), self.distributions)
             else:
                 self.unsafe = "; ".join(["no parent could be started", *child.output[-1:]])
-            self._child = child
+            self._child, self.pid, self.mark = child, child.pid, child.mark
             self._ended = self._ended.pop_all()
 
     @property

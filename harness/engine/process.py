@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 import psutil
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 
 from harness.declare.code import installed
 from harness.engine.child import Child
+from harness.engine.containment import group_limit_bytes
 from harness.engine.job import Bye, Done, Fatal, Job, Message, decode_message, encode
 from harness.engine.parents import Parents
 from harness.engine.visit import SIZE, CurrentVisit, Visit
@@ -70,12 +70,7 @@ def variables(job: Job) -> dict[str, str]:
 def memory_limit() -> int:
     """Return how many bytes one measuring process may hold before it is stopped."""
     total = psutil.virtual_memory().total
-    try:
-        group = Path("/sys/fs/cgroup/memory.max").read_text().strip()  # Linux, cgroup v2
-        total = min(total, int(group))
-    except (OSError, ValueError):
-        pass
-    return int(total * MEMORY_SHARE)
+    return int(min(total, group_limit_bytes() or total) * MEMORY_SHARE)
 
 
 def alone(job: Job) -> str:
@@ -119,13 +114,13 @@ def run(
     known = replace(known, also=also)
     with tempfile.TemporaryFile() as shared:
         shared.truncate(SIZE)
-        fds, fork = [shared.fileno()], parent.fork if parent else None
+        fds = [shared.fileno()]
         current = CurrentVisit(shared.fileno())
         command = [sys.executable, "-m", "harness.engine.worker", str(shared.fileno())]
         command += ["compared"] if job.backend else []
         try:
             try:
-                started = Child(command, environment, fds=fds, fork=fork)
+                started = Child(command, environment, fds=fds, parent=parent)
             except OSError:
                 if parent is None:
                     raise
@@ -177,7 +172,7 @@ class _Conversation:
 
     def _listen(self) -> None:
         """Hand on what the process says until it has ended well; raise :class:`_Stopped` if not."""
-        job = replace(self.job, surroundings=surroundings())
+        job = replace(self.job, surroundings=surroundings(), memory_limit_bytes=self.limit)
         self.child.send(encode(job))
         for line in self.child.lines(self._look):
             try:

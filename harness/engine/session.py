@@ -72,7 +72,8 @@ class Session(ABC):
 
     def measure(self) -> None:
         """Measure every case of the job, and say goodbye."""
-        self.send(Hello(self.environment, self.load_average))
+        contained = self.job.base.get("contained", [])
+        self.send(Hello(self.environment, self.load_average, contained))
         self.prepare()
         gc.freeze()  # what the imports left need not be looked at again
         began = _clock()

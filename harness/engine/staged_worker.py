@@ -11,7 +11,7 @@ from threading import Semaphore
 import jax
 
 from harness.declare.code import LoadedCode
-from harness.engine import channel
+from harness.engine import channel, containment
 from harness.engine.answers import sender, workload_of
 from harness.engine.job import Fatal, decode_job
 from harness.engine.visit import CurrentVisit
@@ -76,6 +76,9 @@ def measure(
     from harness.engine import compute_session, first_call_session, session
     from harness.watch.evidence import Evidence
 
+    contained = containment.contain(job.memory_limit_bytes if job.on_host else None)
+    for part in job.parts:
+        part.base["contained"] = contained
     code, proof = code or LoadedCode(), Evidence()
     code.begin()
     if job.apart == "compute":

@@ -12,6 +12,7 @@ from harness.declare.location import Source
 from harness.fleet import machine, shared, sources
 from harness.records import environment
 from harness.records.git import Commit, commit_of
+from harness.records.store import is_plain
 
 
 class Question(msgspec.Struct, kw_only=True):
@@ -105,16 +106,18 @@ def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool)
     """
     here = environment.versions()
     for name in ("jax", "jaxlib", *(["python"] if sent else [])):
-        if place.versions[name] != here[name]:
+        there = place.versions.get(name)
+        if there != here[name]:
             return (
-                f"has {name} {place.versions[name] or 'not at all'}, and here it is "
+                f"has {name} {there or 'not at all'}, and here it is "
                 f"{here[name] or 'not installed'}"
             )
     for name, version in versions.items():
         if name in place.broken:
             return f"cannot use {name}: {place.broken[name]}"
-        if place.workloads[name] != version:
-            return f"has {name} in version {place.workloads[name]}, and here it is {version}"
+        there = place.workloads.get(name)
+        if there != version:
+            return f"has {name} in version {there}, and here it is {version}"
     if place.commit and commit.hash and place.commit != commit.hash:
         return f"is at commit {place.commit[:8]}, and here it is {commit.hash[:8]}"
     if place.commit and place.dirty != commit.dirty:
@@ -123,11 +126,13 @@ def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool)
             f"{_changes(commit.dirty)}"
         )
     for variable, name in (("MACHINE", place.machine), ("CLASS", place.kind)):
-        if name == ".." or Path(name).name != name:
+        if not is_plain(name):
             return (
                 f"calls its machine {name!r}, which cannot name a folder of the results; set "
                 f"HARNESS_{variable} to a name without slashes where it is started"
             )
+    if not is_plain(place.env):
+        return f"calls its environment {place.env!r}, which cannot be part of a file's name"
     return place.trouble and f"cannot put records into the store: {place.trouble}"
 
 

@@ -22,7 +22,7 @@ from harness.fleet.order import Order, Result, pack
 from harness.fleet.pool import Pool, gone, said
 from harness.fleet.tasks import HostLoops, Queue, Takers, Task, Team
 from harness.fleet.workers import Attempt, Worker, Workers
-from harness.records.schema import Record, decode
+from harness.records.schema import decode
 
 LOOK_S = 1.0
 """How often the list of workers is looked at."""
@@ -322,7 +322,9 @@ class _Sweep(Workers):
         refs = {ref.key: ref for ref in attempt.job.cases}
         process = attempt.job.process
         for record in map(decode, result.records.splitlines()):
-            if isinstance(record, Record):
+            if isinstance(record, str) or not attempt.asked_for(record):
+                result.refused = "it returned what is no record of what it was asked"
+            else:
                 hopeless = record.key in result.hopeless
                 state.keep(record, group, refs.get(record.key), process, hopeless)
         for key in result.done:

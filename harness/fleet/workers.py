@@ -24,6 +24,7 @@ from harness.fleet import place, shared, sources
 from harness.fleet.place import Place, Question
 from harness.fleet.pool import Pool, Seat, gone, said
 from harness.fleet.tasks import Task, Team
+from harness.records.schema import Record
 
 ANSWER_S = 120.0
 """How long workers may take to say what they are: they import the workloads for it."""
@@ -36,6 +37,11 @@ class Attempt:
     task: Task
     job: Job
     team: Team
+
+    def asked_for(self, record: Record) -> bool:
+        """Tell whether a record is of the place that the order was planned for."""
+        places = ("machine", "env", "commit", "night")
+        return all(getattr(record, name) == self.job.base.get(name) for name in places)
 
 
 @dataclass(eq=False)
@@ -154,7 +160,11 @@ class Workers:
         if not isinstance(answer, bytes):
             self.refuse(worker, f"has harness {answer}, and this is harness {__version__}")
             return
-        found = worker.place = msgspec.msgpack.decode(answer, type=Place)
+        try:
+            found = worker.place = msgspec.msgpack.decode(answer, type=Place)
+        except msgspec.MsgspecError as error:
+            self.refuse(worker, f"cannot say what it is ({error})")
+            return
         others = [w.host for w in self.workers.values() if w.teams]
         if not self.pool.chooses and found.host in others:
             worker.refused = "is on the machine of another one"

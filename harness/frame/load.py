@@ -21,6 +21,7 @@ from harness.frame.frame import to_frame
 from harness.frame.record_rows import Collector
 from harness.frame.record_view import RecordView, read_records
 from harness.frame.typed import LEFT_OUT, plain, typed
+from harness.records import signatures
 from harness.records.schema import Problems, Record, read_file
 from harness.records.store import is_tree
 
@@ -63,7 +64,8 @@ def load(
 
     Raises:
         UsageError: there is no such path or column, or a value is none that the column can have.
-        StoreError: a Parquet file that is needed is damaged, foreign or of another version.
+        StoreError: a Parquet file that is needed is damaged, foreign or of another version; or
+            HARNESS_SIGNERS is set, and something is not signed.
     """
     if isinstance(columns, str):
         raise UsageError(f"columns={columns!r}: expected a list of names, such as [{columns!r}].")
@@ -97,6 +99,7 @@ def _frame(
     _check_there(path)
     with _no_collection():
         if _is_parquet(path):
+            signatures.refuse(path, "what was exported is not signed")
             frame = parquet.read(path, conditions, columns)
         else:
             frame = conditions.of(_read(_sources(path), conditions, found))
@@ -153,15 +156,18 @@ def _read(sources: _Sources, where: Where, problems: Problems) -> pd.DataFrame:
     collector = Collector()
     covered: set[asv_results.Origin] = set()
     for file in sources.records:
-        collector.take(_wanted(read_records(file, problems), where, covered))
+        collector.take(_wanted(read_records(file, problems), where, covered, file.resolve()))
     return to_frame([collector.rows(), asv_results.read(sources.asv, covered, problems)])
 
 
 def _wanted(
-    records: Iterable[RecordView], where: Where, covered: set[asv_results.Origin]
+    records: Iterable[RecordView], where: Where, covered: set[asv_results.Origin], file: Path
 ) -> Iterator[RecordView]:
     """Yield the records that `where` may hold, and note in `covered` what there are records of."""
+    home = file.parent.parent.name
     for record in records:
+        if record.machine != home:
+            signatures.refuse(file, f"it has a record of the machine {record.machine!r}")
         covered.add((record.machine, record.commit, record.workload, record.env))
         if where.may_hold(record):
             yield record
@@ -199,6 +205,7 @@ class _Sources(NamedTuple):
 
 
 def _sources(path: Path) -> _Sources:
+    signatures.check(path)
     if path.is_file():
         return _Sources([], [path]) if path.suffix == ".json" else _Sources([path], [])
     is_machine = (path / "records").is_dir() or (path / "machine.json").exists()

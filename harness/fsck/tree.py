@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import msgspec
 from harness.errors import HarnessError, UsageError
 from harness.frame import asv_results
 from harness.frame.record_view import read_records
-from harness.records import git, json_file, kept
+from harness.records import git, json_file, kept, signatures
 from harness.records.schema import Problems
 from harness.records.store import is_tree
 from harness.verdicts.error_rates import ErrorRates
@@ -33,7 +34,7 @@ class Fault(msgspec.Struct):
 
     path: str
     state: str
-    """`damaged`, `foreign`, or `left over`."""
+    """`damaged`, `foreign`, `not signed` or `left over`."""
     what: str
     remedy: str
     repaired: bool = False
@@ -156,6 +157,7 @@ KINDS = (
 
 OTHERS = (
     *("*/nights/**/*", "**/.gitignore", "**/.gitattributes", "**/*.lock", "**/.lock"),
+    f"*/{signatures.FOLDER}/*{signatures.SUFFIX}",
     *("graphs/**/*", f"**/*{ASIDE}", "**/.*.part", "README*", "*/README*"),
 )
 """What else may be in a tree: logs and pages of nights, and what asv or git put there."""
@@ -190,9 +192,11 @@ def check(tree: Path, repair: bool = False) -> TreeCheck:
                 report.findings.append(found)
     known = seen | {path for pattern in OTHERS for path in tree.glob(pattern)}
     for path in sorted(tree.rglob("*")):
-        if path not in known and not path.is_dir():
-            text = "no file of the harness or of asv"
+        if (path not in known or path.is_symlink()) and not path.is_dir():
+            text = "a link" if path.is_symlink() else "no file of the harness or of asv"
             report.findings.append(Fault(clean(str(path)), "foreign", text, "move it elsewhere"))
+    if os.environ.get(signatures.SIGNERS):
+        report.findings += _unsigned(tree)
     report.findings += _left_over(tree, repair)
     return report
 
@@ -202,6 +206,15 @@ def _wrong(kind: FileKind, path: Path) -> Iterator[str]:
         yield from kind.check(path)
     except (HarnessError, OSError, json_file.DamagedError) as error:
         yield str(error)
+
+
+def _unsigned(tree: Path) -> Iterator[Fault]:
+    for folder in sorted(one for one in tree.iterdir() if one.is_dir()):
+        try:
+            signatures.check_machine(folder)
+        except signatures.SignatureError as error:
+            remedy = "have whoever measured it sign it, or remove it"
+            yield Fault(clean(str(folder)), "not signed", str(error), remedy)
 
 
 def _left_over(tree: Path, repair: bool) -> Iterator[Fault]:

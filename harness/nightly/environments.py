@@ -164,7 +164,7 @@ def make(found: Environment, recipe: Recipe, runner: Runner, own: Path) -> str:
     found.versions = {name: held[name] for name in ("python", "jax", "jaxlib")}
     found.env = existing_env_name(".".join(held["python"].split(".")[:2]), held["jax"])
     freeze = "\n".join([f"# Python {held['python']}", *held["packages"]]) + "\n"
-    with replaced(own / f"freeze-{found.name}.txt") as handle:
+    with replaced(own / f"freeze-{found.name}.txt", own=True) as handle:
         handle.write(freeze)
     if found.name == NIGHTLY and "dev" not in held["jax"]:
         return f"the index had nothing newer than jax {held['jax']}"

@@ -233,7 +233,7 @@ class Nights:
         Raises:
             StoreError: it cannot be written.
         """
-        with replaced(self.folder / name) as handle:
+        with replaced(self.folder / name, own=True) as handle:
             handle.write(text.rstrip("\n") + "\n")
 
     def all(self) -> list[Night]:

@@ -50,7 +50,10 @@ def lines(path: Path) -> Iterator[bytes | None]:
 
 @contextmanager
 def replaced(
-    path: Path, mode: str = "w", remedy: str = "Choose another place with -o."
+    path: Path,
+    mode: str = "w",
+    remedy: str = "Choose another place with -o.",
+    own: bool = False,
 ) -> Iterator[IO[Any]]:
     """Open a file that takes the place of `path` once the block is done; its folder is made.
 
@@ -58,17 +61,19 @@ def replaced(
 
     If the block raises, `path` stays as it was. What is no file, such as `/dev/stdout`, is
     written directly. `mode` is `w` for text in UTF-8, or `wb`; `remedy` is what an error advises.
+    A link is followed, unless the file is our `own`: a results tree may come from elsewhere, and
+    with it a link to anything.
 
     Raises:
         StoreError: it cannot be written.
     """
     encoding = None if "b" in mode else "utf-8"
-    target = path.resolve()
+    target = path.parent.resolve() / path.name if own else path.resolve()
     # Other machines may write to the same folder, and their processes have the same numbers.
     part = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
     try:
         special = target.exists() and not target.is_file() and not target.is_dir()
-        if special or path.is_relative_to("/dev"):
+        if not own and (special or path.is_relative_to("/dev")):
             with path.open(mode, encoding=encoding) as handle:
                 yield handle
             return
@@ -80,7 +85,7 @@ def replaced(
                 yield handle
                 handle.flush()
                 os.fsync(handle.fileno())
-            if target.exists():
+            if target.is_file() and not target.is_symlink():
                 shutil.copymode(target, part)
             part.replace(target)
             _sync(target.parent)

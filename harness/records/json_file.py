@@ -37,7 +37,7 @@ def write(path: Path, value: Any, remedy: str = "Free space there, and run again
         StoreError: it cannot be written; `remedy` is what the error advises.
     """
     text = msgspec.json.format(msgspec.json.encode(value), indent=1)
-    with replaced(path, "wb", remedy) as handle:
+    with replaced(path, "wb", remedy, own=True) as handle:
         handle.write(sealed(text) + b"\n")
 
 

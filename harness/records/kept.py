@@ -70,7 +70,8 @@ def keep(folder: Path, fingerprint: str, lowered: Any, compiled: Any) -> None:
         return
     texts = KeptProgram(SCHEMA, normalise(compiled.as_text()), lowered.as_text())
     data = gzip.compress(msgspec.json.encode(texts), mtime=0)
-    with replaced(path, "wb", "Free space there, or run without --keep-programs.") as file:
+    remedy = "Free space there, or run without --keep-programs."
+    with replaced(path, "wb", remedy, own=True) as file:
         file.write(data)
 
 

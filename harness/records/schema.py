@@ -178,6 +178,10 @@ class Record(msgspec.Struct, omit_defaults=True):
     process: str = ""
     """The process that measured: 16 random hexadecimal digits, the same in all of its records,
     those of other workloads included. Old records know nothing."""
+    contained: list[str] = msgspec.field(default_factory=list)
+    """What the kernel sees to, of the process: that it `ends with its parent`, and that it holds
+    no more `memory` than it may. What is missing the harness does alone; old records know
+    nothing."""
     load_average: list[float] = msgspec.field(default_factory=list)
     """1, 5 and 15 minutes, read when the process began."""
     retries: list[str] = msgspec.field(default_factory=list)

@@ -59,7 +59,9 @@ class Store:
         """Open the file and lock it, so that it is this file when it is written to."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         while True:
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            # No link: a tree may come from elsewhere, and with it a link to anything.
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+            fd = os.open(self.path, flags, 0o644)
             fcntl.flock(fd, fcntl.LOCK_EX)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(fd), os.stat(self.path)):
@@ -134,12 +136,21 @@ def machine_folder(results: Path, machine: str) -> Path:
     return results / _plain(machine, "a machine", "Set HARNESS_MACHINE, or --machine.")
 
 
+def is_plain(name: str) -> bool:
+    """Tell whether a name is one part of a path, which is no hidden one, and one line."""
+    return (
+        name.isprintable()
+        and not name.startswith(".")
+        and not set(name) & set("/\\")
+        and name != ""
+    )
+
+
 def _plain(name: str, what: str, remedy: str) -> str:
-    """Return a name that is one part of a path, and one line."""
-    if name in (".", "..") or not name.isprintable() or not name or set(name) & set("/\\"):
+    if not is_plain(name):
         raise UsageError(
             f"{name!r} is no name for {what}: expected one that can be a folder's, without slashes "
-            f"and control characters. {remedy}"
+            f"and control characters, and without a dot in front. {remedy}"
         )
     return name
 

@@ -6,6 +6,7 @@ import urllib.parse
 from pathlib import Path
 
 from harness.errors import StoreError, UsageError
+from harness.records.files import replaced
 
 NAME = "report.html"
 """The report's name in asv's folder."""
@@ -38,9 +39,10 @@ def link(folder: Path) -> bool:
         text = page.read_text(encoding="utf-8")
         if _MARK in text:
             return False
-        page.write_text(linked(text), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{page} cannot be changed: {error.strerror or error}.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{page} cannot be changed: {error}.") from error
+    with replaced(page, remedy="Give another folder.") as handle:
+        handle.write(linked(text))
     return True
 
 

@@ -6,7 +6,8 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from harness.errors import StoreError, UsageError
+from harness.errors import UsageError
+from harness.records.files import replaced
 
 FONT = "DejaVu Sans, Verdana, sans-serif"
 """Of text in pictures. The room for it is measured when a picture is made, with the first of these;
@@ -44,17 +45,13 @@ def save_figure(chart: Any, output: Path) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        chart = chart.copy(deep=False)
-        chart.config = {**(chart.to_dict().get("config") or {}), "font": FONT}
+    chart = chart.copy(deep=False)
+    chart.config = {**(chart.to_dict().get("config") or {}), "font": FONT}
+    is_png = output.suffix == ".png"
+    remedy = "Choose another place with --figure."
+    with replaced(output, "wb" if is_png else "w", remedy) as handle:
         if output.suffix == ".html":
             page = str(chart.to_html(inline=True))
-            output.write_text(page.replace("<head>", f"<head>\n  {_PHONES}", 1), encoding="utf-8")
+            handle.write(page.replace("<head>", f"<head>\n  {_PHONES}", 1))
         else:
-            chart.save(str(output), scale_factor=2 if output.suffix == ".png" else 1)
-    except OSError as error:
-        raise StoreError(
-            f"{output} cannot be written: {error.strerror or error}. Choose another place with "
-            "--figure."
-        ) from error
+            chart.save(handle, format=output.suffix[1:], scale_factor=2 if is_png else 1)

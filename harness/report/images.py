@@ -8,8 +8,8 @@ from typing import Any
 
 import vl_convert
 
-from harness.errors import StoreError
 from harness.frame.frame import rows_of
+from harness.records.files import replaced
 from harness.report.content import ColumnKind, Figure, Report, Table
 from harness.report.files import FONT
 from harness.report.page import rounded, specification
@@ -33,23 +33,18 @@ def write(report: Report, folder: Path, png: bool = False) -> list[Path]:
     """
     tables = {table.name: table for section in report.sections for table in section.tables}
     written = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for section in report.sections:
-            for figure in section.figures:
-                spec = complete(figure, tables)
-                path = folder / f"{figure.name}.svg"
-                path.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+    remedy = "Choose another place with --figures."
+    for section in report.sections:
+        for figure in section.figures:
+            spec = complete(figure, tables)
+            made = {".svg": vl_convert.vegalite_to_svg(spec).encode()}
+            if png:
+                made[".png"] = vl_convert.vegalite_to_png(spec, scale=2)
+            for suffix, data in made.items():
+                path = folder / f"{figure.name}{suffix}"
+                with replaced(path, "wb", remedy) as handle:
+                    handle.write(data)
                 written.append(path)
-                if png:
-                    path = path.with_suffix(".png")
-                    path.write_bytes(vl_convert.vegalite_to_png(spec, scale=2))
-                    written.append(path)
-    except OSError as error:
-        raise StoreError(
-            f"{folder} cannot be written: {error.strerror or error}. Choose another place with "
-            "--figures."
-        ) from error
     return written
 
 

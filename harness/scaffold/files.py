@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.errors import UsageError
-from harness.records.files import OWN
+from harness.errors import StoreError, UsageError
+from harness.records.files import OWN, replaced
 from harness.scaffold import configuration, module
 from harness.scaffold.adopted import Adopted
 from harness.scaffold.function import Checked
@@ -118,10 +118,10 @@ def write(files: Sequence[File]) -> None:
         _check_place(file.path)
     for file in written:
         try:
-            file.path.parent.mkdir(parents=True, exist_ok=True)
-            file.path.write_text(file.text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise UsageError(f"{file.path} cannot be written: {error.strerror}.") from None
+            with replaced(file.path, "wb", "") as handle:
+                handle.write(file.text.encode())
+        except StoreError as error:
+            raise UsageError(str(error).strip()) from None
 
 
 def _file(path: Path, text: str, force: bool, lacks: Sequence[str] = ()) -> File:

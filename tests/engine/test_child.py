@@ -11,6 +11,7 @@ import time
 import psutil
 import pytest
 
+from harness.engine import descendants
 from harness.engine.child import Child, ChildError, ChildTimeout
 from tests.started import TOKEN, of
 
@@ -193,11 +194,7 @@ with Child({command}, kept=True) as child:
         one = running if whose == "caller" else keeper
         one.send_signal(signal.Signals[number])
         running.wait(60)
-    # Of a keeper that is killed, what it has started itself ends; nobody knows of the others.
-    left = 3 if (whose, number) == ("keeper", "SIGKILL") else 0
-    assert wait_for(lambda: len(of(token)) == left, 60)
-    for process in of(token):
-        process.kill()
+    assert wait_for(lambda: of(token) == [], 60)
 
 
 def test_a_log_takes_what_is_printed(tmp_path):
@@ -235,3 +232,60 @@ def test_a_child_knows_when_it_was_started():
     with Child(python(SERVE.format(body="channel.spawned_ns()"))) as child:
         child.send(b"null")
         assert child.answer(60.0) == child.spawned_ns
+
+
+@pytest.mark.parametrize("then", ["", "time.sleep(600)"], ids=["ends", "goes on"])
+def test_nothing_of_a_child_is_left_in_whatever_session_it_is(then):
+    token = secrets.token_hex()
+    command = python(SPREADS.replace("{then}", then))
+    with Child(command, {**os.environ, TOKEN: token}) as child:
+        if then:
+            assert wait_for(lambda: len(of(token)) == 4, 60)
+        else:
+            assert child.wait() == 0
+            assert len(of(token)) == 3
+    assert of(token) == []
+
+
+def test_what_a_killed_command_has_left_ends_with_the_next_and_no_other_does():
+    token = secrets.token_hex()
+    command = python(SPREADS.replace("{then}", "time.sleep(600)"))
+    caller = f"""
+from harness.engine.child import Child
+with Child({command}) as child:
+    child.wait()
+"""
+    there = {**os.environ, TOKEN: token}
+    with subprocess.Popen(python(caller), env=there) as running:
+        assert wait_for(lambda: len(of(token)) == 5, 60)
+        assert descendants.end_left_over() == 0, "its caller is there"
+        running.kill()
+    assert of(token) != []
+    next_one = "from harness.engine import descendants; print(descendants.end_left_over())"
+    said = subprocess.run(python(next_one), capture_output=True, text=True, check=True).stdout
+    assert int(said) >= 4
+    assert of(token) == []
+
+
+def test_what_a_left_over_process_starts_spares_its_own(tmp_path):
+    """Who was started by one that is gone may measure: it is in use."""
+    script = "from harness.engine import descendants; print(descendants.end_left_over())"
+    mark = descendants.new_mark().split(":")
+    mark[0] = "4194305"  # no process can have that number
+    there = {**os.environ, **descendants.marked(":".join(mark))}
+    done = subprocess.run(python(script), env=there, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+def test_temporary_files_of_a_child_go_with_it():
+    script = """
+import tempfile
+from harness.engine import channel
+channel.send(tempfile.mkdtemp().encode())
+__import__("os").kill(__import__("os").getpid(), 9)
+"""
+    with Child(python(script)) as child:
+        (made,) = child.lines()
+        assert os.path.isdir(made)
+    assert not os.path.exists(made)
+    assert not os.path.exists(os.path.dirname(made))

@@ -133,17 +133,35 @@ with measuring(print):
 """
 
 
-def test_what_a_killed_one_has_started_holds_the_machine_as_long_as_it_measures(
-    tmp_path, monkeypatch
-):
+def test_what_a_killed_one_has_started_ends_and_holds_the_machine_no_more(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
     with subprocess.Popen([sys.executable, "-c", STARTS], stdout=subprocess.PIPE) as running:
         child = psutil.Process(int(running.stdout.readline()))
         running.kill()
+    said = []
+    with measuring(said.append, wait=False):
+        assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+    assert said[:1] == ["ended 1 processes that killed commands had started"]
+
+
+STARTS_UNMARKED = """
+import subprocess, sys
+from harness.engine.lock import for_children, measuring
+with measuring(print):
+    child = subprocess.Popen(["sleep", "600"], env={}, pass_fds=for_children()[0])
+    print(child.pid, flush=True)
+    child.wait()
+"""
+
+
+def test_a_holder_that_nobody_has_marked_is_told_by_its_number(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+    command = [sys.executable, "-c", STARTS_UNMARKED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as running:
+        child = psutil.Process(int(running.stdout.readline()))
+        running.kill()
     assert refused().startswith(f"what process {running.pid} started, which is gone, measures on")
     child.kill()
-    with measuring(lambda text: None):
-        pass
 
 
 WORKS_FOR = """

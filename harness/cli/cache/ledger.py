@@ -17,6 +17,7 @@ from harness.cli import options
 from harness.cli.cache.options import check_writable
 from harness.cli.output import console, notes, print_page
 from harness.errors import ExitCode, UsageError
+from harness.records.files import replaced
 from harness.watch import programs
 
 HELP = """Say what the persistent cache did for a program, request by request.
@@ -99,7 +100,8 @@ def ledger(
         print_page([text], notes)
     if frame is not None:
         rows = ledgers.frame(events, lent)
-        rows.to_csv(frame, index=False) if frame.suffix == ".csv" else rows.to_parquet(frame)
+        with replaced(frame, "wb", "Choose another place with --frame.") as handle:
+            rows.to_csv(handle, index=False) if frame.suffix == ".csv" else rows.to_parquet(handle)
     raise typer.Exit(code if output is not None or events else ExitCode.NOTHING)
 
 

@@ -1,0 +1,83 @@
+"""What Linux itself does where a measuring process outlives its parent, or eats the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from pathlib import Path
+
+END_WITH_PARENT, MEMORY = "ends with its parent", "memory"
+"""What a record may say of its process."""
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_THREADS_BYTES = 32 << 20
+"""Stacks of threads that libraries start later, for each processor: they count whole."""
+
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+def contain(memory_bytes: int | None) -> list[str]:
+    """Bind this process, whose parent is there; return what is bound.
+
+    Args:
+        memory_bytes: what it may hold; None where that cannot be told from what it reserves, as
+            with a GPU.
+    """
+    if sys.platform != "linux":
+        return []
+    end_with_parent()
+    bound = [END_WITH_PARENT]
+    if memory_bytes is not None and _limit(memory_bytes):
+        bound.append(MEMORY)
+    return bound
+
+
+def end_with_parent(parent: int | None = None) -> None:
+    """Have Linux kill this process when the thread that started it, in `parent`, ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if parent is not None and os.getppid() != parent:  # it was gone before
+        os._exit(1)
+
+
+def _limit(memory_bytes: int) -> bool:
+    """Let allocations fail beyond a size; return whether that could be done.
+
+    The kernel counts what is private and writable, used or not: what this process has reserved
+    and not used so far is left out.
+    """
+    import resource
+
+    try:
+        status = Path("/proc/self/status").read_text().splitlines()
+        kib = {name: words.split()[0] for name, _, words in (one.partition(":") for one in status)}
+        unused = (int(kib["VmData"]) - int(kib["RssAnon"])) << 10
+        bytes_ = memory_bytes + max(0, unused) + _THREADS_BYTES * (os.cpu_count() or 1)
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        if hard != resource.RLIM_INFINITY:
+            bytes_ = min(bytes_, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (bytes_, hard))
+    except (OSError, ValueError, LookupError):
+        return False
+    return True
+
+
+def group_limit_bytes() -> int | None:
+    """Return what the control groups of this process let it hold together; None for no limit."""
+    found = []
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, kind, path = line.split(":", 2)
+            if kind not in ("", "memory"):
+                continue
+            top = _GROUPS / kind
+            own = top / path.lstrip("/")
+            for group in (own, *own.parents):
+                for name in ("memory.max", "memory.limit_in_bytes"):  # v2, v1
+                    with contextlib.suppress(OSError, ValueError):  # none there, or `max`
+                        found.append(int((group / name).read_text()))
+                if group == top:
+                    break
+    return min(found, default=None)
