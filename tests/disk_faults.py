@@ -1,12 +1,13 @@
-"""Commands on a disk that is full, or becomes read-only: what they say, and what they lose.
+"""Commands on a disk that is full, read-only, slow or failing: what they say, and what they lose.
 
     python -m tests.disk_faults [--rounds 60] [--seed N]
 
 The project, its results and TMPDIR are on a file system in memory, which root alone may mount. Each
-round leaves a random rest of space, or makes it read-only at a random moment, and runs one command:
-it must end with an exit code of the table that is no defect's, say why in few lines without a
-traceback, and change no byte of a record that was there. Then there is space again, and the same
-command must work.
+round leaves a random rest of space, makes it read-only at a random moment, or has strace delay or
+fail system calls: synchronising, renaming and removing of any file, or reading and writing of what
+is in `results/`. In that it runs one command: it must end with an exit code of the table that is no
+defect's, say why in few lines without a traceback, and change no byte of a record that was there;
+on a slow disk it must do its work. Then all is well again, and the same command must work.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,10 +72,30 @@ def mounted(folder: Path, *options: str) -> None:
     )
 
 
-def ended(words: list[str], place: Place) -> tuple[int, str]:
+ANY_FILE = "fsync,rename,renameat,renameat2,unlink,ftruncate"
+OF_RESULTS = "read,pread64,write,openat"
+ERRORS = ("EIO", "ENOSPC", "EROFS", "ESTALE")
+
+
+def strace(way: str, place: Place, rng: random.Random) -> list[str]:
+    """Return what goes before a command so that its system calls are slow, or fail."""
+    calls, paths = ANY_FILE, list[str]()
+    if rng.random() < 0.6:
+        there = [path for path in place.results.rglob("*") if path.is_file()]
+        calls, paths = OF_RESULTS, [word for path in there for word in ("-P", str(path))]
+    if way == "slow":
+        what = f"delay_enter={rng.choice([20_000, 100_000, 400_000])}"
+    else:
+        first = rng.choice([1, 1, 2, 3, 5])
+        what = f"error={rng.choice(ERRORS)}:when={first}{rng.choice(['', '+'])}"
+    traced = ["-e", f"trace={calls}", "-e", f"inject={calls}:{what}"]
+    return ["strace", "-f", "--seccomp-bpf", "-qqq", "-o", "/dev/null", *traced, *paths]
+
+
+def ended(words: list[str], place: Place, before: Sequence[str] = ()) -> tuple[int, str]:
     """Run a command; return what it ends with, and what it says on standard error."""
     done = subprocess.run(
-        [sys.executable, "-m", "harness", *words],
+        [*before, sys.executable, "-m", "harness", *words],
         cwd=place.project,
         env=place.environment,
         stdin=subprocess.DEVNULL,
@@ -95,6 +117,10 @@ def disturbed(words: list[str], place: Place, way: str, rng: random.Random) -> t
         code, said = ended(words, place)
         filler.unlink()
         return code, said, f"{left >> 10} KiB left"
+    if way in ("slow", "failing"):
+        before = strace(way, place, rng)
+        code, said = ended(words, place, before)
+        return code, said, " ".join(before[before.index("-e") : before.index("-e") + 4])
     after_s = rng.choice([0.0, rng.uniform(0.2, 2.5)])
     later = threading.Timer(after_s, mounted, [place.folder, "ro"])
     later.start()
@@ -121,6 +147,7 @@ def problems(name: str, code: int, said: str) -> Iterator[str]:
 def campaign(rounds: int, seed: int) -> Counter[str]:
     """Disturb until there were so many rounds; return what came of them, and say what is bad."""
     rng = random.Random(seed)
+    ways = ["full", "read-only", *(["slow", "failing"] if shutil.which("strace") else [])]
     counts: Counter[str] = Counter()
     variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
     with (
@@ -135,9 +162,11 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
         for number in range(rounds):
             name = list(COMMANDS)[number % len(COMMANDS)]
             words = [word.format(new=f"new-{number}") for word in COMMANDS[name]]
-            way = rng.choice(["full", "read-only"])
+            way = rng.choice(ways)
             code, said, how = disturbed(words, place, way, rng)
             wrong = [*problems(name, code, said)]
+            if way == "slow" and code:
+                wrong.append("a slow disk ends it")
             if lost := ledger.look():
                 wrong.append(f"lost records: {lost}")
             again, then = ended([word.replace("new-", "again-") for word in words], place)

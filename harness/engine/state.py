@@ -172,7 +172,7 @@ class SweepState:
                 earlier
                 and earlier.status in _MEASURED
                 and not self.options.fresh
-                and earlier.started_at_ms >= self.options.since_ms
+                and self._is_asked_for(earlier)
                 and earlier.code  # an old record does not say what it ran
                 and not self._differing(earlier.code, project)
                 and not (self.plan.opens_up(group, process) and earlier.compile_times is None)
@@ -185,6 +185,14 @@ class SweepState:
             else:
                 todo.append(ref)
         return self.plan.job(group, todo, process) if todo else None
+
+    def _is_asked_for(self, earlier: Record) -> bool:
+        """Tell whether a record is no older than what is asked for, as far as clocks tell.
+
+        One that is still to come was measured when the clock was ahead.
+        """
+        since_ms = self.options.since_ms
+        return not since_ms or since_ms <= earlier.started_at_ms <= time.time() * 1000
 
     def _apart(self, group: Group, process: int) -> list[JobCase]:
         """Return the cases of a group of which process number `process` is to take what is apart.

@@ -1,6 +1,8 @@
 """What a sweep makes of code that is edited: between two of them, and in the middle of one."""
 
+import os
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from harness.engine.context import Options, local_context
 from harness.engine.sweep import sweep
 from harness.frame.code import PROGRAM_CHANGED
 from harness.frame.load import everything
+from harness.records.store import Store
 from harness.stages.sampling import effort
 
 WORKLOAD = """\
@@ -141,6 +144,29 @@ def test_a_file_that_changes_during_the_sweep_has_what_read_it_before_measured_a
     assert (outcome.measured, outcome.edited) == (3, ["./weights.npy"])
     ran = {r.code["./weights.npy"] for r in outcome.records if r.workload == "edited.Configured"}
     assert len(ran - {code.EDITED}) == len(ran) == 1
+
+
+def test_a_file_from_the_future_was_not_edited_while_it_ran(project):
+    """The clock was ahead when it was written, or is behind now."""
+    later_s = time.time() + 3_600
+    os.utime(project / "weights.npy", (later_s, later_s))
+    outcome = measure(project, processes=1, name="Configured")
+    assert (outcome.measured, outcome.edited) == (1, [])
+    again = measure(project, processes=1, name="Configured")
+    assert (again.measured, again.reused) == (0, 1)
+
+
+def test_a_record_from_the_future_is_not_what_was_asked_for_since_then(project):
+    """It was measured when the clock was ahead, before what is asked for now."""
+    measure(project, processes=1)
+    (file,) = (project / "results").rglob("*.jsonl")
+    records = Store(file).read()
+    for one in records:
+        one.started_at_ms += 3_600_000
+    file.unlink()
+    Store(file).append(records)
+    anew = measure(project, processes=1, since_ms=int(time.time() * 1000))
+    assert (anew.measured, anew.reused) == (1, 0)
 
 
 def test_processes_with_another_variable_are_not_pooled(project, monkeypatch):

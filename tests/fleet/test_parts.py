@@ -217,8 +217,12 @@ def of_jax(version):
         ({"trouble": "full"}, "cannot put records into the store: full"),
         *(
             ({"kind": name}, f"calls its machine {name!r}, which cannot name a folder")
-            for name in ("a/b", "..", ".", "a/")
+            for name in ("a/b", "..", ".", "a/", "", "a\n", "\x1b[2J", ".git")
         ),
+        ({"machine": "../up"}, "calls its machine '../up', which cannot name a folder"),
+        ({"env": "e/../.."}, "calls its environment 'e/../..', which cannot be part of"),
+        ({"versions": {}}, "has jax not at all, and here it is "),
+        ({"workloads": {}}, "has w in version None, and here it is mine"),
         ({}, ""),
     ],
 )

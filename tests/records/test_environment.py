@@ -216,7 +216,7 @@ def test_the_host_is_described():
     json.dumps(found)
 
 
-@pytest.mark.parametrize("name", ["../../evil", "a/b", "..", "a\\b", "bell\x07", "\x1b[2J"])
+@pytest.mark.parametrize("name", ["../../evil", "a/b", "..", "a\\b", "bell\x07", "\x1b[2J", ".git"])
 def test_no_name_of_a_machine_or_environment_leads_out_of_the_results(tmp_path, name):
     for place in (
         lambda: store_path(tmp_path, name, "", "env"),

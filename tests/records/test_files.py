@@ -2,7 +2,11 @@
 
 import pytest
 
+from harness.errors import StoreError
+from harness.records import json_file
 from harness.records.files import replaced
+from harness.records.store import Store
+from tests.frame.trees import record
 
 
 @pytest.mark.parametrize(("mode", "content"), [("w", "größer\n"), ("wb", b"\x00\xff")])
@@ -22,3 +26,24 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path, mode, content):
         interrupted()
     assert file.read_bytes() == written
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_what_is_written_into_a_results_tree_follows_no_link_out_of_it(tmp_path):
+    """A tree may come from elsewhere, and with it a link to anything."""
+    outside = tmp_path / "outside"
+    outside.write_text("mine\n")
+    for name in ("night.json5", "records.jsonl"):
+        (tmp_path / name).symlink_to(outside)
+    json_file.write(tmp_path / "night.json5", {"schema": 2})
+    with pytest.raises(StoreError, match="cannot be written"):
+        Store(tmp_path / "records.jsonl").append([record()])
+    assert outside.read_text() == "mine\n"
+    assert not (tmp_path / "night.json5").is_symlink()
+
+
+def test_a_link_that_a_user_names_is_written_through(tmp_path):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "file.csv")
+    with replaced(tmp_path / "link.csv") as handle:
+        handle.write("rows\n")
+    assert (tmp_path / "file.csv").read_text() == "rows\n"
+    assert (tmp_path / "link.csv").is_symlink()

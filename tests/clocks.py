@@ -1,0 +1,176 @@
+"""Commands while the clock jumps: between them, and while they run.
+
+    python -m tests.clocks [--rounds 60] [--seed N]
+
+Each round sets the clock of one command, and of all that it starts, to another date, and lets it
+jump at random moments: to 1970, to 2100, by days, and by seconds. What reads the date of the system
+in Python, `time.time` and `datetime.now`, is told that; files keep the true dates, so that they are
+from the future as often. The command must end as it does by a true clock, and change no byte of a
+record that was there. Of a sweep each case must have a record with the samples that it ought to
+have, none of them negative, and afterwards the same sweep must find all of it done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.records.schema import Problems, Record, read_file
+from harness.records.store import record_files
+from tests import forks
+from tests.kills import Ledger
+from tests.left_over import Place
+
+STEPS = "TESTS_CLOCK"
+"""The variable with when the clock jumps, by the monotonic one, and by how much it is then off."""
+
+OTHER_CLOCK = f"""
+import datetime, os, time
+
+steps = [tuple(map(float, one.split(":"))) for one in os.environ[{STEPS!r}].split()]
+real_time, monotonic = time.time, time.monotonic
+
+def off():
+    return [by for at, by in steps if at <= monotonic()][-1]
+
+class OtherDatetime(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.datetime.fromtimestamp(time.time(), tz)
+
+def of_now(function):
+    return lambda *given: function(*(given or [time.time()]))
+
+time.time = lambda: max(0.0, real_time() + off())
+time.time_ns = lambda: int(time.time() * 1e9)
+time.gmtime, time.localtime = of_now(time.gmtime), of_now(time.localtime)
+formatted = time.strftime
+time.strftime = lambda text, moment=None: formatted(text, moment or time.localtime())
+datetime.datetime = OtherDatetime
+"""
+"""A `sitecustomize` of Python's."""
+
+DAY_S = 86_400.0
+TO_1970, TO_2100 = -1e10, 74 * 365 * DAY_S
+OFF_S = (0.0, -3.0, 3.0, -3_600.0, 3_600.0, -DAY_S, 2 * DAY_S, -400 * DAY_S, TO_1970, TO_2100)
+
+SWEEP = ("run", "--effort", "3x1")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "run anew": (*SWEEP, "--fresh"),
+    "run": SWEEP,
+    "run from a snapshot": (*SWEEP, "--fresh", "--from-snapshot"),
+    "show": ("show", "--format", "csv"),
+    "compare": ("compare", "HEAD", "HEAD"),
+    "compare live": ("compare", "--live", "HEAD", "HEAD~1", "--effort", "3x1"),
+    "history": ("history",),
+    "report": ("report", "-o", "{new}.html"),
+    "export": ("export", "-o", "{new}.parquet"),
+    "night": ("nightly", "--jax", "installed", "--effort", "2x1", "--without", "probe"),
+    "fsck": ("fsck", "--repair"),
+}
+ANEW = ("run anew", "run from a snapshot")
+
+
+def clock(rng: random.Random) -> str:
+    """Return when a clock jumps, and by how much it is off then."""
+    began, steps = time.monotonic(), [(0.0, rng.choice(OFF_S))]
+    for _ in range(rng.choice([0, 1, 3])):
+        steps.append((began + rng.uniform(0.0, 4.0), rng.choice(OFF_S)))
+    return " ".join(f"{at}:{off}" for at, off in sorted(steps))
+
+
+def ended(words: tuple[str, ...], place: Place, **variables: str) -> tuple[int, str]:
+    """Run a command; return what it ends with, and what it says on standard error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *words],
+        cwd=place.project,
+        env={**place.environment, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return done.returncode, done.stderr
+
+
+def measured(place: Place) -> list[Record]:
+    """Return all records that there are."""
+    found = [read_file(file, Problems()) for file in record_files(place.results)]
+    return [record for each in found for record in each]
+
+
+def wrong_numbers(records: list[Record]) -> Iterator[str]:
+    """Yield what is not as it is by a true clock."""
+    for record in records:
+        if record.status not in ("ok", "skipped"):
+            yield f"{record.workload} is {record.status}: {record.reason}"
+        for name, stage in record.stages.items():
+            if any(not 0 <= sample < 60e9 for sample in stage.samples_ns):
+                yield f"{record.workload} {name}: {stage.samples_ns}"
+
+
+def campaign(rounds: int, seed: int) -> Counter[str]:
+    """Let clocks jump in so many commands; return what came of it, and say what is bad."""
+    rng = random.Random(seed)
+    counts: Counter[str] = Counter()
+    variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
+    with tempfile.TemporaryDirectory() as folder, Place(Path(folder), variables) as place:
+        other = Path(folder, "clock")
+        other.mkdir()
+        (other / "sitecustomize.py").write_text(OTHER_CLOCK)
+        path = os.pathsep.join([str(other), place.environment.get("PYTHONPATH", "")])
+        expected = {name: -1 for name in COMMANDS}
+        ledger, sweep = Ledger(place.results), 0
+        for number in range(-len(COMMANDS), rounds):
+            name = list(COMMANDS)[number % len(COMMANDS)]
+            words = tuple(word.format(new=f"new-{number}") for word in COMMANDS[name])
+            before, jumps = len(measured(place)), clock(rng)
+            given = {"PYTHONPATH": path, STEPS: jumps} if number >= 0 else {}
+            code, said = ended(words, place, **given)
+            new = measured(place)[before:]
+            if number < 0:  # by a true clock, once each
+                expected[name] = code
+                sweep = len(new) if name == ANEW[0] else sweep
+                continue
+            wrong = list(wrong_numbers(new))
+            if code != expected[name]:
+                wrong.append(f"ended with {code}, and by a true clock with {expected[name]}")
+            if "Traceback" in said:
+                wrong.append("traceback")
+            if lost := ledger.look():
+                wrong.append(f"lost records: {lost}")
+            if name in ANEW and len(new) != sweep:
+                wrong.append(f"{len(new)} records, and by a true clock {sweep}")
+            if name == "run" and new:
+                wrong.append(f"{len(new)} records were measured again")
+            if left := place.left():
+                wrong.append(f"left over: {left}")
+                place.tidy()
+            counts["bad" if wrong else "good"] += 1
+            if wrong:
+                print(f"#{number} {name}, {jumps}: {'; '.join(wrong)}\n{said[-1200:]}", flush=True)
+    return counts
+
+
+def main() -> int:
+    """Run a campaign from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    given = parser.parse_args()
+    print(f"seed {given.seed}", flush=True)
+    counts = campaign(given.rounds, given.seed)
+    print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
+    return int(bool(counts["bad"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
