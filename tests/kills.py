@@ -38,12 +38,21 @@ from tests.left_over import Place
 HARNESS, ASV = ("-m", "harness"), ("-m", "asv")
 SHORT = PROGRAM.replace("60", "3")
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "run": (*HARNESS, "run", "--effort", "40x1"),
-    "run from a snapshot": (*HARNESS, "run", "--effort", "60x1", "--from-snapshot"),
+    "run": (*HARNESS, "run", "--effort", "40x1", "--fresh"),
+    "run from a snapshot": (*HARNESS, "run", "--effort", "40x1", "--fresh", "--from-snapshot"),
     "aa": (*HARNESS, "aa", "--pairs", "2", "--effort", "6x1"),
     "asv run": (*ASV, "run", "--machine", "tested", "--show-stderr", "HEAD^!"),
     "asv continuous": (*ASV, "continuous", "--machine", "tested", "HEAD~1", "HEAD"),
-    "nightly": (*HARNESS, "nightly", "--jax", "installed", "--effort", "20x1"),
+    "nightly": (
+        *HARNESS,
+        "nightly",
+        "--jax",
+        "installed",
+        "--effort",
+        "20x1",
+        "--night",
+        "{night}",
+    ),
     "compare live": (*HARNESS, "compare", "--live", "HEAD~1", "HEAD", "--effort", "8x1"),
     "profile": (*HARNESS, "profile", "-o", "{new}", "--", "-c", SHORT),
     "cache ledger": (*HARNESS, "cache", "ledger", "-o", "l.jsonl", "--", "-c", SHORT),
@@ -88,9 +97,10 @@ class Ledger:
         return sum(map(len, self._seen.values()))
 
 
-def disturb(place: Place, name: str, rng: random.Random, number: int, longest_s: float) -> str:
+def disturb(place: Place, name: str, rng: random.Random, number: int, within_s: float) -> str:
     """Start a command and kill something of it; return what, or `ended before`."""
-    words = [word.format(new=f"new-{number}") for word in COMMANDS[name]]
+    night = f"night-{number // (3 * len(COMMANDS))}"  # some are gone on with
+    words = [word.format(new=f"new-{number}", night=night) for word in COMMANDS[name]]
     running = subprocess.Popen(
         [sys.executable, *words],
         cwd=place.project,
@@ -100,8 +110,8 @@ def disturb(place: Place, name: str, rng: random.Random, number: int, longest_s:
         stderr=subprocess.DEVNULL,
         process_group=0,
     )
-    time.sleep(rng.uniform(0.1, longest_s))
-    if running.poll() is not None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        running.wait(rng.uniform(0.1, within_s))
         return "ended before"
     way = rng.choice(WAYS)
     below = psutil.Process(running.pid).children(recursive=True)
@@ -140,9 +150,7 @@ def judged(place: Place) -> tuple[list[str], int]:
         text=True,
     )
     wrong = [] if done.returncode == 0 else [f"the next command: {done.returncode} {done.stderr}"]
-    left = place.left()
-    of_asv = [one for one in left if one.startswith("folder ") and "harness" not in one]
-    wrong += [one for one in left if one not in of_asv]
+    wrong += place.left(but=of_asv)
     checked = subprocess.run(
         [sys.executable, *HARNESS, "fsck", "--format", "json"],
         cwd=place.project,
@@ -158,7 +166,12 @@ def judged(place: Place) -> tuple[list[str], int]:
     wrong += [
         str(one) for one in found or () if "torn" not in one["what"] and one["state"] != "foreign"
     ]
-    return wrong, len(of_asv)
+    return wrong, sum(of_asv(f"folder {one.name}") for one in place.scratch.iterdir())
+
+
+def of_asv(left: str) -> bool:
+    """Tell whether something that is left is a temporary folder of asv's own."""
+    return left.startswith("folder ") and "harness" not in left
 
 
 def campaign(
@@ -172,13 +185,15 @@ def campaign(
     variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
     with tempfile.TemporaryDirectory() as folder, Place(Path(folder), variables) as place:
         records = Ledger(place.results)
-        number, since = 0, list[str]()
+        number, since, took_s = 0, list[str](), dict[str, float]()
         while counts["kills"] < count and time.monotonic() < until:
             name = names[number % len(names)]
             number += 1
-            way = disturb(place, name, rng, number, longest_s)
+            began = time.monotonic()
+            way = disturb(place, name, rng, number, min(longest_s, took_s.get(name, longest_s)))
             if way == "ended before":
                 counts[way] += 1
+                took_s[name] = time.monotonic() - began
                 continue
             counts["kills"] += 1
             counts[f"kills of {name}"] += 1

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
@@ -52,10 +52,12 @@ class Place:
     def __exit__(self, *error: object) -> None:
         self.tidy()
 
-    def left(self) -> list[str]:
+    def left(self, but: Callable[[str], bool] = lambda one: False) -> list[str]:
         """Return what there is that no command should have left, after a while."""
         deadline = time.monotonic() + PATIENCE_S
-        while (found := self._left()) and time.monotonic() < deadline:
+        while (found := [one for one in self._left() if not but(one)]) and (
+            time.monotonic() < deadline
+        ):
             time.sleep(0.05)
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -15,6 +16,9 @@ END_WITH_PARENT, MEMORY = "ends with its parent", "memory"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _THREADS_BYTES = 32 << 20
 """Stacks of threads that libraries start later, for each processor: they count whole."""
+
+_KIB = ("VmData", "RssAnon")
+"""In `/proc/self/status`: what is private and writable, and what is used of it."""
 
 _GROUPS = Path("/sys/fs/cgroup")
 
@@ -51,15 +55,17 @@ def _limit(memory_bytes: int) -> bool:
     import resource
 
     try:
-        status = Path("/proc/self/status").read_text().splitlines()
-        kib = {name: words.split()[0] for name, _, words in (one.partition(":") for one in status)}
-        unused = (int(kib["VmData"]) - int(kib["RssAnon"])) << 10
+        status = Path("/proc/self/status").read_text()
+        data, used = (
+            int(re.findall(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)[0]) for name in _KIB
+        )
+        unused = (data - used) << 10
         bytes_ = memory_bytes + max(0, unused) + _THREADS_BYTES * (os.cpu_count() or 1)
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         if hard != resource.RLIM_INFINITY:
             bytes_ = min(bytes_, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (bytes_, hard))
-    except (OSError, ValueError, LookupError):
+    except (OSError, ValueError, IndexError):  # not every kernel tells, or lets
         return False
     return True
 
