@@ -258,7 +258,7 @@ class Nights:
                 young = now_s - night.started_at_ms / 1000 < YOUNG_S
                 if night.exit_code is None and young and night.commit == commit:
                     return night.night
-            name = datetime.now(UTC).strftime("%Y-%m-%d")
+            name = datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%d")
         if not environment.night(name):
             raise UsageError("A night needs a name, such as 2026-11-20.")
         begun = self.read(name)
