@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import re
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -52,8 +53,6 @@ def _limit(memory_bytes: int) -> bool:
     The kernel counts what is private and writable, used or not: what this process has reserved
     and not used so far is left out.
     """
-    import resource
-
     try:
         status = Path("/proc/self/status").read_text()
         data, used = (
