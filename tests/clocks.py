@@ -4,8 +4,8 @@
 
 Each round sets the clock of one command, and of all that it starts, to another date, and lets it
 jump at random moments: to 1970, to 2100, by days, and by seconds. Python's module `time` tells that
-date; files keep the true ones, so that they are from the future as often. The command must end as it
-does by a true clock, and change no byte of a record that was there. A sweep must have as many
+date; files keep the true ones, so that they are from the future as often. The command must end as
+it does by a true clock, and change no byte of a record that was there. A sweep must have as many
 records as by a true clock, no sample of them negative, and the same sweep must find all of it done.
 """
 
