@@ -167,7 +167,8 @@ def _open(path: Path) -> int:
             fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
             os.fchmod(fd, 0o644)  # other users read it, whatever this one's umask is
             return fd
-        return os.open(path, os.O_RDONLY)
+        # Whoever made it, it is neither a link nor waits for somebody who writes.
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise UsageError(
             f"The lock {path} cannot be opened: {error.strerror}. Whoever measures on this machine "

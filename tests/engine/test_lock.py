@@ -191,3 +191,13 @@ def test_a_folder_of_locks_that_cannot_be_used_is_one_clear_error(tmp_path, monk
     monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path / "nowhere"))
     with pytest.raises(UsageError, match="HARNESS_LOCKS"), alone([processor()], print):
         pytest.fail("there is no such folder")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_others_put_in_the_place_of_a_lock_holds_nobody_up(tmp_path, monkeypatch, make):
+    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+    with measuring(print):
+        (file,) = tmp_path.glob("*.lock")
+    file.unlink()
+    make(file)
+    assert refused() == "" or "cannot be opened: " in refused()
