@@ -21,7 +21,7 @@ _THREADS_BYTES = 32 << 20
 _KIB = ("VmData", "RssAnon")
 """In `/proc/self/status`: what is private and writable, and what is used of it."""
 
-_GROUPS = Path("/sys/fs/cgroup")
+_GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def contain(memory_bytes: int | None) -> list[str]:
@@ -73,7 +73,7 @@ def group_limit_bytes() -> int | None:
     """Return what the control groups of this process let it hold together; None for no limit."""
     found = []
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
+        for line in _OWN_GROUPS.read_text().splitlines():
             _, kind, path = line.split(":", 2)
             if kind not in ("", "memory"):
                 continue
