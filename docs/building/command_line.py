@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import typer.main
-
 from harness.cli import app
 
 WIDTH = 90
@@ -20,7 +18,7 @@ What `--help` says of each command. `harness` is also `python -m harness`.
 
 def command_line_page() -> str:
     """Return the page: a section for each command, the nested ones after the one they belong to."""
-    return INTRODUCTION + "".join(_sections("harness", typer.main.get_command(app), None, 2))
+    return INTRODUCTION + "".join(_sections("harness", app, None, 2))
 
 
 def _sections(name: str, command: Any, parent: Any, level: int) -> Iterator[str]:

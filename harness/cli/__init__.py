@@ -8,13 +8,12 @@ import os
 import platform
 import sys
 import traceback
-from typing import Annotated
 
-import typer
+import click
+from click.exceptions import Exit
 
 from harness import __version__
-from harness.cli import lazy
-from harness.cli.lazy import Lazy
+from harness.cli.lazy import Lazy, LazyGroup
 from harness.errors import ExitCode, HarnessError, UsageError
 
 HELP = """Measure where a JAX program's time goes: trace, lower, compile, execute.
@@ -100,18 +99,56 @@ COMMANDS = {
     ),
 }
 
-app = typer.Typer(
-    cls=lazy.group(COMMANDS),
+
+@click.pass_context
+def _options(context: click.Context, version: bool, as_json: bool) -> None:
+    if version and as_json:
+        found = {name: _installed(name) for name in ("jax", "jaxlib")}
+        print(json.dumps({"harness": __version__, "python": platform.python_version(), **found}))
+    elif version:
+        print(f"harness {__version__}")
+    elif as_json:
+        raise UsageError("--json goes with --version here; commands have --format json.")
+    if version:
+        raise Exit
+    if context.invoked_subcommand is None:
+        raise UsageError("A command is missing; `harness --help` lists them.")
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+app = LazyGroup(
+    name="harness",
+    lazy=COMMANDS,
     help=HELP,
-    no_args_is_help=True,
-    **{**lazy.SETTINGS, "add_completion": True},
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    callback=_options,
+    params=[
+        click.Option(["--version"], is_flag=True, help="Show the version."),
+        click.Option(
+            ["as_json", "--json"],
+            is_flag=True,
+            help="With --version: those of Python and JAX, too.",
+        ),
+    ],
 )
 
 
 def main() -> None:
     """Run the command line; every error that a user can mend becomes one line and an exit code."""
     try:
-        app(prog_name="harness")
+        sys.exit(app.main(prog_name="harness", standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(ExitCode.INTERRUPTED)
     except HarnessError as error:
         from harness.cli.output import say  # rich takes a while to import
 
@@ -122,31 +159,3 @@ def main() -> None:
     except Exception:  # a defect, whatever it is: the exit code has to say so
         traceback.print_exc()
         sys.exit(ExitCode.DEFECT)
-
-
-@app.callback(invoke_without_command=True)
-def _options(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With --version: those of Python and JAX, too.")
-    ] = False,
-) -> None:
-    if version and as_json:
-        found = {name: _installed(name) for name in ("jax", "jaxlib")}
-        print(json.dumps({"harness": __version__, "python": platform.python_version(), **found}))
-    elif version:
-        print(f"harness {__version__}")
-    elif as_json:
-        raise UsageError("--json goes with --version here; commands have --format json.")
-    if version:
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        raise UsageError("A command is missing; `harness --help` lists them.")
-
-
-def _installed(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None

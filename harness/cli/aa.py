@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness import targets
 from harness.cli import options
 from harness.cli.inventory import discover, with_cases
 from harness.cli.output import Heading, Part, TextTable, print_page, say
+from harness.cli.parameter import Option
 from harness.cli.progress import progress
 from harness.declare import discovery
 from harness.engine.context import Options, local_context
@@ -63,13 +64,13 @@ def aa(
     case: options.Cases = None,
     target: options.MeasuredTargets = None,
     effort: options.Effort = "default",
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs of identical arms.")] = 1,
+    pairs: Annotated[int, Option(min=1, help="Pairs of identical arms.")] = 1,
     power: Annotated[
-        bool, typer.Option("--power", help="Also put slow-downs in, and count those found.")
+        bool, Option("--power", help="Also put slow-downs in, and count those found.")
     ] = False,
     effect: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="STAGE=EFFECT",
             help="A slow-down to put in, such as compile=0.2 for a fifth more time; repeat for "
             f"several. Without it {_usual('default')}, and for thorough {_usual('thorough')} as "
@@ -77,7 +78,7 @@ def aa(
         ),
     ] = None,
     seed: options.Seed = None,
-    name: Annotated[str, typer.Option(help="Name of the run; another name measures anew.")] = "",
+    name: Annotated[str, Option(help="Name of the run; another name measures anew.")] = "",
     results: options.ResultsTree = Path("results"),
     machine: options.Machine = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
@@ -97,10 +98,10 @@ def aa(
             found = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
     except KeyboardInterrupt:
         say("interrupted. Every finished record is kept; the same command goes on.")
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
+        raise Exit(ExitCode.INTERRUPTED) from None
     if not found.measured and not found.reused:
         say("nothing was measured.")
-        raise typer.Exit(ExitCode.SOME_FAILED if found.failed else ExitCode.NOTHING)
+        raise Exit(ExitCode.SOME_FAILED if found.failed else ExitCode.NOTHING)
     file = stored.file_of(context, run)
     earlier = stored.read(own_file(file.parent, run))
     power_before = earlier.power if earlier else ()
@@ -111,7 +112,7 @@ def aa(
     if found.failed:
         say(f"{found.failed} records are of cases that failed; they are not counted.")
     if found.failed or discovered.broken:
-        raise typer.Exit(ExitCode.SOME_FAILED)
+        raise Exit(ExitCode.SOME_FAILED)
 
 
 def _page(rates: ErrorRates) -> Iterator[Part]:

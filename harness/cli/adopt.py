@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness import scaffold
 from harness.cli import options
 from harness.cli.init import print_files, print_next, print_notes
+from harness.cli.parameter import Argument, Option
 from harness.errors import UsageError
 
 HELP = """Turn existing tests into workloads: pytest-benchmark's, or any that pytest runs.
@@ -46,16 +45,16 @@ Exit codes: 0 fine; 2 wrong usage, or no test could be adopted.
 @options.command(HELP, no_args_is_help=True)
 def adopt(
     tests: Annotated[
-        list[str], typer.Argument(metavar="FILE[::TEST]...", help="Tests, as pytest names them.")
+        list[str], Argument(metavar="FILE[::TEST]...", help="Tests, as pytest names them.")
     ],
     directory: Annotated[
-        Path, typer.Option("--project", metavar="DIR", help="The folder of your project.")
+        Path, Option("--project", metavar="DIR", help="The folder of your project.")
     ] = Path("."),
     force: Annotated[
-        bool, typer.Option("--force", help="Replace these files where they are there.")
+        bool, Option("--force", help="Replace these files where they are there.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be written, and write nothing.")
+        bool, Option("--dry-run", help="Print what would be written, and write nothing.")
     ] = False,
 ) -> None:
     """Write the workloads, and say what could not be adopted."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters, Results
@@ -54,7 +54,7 @@ def baselines(
         frame = against_baseline(results.path)
     if frame.empty:
         say(f"no comparison under {results.path}. `harness run --with-baselines` makes some.")
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
     frame = texts.without_empty_axes(choose.rows(frame, filters))
     output.show(_page(frame), frame, [_plain(row) for row in records(frame)])
     if figure is not None:

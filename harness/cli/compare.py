@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters
 from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
+from harness.cli.parameter import Argument, Option
 from harness.cli.progress import progress
 from harness.errors import ExitCode, UsageError
 from harness.frame.load import everything
@@ -108,33 +109,33 @@ usage; 4 nothing comparable; 7 something broke.
 @options.command(HELP, no_args_is_help=True)
 def compare(
     *,
-    a: Annotated[str, typer.Argument(metavar="A", help="What to compare with.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="What is judged.")],
+    a: Annotated[str, Argument(metavar="A", help="What to compare with.")],
+    b: Annotated[str, Argument(metavar="B", help="What is judged.")],
     results: options.ResultsTree = Path("results"),
     filters: Filters,
     explain: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--explain",
             help="Show what verdicts rest on: processes, samples, hosts, programs and the rule; of "
             "the worst 20 rows, or of those that filters leave.",
         ),
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="List every row, also those that are the same.")
+        bool, Option("--all", help="List every row, also those that are the same.")
     ] = False,
     across: Annotated[
         list[Across] | None,
-        typer.Option(
+        Option(
             help="Compare rows of two machines, which are incomparable without it: raw seconds "
             "decide, and every row says how the machines differ."
         ),
     ] = None,
     by_counts: Annotated[
-        bool, typer.Option("--counts", help="Decide by counts alone; see above.")
+        bool, Option("--counts", help="Decide by counts alone; see above.")
     ] = False,
     live_: Annotated[
-        bool, typer.Option("--live", help="Measure both arms now, in turns; see above.")
+        bool, Option("--live", help="Measure both arms now, in turns; see above.")
     ] = False,
     effort: options.Effort = "default",
     seed: options.Seed = None,
@@ -158,7 +159,7 @@ def compare(
     else:
         comparison, records = _stored(a, b, results, filters, bool(across))
     if by_counts:
-        raise typer.Exit(_counted(comparison, every, output))
+        raise Exit(_counted(comparison, every, output))
     changed = inside.changes(comparison, records)
     if output.format is Format.markdown:
         output.text(markdown.to_markdown(comparison, every, list(inside.lines(changed))))
@@ -174,7 +175,7 @@ def compare(
     code = summary.exit_code(comparison.frame)
     if code is ExitCode.NOTHING:
         say("nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time.")
-    raise typer.Exit(code)
+    raise Exit(code)
 
 
 def _stored(
@@ -224,7 +225,7 @@ def measured(
                 live = compare_live(arms, asked, results, filters.stage, on_progress)
         except KeyboardInterrupt:
             say("interrupted before both arms had finished a round: nothing to compare.")
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
+            raise Exit(ExitCode.INTERRUPTED) from None
     say(f"{live.rounds} of at most {level.limit} rounds; records: {live.folder}")
     return live.comparison, live.records
 

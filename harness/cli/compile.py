@@ -8,11 +8,12 @@ from typing import Annotated
 
 import msgspec
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.compile_page import growth_page, line_text, page
 from harness.cli.output import Output, say
+from harness.cli.parameter import Argument, Option
 from harness.cli.progress import building
 from harness.declare import discovery
 from harness.declare.workload import name_of
@@ -81,39 +82,33 @@ class NothingTold(HarnessError):
 
 @options.command(HELP, no_args_is_help=True)
 def compile(
-    workload: Annotated[
-        str, typer.Argument(help="The workload, or an expression only it matches.")
-    ],
+    workload: Annotated[str, Argument(help="The workload, or an expression only it matches.")],
     program: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- PROGRAM]", help="Of which WORKLOAD names a function."),
+        Argument(metavar="[-- PROGRAM [ARG]...]", help="Of which WORKLOAD names a function."),
     ] = None,
     *,
     case: Annotated[
-        list[str] | None, typer.Option(metavar="AXIS=VALUE", help="Which case; repeat.")
+        list[str] | None, Option(metavar="AXIS=VALUE", help="Which case; repeat.")
     ] = None,
-    transform: Annotated[
-        str | None, typer.Option(help="forward, gradient, vmap, sharded, pmap.")
-    ] = None,
+    transform: Annotated[str | None, Option(help="forward, gradient, vmap, sharded, pmap.")] = None,
     target: Annotated[
-        str | None, typer.Option(help="What to compile for: cpu, gpu, tpu, gpu:h200, ...")
+        str | None, Option(help="What to compile for: cpu, gpu, tpu, gpu:h200, ...")
     ] = None,
-    depth: Annotated[int, typer.Option(min=1, help="Levels of the tree that are shown.")] = 6,
+    depth: Annotated[int, Option(min=1, help="Levels of the tree that are shown.")] = 6,
     least: Annotated[
-        float, typer.Option(min=0, max=100, help="Percent of the compile that a row must have.")
+        float, Option(min=0, max=100, help="Percent of the compile that a row must have.")
     ] = 1.0,
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="AXIS", help="Compile every value of an axis, and say what grows with it."
-        ),
+        Option(metavar="AXIS", help="Compile every value of an axis, and say what grows with it."),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(min=1, max=100, help="With --against: compiles of each value.")
+        int, Option(min=1, max=100, help="With --against: compiles of each value.")
     ] = 3,
     tries: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--try/--no-try",
             help="Try remedies that the harness can apply by itself: a compile more for each.",
         ),
@@ -121,7 +116,7 @@ def compile(
     figure: options.Figure = None,
     trace: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="Write XLA's events as well, as they were, for Perfetto (ui.perfetto.dev) and "
             "chrome://tracing: .json or .json.gz.",
@@ -176,7 +171,7 @@ def compile(
     rows = [row for tree in trees for row in _rows(tree)]
     output.show(parts, pd.DataFrame(rows, columns=COLUMNS).convert_dtypes(), document)
     if code:
-        raise typer.Exit(code)
+        raise Exit(code)
 
 
 def _of_workload(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import psutil
-import typer
+from click.exceptions import Exit
 
 from harness import targets
 from harness.cli import options
@@ -65,7 +65,7 @@ def doctor(*, results: options.ResultsPath = None, output: Output) -> None:
     rows = pd.DataFrame([asdict(look) for look in looks])
     output.show(_page(looks, bool(here)), rows)
     if not here:  # neither to run nor to compile for
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
 
 
 def _page(looks: list[Look], usable: bool) -> Iterator[Part]:

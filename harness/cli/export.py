@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters, Results
 from harness.cli.output import warnings_said
+from harness.cli.parameter import Option
 from harness.errors import ExitCode, UsageError
 from harness.frame import choose
 from harness.frame import export as writer
@@ -48,7 +49,7 @@ def export(
     *,
     output: Annotated[
         Path,
-        typer.Option(
+        Option(
             "--output", "-o", help="A .csv or .parquet file, or a folder (a name without ending)."
         ),
     ],
@@ -56,14 +57,14 @@ def export(
     filters: Filters,
     where: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="COLUMN=VALUE",
             help="Only rows with this value in this column; repeat a column for several of its "
             "values, and name several columns to narrow further.",
         ),
     ] = None,
     partition: Annotated[
-        bool, typer.Option("--partition", help="Write a folder, whatever the output is called.")
+        bool, Option("--partition", help="Write a folder, whatever the output is called.")
     ] = False,
 ) -> None:
     """Write rows to files."""
@@ -74,7 +75,7 @@ def export(
         frame = everything(results.path, where=conditions)
     frame = choose.rows(frame, filters)
     if frame.empty:
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
     files = writer.write(frame, output, partition=partition)
     among = f" ({files} file{'s' * (files > 1)})" if output.is_dir() else ""
     print(f"{len(frame)} rows written to {output}{among}")

@@ -8,11 +8,12 @@ from typing import Annotated
 
 import msgspec
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness import fsck as tree_check
 from harness.cli import options
 from harness.cli.output import Output, Part, TextTable
+from harness.cli.parameter import Option
 from harness.errors import ExitCode
 from harness.fsck import TreeCheck
 
@@ -44,7 +45,7 @@ def fsck(
     *,
     tree: options.ResultsPath = None,
     results: options.ResultsTree = Path("results"),
-    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be.")] = False,
+    repair: Annotated[bool, Option("--repair", help="Repair what can be.")] = False,
     output: Output,
 ) -> None:
     """Check a results tree."""
@@ -56,7 +57,7 @@ def fsck(
     document = {"schema": 1, **msgspec.to_builtins(report)}
     output.show(_page(report, rows), rows, document)
     if report.open:
-        raise typer.Exit(ExitCode.WORSE)
+        raise Exit(ExitCode.WORSE)
 
 
 def _page(report: TreeCheck, rows: pd.DataFrame) -> Iterator[Part]:

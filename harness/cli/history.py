@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters, Results
 from harness.cli.output import Format, Heading, Output, Part, TextTable, console, say, warnings_said
+from harness.cli.parameter import Option
 from harness.errors import ExitCode
 from harness.frame import choose
 from harness.frame.load import everything
@@ -69,14 +70,14 @@ def history(
     filters: Filters,
     since: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NIGHT",
             help="Only changes first seen in this night or later; a day where nights have no name.",
         ),
     ] = "",
     cuts: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--cuts",
             help="Also where a series was cut: the workload, the effort or the machine changed.",
         ),
@@ -100,7 +101,7 @@ def history(
             f"{results.path}: no case has two nights or commits. Measure again with "
             "`harness run --night NAME`, or at another commit."
         )
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
     narrow = output.format is Format.table and output.path is None and console.width < WIDE
     output.show(_page(found, since, narrow, points), found)
     if output.path is not None:

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness import scaffold
 from harness.cli import options
+from harness.cli.parameter import Argument, Option
 from harness.errors import UsageError
 from harness.scaffold import File, Project
 
@@ -57,17 +56,17 @@ be written. docs/getting-started.md goes on from here.
 @options.command(HELP)
 def init(
     directory: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="The folder of your project.")
+        Path, Argument(metavar="[DIR]", help="The folder of your project.")
     ] = Path("."),
     function: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="PACKAGE.MODULE:NAME", help="Write a workload for this function; needs --arg."
         ),
     ] = None,
     arg: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="DTYPE[SIZES]",
             help="One argument of the function, an array: float32[64,784], int32[8], float32[] "
             "for a scalar, key[] for a PRNG key. Repeat it in the function's order.",
@@ -75,17 +74,17 @@ def init(
     ] = None,
     inputs: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="PACKAGE.MODULE:NAME",
             help="Instead of --arg: a function that returns the arguments, as a tuple; pytrees, "
             "parameters, whatever the function takes.",
         ),
     ] = "",
     force: Annotated[
-        bool, typer.Option("--force", help="Replace these files where they are there.")
+        bool, Option("--force", help="Replace these files where they are there.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be written, and write nothing.")
+        bool, Option("--dry-run", help="Print what would be written, and write nothing.")
     ] = False,
 ) -> None:
     """Write the files, and say what comes next."""

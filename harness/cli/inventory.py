@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness import targets as known
 from harness.cli import options
 from harness.cli.output import Output, TextTable, say
+from harness.cli.parameter import Argument
 from harness.declare import discovery
 from harness.declare.workload import Workload, enumerate_cases, name_of
 from harness.errors import ExitCode, UsageError
@@ -47,7 +48,7 @@ def list_(
     )
     output.show([TextTable(rows, rows.columns, rows.columns)], rows)
     if found.broken:
-        raise typer.Exit(ExitCode.USAGE)
+        raise Exit(ExitCode.USAGE)
 
 
 def _workload_row(workload: type[Workload]) -> tuple[str, int, str, str]:
@@ -69,7 +70,7 @@ def targets(
     *,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TARGET]...", help="Only these; a gpu:FILE.pbtxt is read."),
+        Argument(metavar="[TARGET]...", help="Only these; a gpu:FILE.pbtxt is read."),
     ] = None,
     output: Output,
 ) -> None:
@@ -90,7 +91,7 @@ def targets(
     )
     output.show([TextTable(rows, rows.columns, rows.columns)], rows)
     if not any(sighting.here for sighting in sightings):
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
 
 
 def discover(benchmarks: Path, select: list[str]) -> discovery.Found:

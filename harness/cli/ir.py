@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from click.exceptions import Exit
 from rich.table import Table
 
 from harness.cli import highlighting, options
 from harness.cli.output import Heading, Output, Part, notes, print_page
+from harness.cli.parameter import Argument, Option
 from harness.cli.progress import building
 from harness.declare import discovery
 from harness.declare.workload import Case, Workload
@@ -51,43 +52,39 @@ target is not here, or the records hold nothing to compare.
 
 @options.command(HELP, no_args_is_help=True)
 def ir(
-    workload: Annotated[
-        str, typer.Argument(help="The workload, or an expression only it matches.")
-    ],
+    workload: Annotated[str, Argument(help="The workload, or an expression only it matches.")],
     case: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="AXIS=VALUE", help="Which case (transform=gradient works too); repeat."
-        ),
+        Option(metavar="AXIS=VALUE", help="Which case (transform=gradient works too); repeat."),
     ] = None,
     stage: Annotated[
-        str, typer.Option(help="jaxpr (as traced), stablehlo (as lowered), hlo (as optimised).")
+        str, Option(help="jaxpr (as traced), stablehlo (as lowered), hlo (as optimised).")
     ] = "hlo",
     transform: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="forward, gradient, vmap, sharded, pmap, whether the workload lists it or not."
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="What to build for: cpu, gpu, tpu, gpu:h200, ...")
+        str | None, Option(help="What to build for: cpu, gpu, tpu, gpu:h200, ...")
     ] = None,
     source: Annotated[
-        bool, typer.Option("--source", help="Say where in the source each part comes from.")
+        bool, Option("--source", help="Say where in the source each part comes from.")
     ] = False,
     facts: Annotated[
-        bool, typer.Option("--facts", help="Print facts of the program instead of its text.")
+        bool, Option("--facts", help="Print facts of the program instead of its text.")
     ] = False,
     diff: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="WHAT",
             help="Compare with case:AXIS=VALUE[,AXIS=VALUE], transform:NAME, target:NAME, "
             "commit:REV; or records:REV..REV.",
         ),
     ] = None,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="With --diff: end with 1 if the programs differ.")
+        bool, Option("--exit-code", help="With --diff: end with 1 if the programs differ.")
     ] = False,
     output: options.OutputFile = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
@@ -117,7 +114,7 @@ def ir(
     compared: list[ProgramComparison] = []
     out.page(_differences(pairs, stage, facts, compared))
     if exit_code and any(each.differ for each in compared):
-        raise typer.Exit(ExitCode.WORSE)
+        raise Exit(ExitCode.WORSE)
 
 
 def _choose(

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
+from click.exceptions import Exit
 
 from harness.asv.project import AsvProject
 from harness.cli import options
 from harness.cli.output import printable
+from harness.cli.parameter import Option
 from harness.errors import ExitCode, StoreError
 from harness.nightly.environments import parse
 from harness.nightly.night import NightRun, Wanted, recipe_for
@@ -53,7 +54,7 @@ is told: 5, 7, 3, 1, 6. docs/nightly.md has the set-up for CI.
 def nightly(
     night: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Such as 2026-11-20. Without it: the newest unfinished night of this commit that "
             "is younger than 24 h, else today (UTC).",
@@ -61,7 +62,7 @@ def nightly(
     ] = None,
     jax: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="LIST",
             envvar="HARNESS_NIGHTLY_JAX",
             help="Environments, with commas: installed (this Python), newest, nightly, or releases "
@@ -71,56 +72,52 @@ def nightly(
     ] = None,
     effort: Annotated[
         str,
-        typer.Option(envvar="HARNESS_EFFORT", help="quick, default, thorough, or such as 6x1."),
+        Option(envvar="HARNESS_EFFORT", help="quick, default, thorough, or such as 6x1."),
     ] = "default",
     bench: Annotated[
         list[str] | None,
-        typer.Option("--bench", "-b", metavar="REGEX", help="Only these benchmarks, as in asv."),
+        Option("--bench", "-b", metavar="REGEX", help="Only these benchmarks, as in asv."),
     ] = None,
     probe: Annotated[
         str,
-        typer.Option(
-            metavar="REGEX", help="Workloads of the A/A probe; without it, the first by name."
-        ),
+        Option(metavar="REGEX", help="Workloads of the A/A probe; without it, the first by name."),
     ] = "",
     without: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="STEP", help="Leave out probe, verdicts, history or report; repeatable."
-        ),
+        Option(metavar="STEP", help="Leave out probe, verdicts, history or report; repeatable."),
     ] = None,
     machine: options.Machine = None,
     environments: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where environments are built: .asv/nightly."),
+        Option(metavar="DIR", help="Where environments are built: .asv/nightly."),
     ] = None,
     install: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="REQUIREMENT",
             help="Installed into every environment that is built, such as 'jax[cuda13]'.",
         ),
     ] = None,
     nightly_index: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="URL",
             envvar="HARNESS_NIGHTLY_INDEX",
             help="The package index with JAX's nightly builds; JAX's installation guide names it.",
         ),
     ] = "",
-    config: Annotated[
-        Path, typer.Option(metavar="FILE", help="The asv project's configuration.")
-    ] = Path("asv.conf.json"),
+    config: Annotated[Path, Option(metavar="FILE", help="The asv project's configuration.")] = Path(
+        "asv.conf.json"
+    ),
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output", "-o", metavar="DIR", help="Copy the night's folder there, for an artifact."
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan only.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the plan only.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the night as JSON instead of the summary.")
+        bool, Option("--json", help="Print the night as JSON instead of the summary.")
     ] = False,
 ) -> None:
     """Do a night, and print its summary."""
@@ -150,7 +147,7 @@ def nightly(
         ended = work.run()
     except KeyboardInterrupt:
         _say("harness: interrupted. Finished steps and records are kept; the same command resumes.")
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
+        raise Exit(ExitCode.INTERRUPTED) from None
     if output is not None:
         try:
             shutil.copytree(work.own, output, dirs_exist_ok=True)
@@ -162,7 +159,7 @@ def nightly(
         print(msgspec.json.format(msgspec.json.encode(ended), indent=1).decode())
     else:
         print(printable((work.own / "summary.md").read_text(encoding="utf-8")), end="")
-    raise typer.Exit(ended.exit_code or ExitCode.FINE)
+    raise Exit(ended.exit_code or ExitCode.FINE)
 
 
 def _say(text: str) -> None:

@@ -6,37 +6,35 @@ A command takes a group as one parameter, and :func:`command` spreads it: a para
 
 from __future__ import annotations
 
-import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, get_args
 
-import typer
-import typer.main
-from typer.core import TyperArgument, TyperCommand
+import click
 
 from harness.cli.lazy import SETTINGS
 from harness.cli.output import Format, Output
+from harness.cli.parameter import Argument, Option
 from harness.declare.filters import Filters as Filters
 from harness.errors import UsageError
 from harness.stages.scenarios.registry import SCENARIOS
 
 Select = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--select", "-s", metavar="REGEX", help="Only workloads whose name matches; repeatable."
     ),
 ]
 Workloads = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SELECT]...", help="The same as --select, without the option."),
+    Argument(metavar="[SELECT]...", help="The same as --select, without the option."),
 ]
 Cases = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--case",
         metavar="AXIS=VALUE",
         help="Only cases with this value on this axis (transform=gradient works too); repeat an "
@@ -45,15 +43,15 @@ Cases = Annotated[
 ]
 Stages = Annotated[
     list[str] | None,
-    typer.Option("--stage", metavar="STAGE", help="Only this stage; repeat for several."),
+    Option("--stage", metavar="STAGE", help="Only this stage; repeat for several."),
 ]
 Targets = Annotated[
     list[str] | None,
-    typer.Option("--target", metavar="TARGET", help="Only this target; repeat for several."),
+    Option("--target", metavar="TARGET", help="Only this target; repeat for several."),
 ]
 Scenarios = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--scenario",
         metavar="SCENARIO",
         help=f"Only this state of the persistent cache: {', '.join(SCENARIOS)}; repeatable.",
@@ -61,25 +59,21 @@ Scenarios = Annotated[
 ]
 MeasuredTargets = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--target",
         metavar="TARGET",
         help="Where to measure: cpu, gpu, tpu, or compile-only: gpu:h200, tpu:v5e, gpu:FILE.pbtxt "
         "(`harness targets` lists all); repeat for several. Without it, wherever this machine can.",
     ),
 ]
-ResultsPath = Annotated[
-    Path | None, typer.Argument(metavar="RESULTS", help="The same as --results.")
-]
+ResultsPath = Annotated[Path | None, Argument(metavar="RESULTS", help="The same as --results.")]
 ResultsTree = Annotated[
     Path,
-    typer.Option(
-        "--results", "-r", metavar="DIR", help="The results tree.", envvar="HARNESS_RESULTS"
-    ),
+    Option("--results", "-r", metavar="DIR", help="The results tree.", envvar="HARNESS_RESULTS"),
 ]
 ReadResults = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--results",
         "-r",
         metavar="PATH",
@@ -88,22 +82,20 @@ ReadResults = Annotated[
         show_default=False,
     ),
 ]
-Benchmarks = Annotated[
-    Path, typer.Option("--benchmarks", metavar="DIR", help="The folder of workloads.")
-]
+Benchmarks = Annotated[Path, Option("--benchmarks", metavar="DIR", help="The folder of workloads.")]
 Effort = Annotated[
     str,
-    typer.Option(
+    Option(
         "--effort",
         help="quick (1 process x 1 pass), default (8x1), thorough (8 to 32 x1, until the interval "
         "of every median is within 5 %), or PROCESSESxPASSES such as 6x1.",
     ),
 ]
-Machine = Annotated[str | None, typer.Option(help="Name of this machine in the results.")]
-Seed = Annotated[int | None, typer.Option(help="Seed of the order of visits.")]
+Machine = Annotated[str | None, Option(help="Name of this machine in the results.")]
+Seed = Annotated[int | None, Option(help="Seed of the order of visits.")]
 Figure = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--figure",
         metavar="FILE",
         help="Draw it as well, into a .svg, .png or .html file (extra 'figures').",
@@ -111,7 +103,7 @@ Figure = Annotated[
 ]
 OutputFormat = Annotated[
     Format,
-    typer.Option(
+    Option(
         "--format",
         help="table, for a terminal; markdown, to paste; json or csv, everything in full.",
         case_sensitive=False,
@@ -119,7 +111,7 @@ OutputFormat = Annotated[
 ]
 OutputFile = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write into a file instead of printing."),
+    Option("--output", "-o", metavar="FILE", help="Write into a file instead of printing."),
 ]
 
 
@@ -162,63 +154,45 @@ _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
 """How a group is made of its options: each with its type and default."""
 
 
-def command(help: str, **settings: Any) -> Callable[[Callable[..., None]], TyperCommand]:
+def command(
+    help: str, cls: type[click.Command] = click.Command, **settings: Any
+) -> Callable[[Callable[..., None]], click.Command]:
     """Make a command of a function, whose parameters may be groups of options."""
 
-    def made(function: Callable[..., None]) -> TyperCommand:
-        app = typer.Typer(**SETTINGS)
-        app.command(help=help, **settings)(spread(function))
-        command = cast(TyperCommand, typer.main.get_command(app))
-        for parameter in command.params:
-            shown: Any = parameter
-            shown.display_type_rich = functools.partial(_value, parameter)
-            shown.process_value = functools.partial(_checked, parameter.process_value)
-        return command
+    def made(function: Callable[..., None]) -> click.Command:
+        parameters, call = spread(function)
+        given = {"context_settings": SETTINGS, **settings}
+        return cls(function.__name__, callback=call, params=parameters, help=help, **given)
 
     return made
 
 
-def _checked(process: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
-    """Return a value that typer has checked; pydantic's words for a wrong one do not name it."""
-    try:
-        return process(ctx, value)
-    except typer.BadParameter as error:
-        said = value if isinstance(value, str) else ", ".join(map(str, value or ()))
-        message = error.message.partition(", unable to")[0].removeprefix("Value error, ")
-        error.message = message.replace("Input", repr(said), 1)
-        raise
+def spread(
+    function: Callable[..., None],
+) -> tuple[list[click.Parameter], Callable[..., None]]:
+    """Return click's parameters for a function, every one of groups, and what takes their values.
 
-
-def _value(parameter: Any, ctx: Any) -> str | None:
-    """Return how help names a value; typer 0.29 shows Python's types, `<list[str]>`."""
-    if isinstance(parameter, TyperArgument):
-        return None
-    if parameter.type_descriptor.is_choice:
-        return str(parameter.display_type(ctx)).strip("<>").removeprefix("list[").rstrip("]")
-    return str(parameter.metavar or parameter.name.strip("_").upper())
-
-
-def spread(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that takes every option of a group of options as a parameter."""
-    parameters, groups = [], {}
+    What is given several times is a list, and the parameter's default where it is not given.
+    """
+    told: dict[str, tuple[Any, Any]] = {}
+    groups = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         if parameter.annotation in _GROUPS:
             groups[parameter.name] = _GROUPS[parameter.annotation]
-            parameters += [
-                inspect.Parameter(name, _KEYWORD, annotation=annotation, default=default)
-                for name, (annotation, default) in groups[parameter.name][1].items()
-            ]
+            told |= groups[parameter.name][1]
         else:
-            parameters.append(parameter.replace(kind=_KEYWORD))
+            told[parameter.name] = parameter.annotation, parameter.default
+    made = []
+    for name, (annotation, default) in told.items():
+        kind, option = get_args(annotation)
+        made.append(option.make(name, kind, default))
 
     def called(**given: Any) -> None:
+        for name, value in given.items():
+            if isinstance(value, tuple):
+                given[name] = list(value) or told[name][1]
         for name, (make, members) in groups.items():
             given[name] = make(**{member: given.pop(member) for member in members})
         function(**given)
 
-    called.__dict__["__signature__"] = inspect.Signature(parameters)
-    called.__annotations__ = {each.name: each.annotation for each in parameters}
-    return called
-
-
-_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+    return made, called

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Results
 from harness.cli.output import say, warnings_said
+from harness.cli.parameter import Option
 from harness.errors import ExitCode, UsageError
 from harness.frame.against import against_baseline
 from harness.frame.compile_times import compile_times
@@ -47,19 +48,19 @@ def report(
     *,
     results: Results,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file. [default: report.html]")
+        Path | None, Option("--output", "-o", help="The file. [default: report.html]")
     ] = None,
     asv: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Link to asv's pages: an address or a path.")
+        str, Option(metavar="ADDRESS", help="Link to asv's pages: an address or a path.")
     ] = "",
     into: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write it into asv's html_dir, and link both."),
+        Option(metavar="DIR", help="Write it into asv's html_dir, and link both."),
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write each figure as SVG into this folder.")
+        Path | None, Option(metavar="DIR", help="Write each figure as SVG into this folder.")
     ] = None,
-    png: Annotated[bool, typer.Option("--png", help="With --figures: as PNG, too.")] = False,
+    png: Annotated[bool, Option("--png", help="With --figures: as PNG, too.")] = False,
 ) -> None:
     """Write the report, and link it with asv's pages."""
     files.check_report()
@@ -94,5 +95,5 @@ def _load(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         passes = compile_times(path)
     if frame.empty:
         say(f"no results under {path}. `harness run` makes some.")
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
     return frame, comparisons, passes

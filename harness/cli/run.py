@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
 from harness import targets
 from harness.cli import options
 from harness.cli.inventory import discover, with_cases
 from harness.cli.output import Part, notes, print_page, say
+from harness.cli.parameter import Option
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
 from harness.declare import discovery
@@ -50,7 +51,7 @@ def run(
     effort: options.Effort = "default",
     first_calls: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--first-calls",
             metavar="N",
             min=0,
@@ -61,18 +62,18 @@ def run(
     ] = None,
     with_baselines: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--with-baselines",
             help="Compare with NumPy on the CPU and CuPy on a GPU as well, where a workload has a "
             "baseline.",
         ),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure again what the results already hold.")
+        bool, Option("--fresh", help="Measure again what the results already hold.")
     ] = False,
     from_snapshot: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--from-snapshot",
             help="Measure a copy of the project taken now, so that edits and checkouts during the "
             "sweep change nothing.",
@@ -80,7 +81,7 @@ def run(
     ] = False,
     keep_programs: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--keep-programs",
             envvar="HARNESS_KEEP_PROGRAMS",
             help="Keep the StableHLO and HLO of every program measured now, for "
@@ -89,7 +90,7 @@ def run(
     ] = False,
     inside: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--inside",
             envvar="HARNESS_INSIDE",
             help="Compile every case once more, untimed, under XLA's own events: `harness compare` "
@@ -98,11 +99,11 @@ def run(
     ] = False,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0.001, help="Seconds that one pass over one case may take."),
+        Option(min=0.001, help="Seconds that one pass over one case may take."),
     ] = None,
     wait: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--wait/--no-wait",
             help="While others measure on this machine: wait for them, as by default, or end at "
             "once. HARNESS_WAIT=0 does the latter for every command.",
@@ -112,7 +113,7 @@ def run(
     machine: options.Machine = None,
     night: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Measure as one night of a series, such as 2026-11-20: anew, though other nights "
             "have measured this commit.",
@@ -120,7 +121,7 @@ def run(
     ] = "",
     on: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="ADDRESS",
             help="Measure on the workers of the Dask scheduler at this address, such as "
             "tcp://host:8786, and not here (extra 'fleet'; docs/fleet.md).",
@@ -128,14 +129,14 @@ def run(
     ] = None,
     each_machine: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--each-machine",
             help="With --on: every case on every machine that can measure it, under its own name.",
         ),
     ] = False,
     store: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="ADDRESS",
             help="With --on: a folder that all workers see, or a bucket (s3://...; fsspec), that "
             "they put their records into.",
@@ -143,7 +144,7 @@ def run(
     ] = "",
     wait_for_workers: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="SECONDS",
             min=0,
             help="With --on: how long to wait for workers that can measure, 5 seconds by default: "
@@ -193,7 +194,7 @@ def run(
                     outcome = measure(measured, placed, asked, on_progress)
     except KeyboardInterrupt:
         say("interrupted. Every finished record is kept; the same command resumes.")
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
+        raise Exit(ExitCode.INTERRUPTED) from None
     if outcome.problems:
         print_page([outcome.problems.summary()], notes)
     if outcome.measured and (loaded := machine_load.loaded_meanwhile(outcome.others_cores)):
@@ -202,9 +203,9 @@ def run(
     if store:
         print_page([f"Records: {store}"])
     if not outcome.measured and not outcome.reused:
-        raise typer.Exit(ExitCode.SOME_FAILED if outcome.failed else ExitCode.NOTHING)
+        raise Exit(ExitCode.SOME_FAILED if outcome.failed else ExitCode.NOTHING)
     if outcome.failed or outcome.refused or chosen.broken:
-        raise typer.Exit(ExitCode.SOME_FAILED)
+        raise Exit(ExitCode.SOME_FAILED)
 
 
 @contextmanager

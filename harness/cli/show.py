@@ -8,11 +8,12 @@ from typing import Annotated
 
 import msgspec
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters, Results
 from harness.cli.output import Format, Heading, Output, Part, TextTable, plain, say, warnings_said
+from harness.cli.parameter import Option
 from harness.declare.code import folder_of
 from harness.errors import ExitCode
 from harness.frame import choose, tables, why
@@ -36,20 +37,20 @@ def show(
     filters: Filters,
     latest: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--latest/--all", help="Only what was measured last, or every commit and environment."
         ),
     ] = True,
     facts: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--facts",
             help="Also what was built: launches, fusions, flops, bytes, temporaries, calls.",
         ),
     ] = False,
     calls: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--calls",
             help="Also how calls were distributed: least, 10, 50 and 90 %, and calls per second, "
             "waited for one by one and in flight.",
@@ -57,7 +58,7 @@ def show(
     ] = False,
     because: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--why",
             help="Instead which code each row stands for, what of it differs from what is here "
             "now, which processes are left out, and whether the next run measures it again.",
@@ -70,13 +71,13 @@ def show(
     with warnings_said():
         frame = everything(results.path)  # warns where there is nothing
     if frame.empty:
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
     frame = ordinary(frame)
     if frame.empty:
         say(
             f"{results.path} holds comparisons only. `harness baselines {results.path}` shows them."
         )
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
     shown = choose.narrow(choose.rows(frame, filters), (), latest)
     if because:
         _why(results.path, shown, benchmarks, output)
@@ -89,7 +90,7 @@ def _why(results: Path, shown: pd.DataFrame, benchmarks: Path, output: Output) -
     found = why.why(results, shown, folder_of(benchmarks), commit_of(benchmarks, exclude=results))
     if not found:
         say(f"{results} holds no records of these rows: files of rows do not say what code ran.")
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
     document = [plain(msgspec.to_builtins(one)) for one in found]
     flat = [
         {"workload": one["workload"], "case": one["case"], **each}

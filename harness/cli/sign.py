@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options
 from harness.cli.output import printable
+from harness.cli.parameter import Option
 from harness.records import signatures
 from harness.records.environment import machine_name
 from harness.records.store import machine_folder
@@ -35,7 +34,7 @@ Exit codes: 0 fine; 2 there is no such key, or no results; 4 the list cannot be 
 def sign(
     key: Annotated[
         Path,
-        typer.Option(
+        Option(
             metavar="FILE", envvar=signatures.KEY, help="A private key, as ssh-keygen makes it."
         ),
     ],

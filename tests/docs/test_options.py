@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 
 import pytest
-import typer.main
 
 from harness.cli import app
 from tests.docs import pages
@@ -36,7 +35,7 @@ def options_of(command):
 def unknown(line: str) -> str:
     """Return the word or option of a line of `harness` that no command knows, or nothing."""
     words = shlex.split(line, comments=True)[1:]
-    command = typer.main.get_command(app)
+    command = app
     # What follows -- is another program's.
     dashes = "--" in words
     words = words[: words.index("--")] if dashes else words

@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import typer.main
 
 import harness
 import harness.errors
@@ -161,7 +160,7 @@ def test_the_reference_holds_every_commands_help(site):
         for child in getattr(command, "commands", {}):
             walk(f"{name} {child}", command.get_command(None, child))
 
-    walk("harness", typer.main.get_command(app))
+    walk("harness", app)
     assert "--with-baselines" in page
 
 

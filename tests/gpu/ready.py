@@ -15,7 +15,7 @@ CARRIED = {
     "msgspec": "msgspec",
     "psutil": "psutil",
     "rich": "rich",
-    "typer": "typer",
+    "click": "click",
 }
 """Small packages that a machine for JAX may lack: module to distribution."""
 

@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from harness import targets
 from harness.cli import app

@@ -22,7 +22,7 @@ from pathlib import Path
 import harness
 
 ROOT = Path(__file__).parents[2]
-MOST_BYTES = 1_000_000
+MOST_BYTES = 1_100_000
 """The largest wheel that is accepted."""
 LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:|#)([^)\s]+)\)")
 """A Markdown link or image whose address is relative."""

@@ -42,7 +42,7 @@ def test_nothing_said_is_right_only_where_nothing_is_expected():
 def test_a_program_runs_unchanged_and_one_that_fails_is_changed(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "twice.py").write_text(TWICE)
-    (tmp_path / "own" / "typer.py").write_text("raise SystemExit('not the one of the harness')")
+    (tmp_path / "own" / "click.py").write_text("raise SystemExit('not the one of the harness')")
     top = (("static", "twice.py:6"),)
     assert judged(Program("fine", "own/twice.py 0", top), tmp_path, sys.executable)[0] == "right"
     what, said = judged(Program("fails", "own/twice.py 3", top), tmp_path, sys.executable)

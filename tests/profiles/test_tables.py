@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
-from typer.testing import CliRunner
 
 import harness
 from harness.cli.output import print_page

@@ -203,7 +203,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_the_command_writes_it_beside_the_profile(tmp_path):
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from harness.cli.profile import app
 

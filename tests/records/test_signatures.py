@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import harness
 from harness import fsck

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import jax
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from harness.cli import app
 from harness.declare import discovery

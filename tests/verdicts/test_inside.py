@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from harness.cli import app
 from harness.program.compiler.times import CompileTime, CompileTimes

@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from harness.cli.profile import app
 from harness.cli.profile import told as telling

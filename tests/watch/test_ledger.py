@@ -12,7 +12,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from harness.cache.ledger import LedgerError, frame, ledger, read, summarize
 from harness.cli import app

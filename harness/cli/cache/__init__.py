@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from harness.cli import lazy
-from harness.cli.lazy import Lazy
+from harness.cli.lazy import Lazy, LazyGroup
 
 COMMANDS = {
     "inspect": Lazy("harness.cli.cache.inspect:inspect", "List every entry, readable or not."),
@@ -21,14 +18,8 @@ COMMANDS = {
     "ship": Lazy("harness.cli.cache.ship:ship", "Which way should I ship this program?"),
 }
 
-app = typer.Typer(
-    cls=lazy.group(COMMANDS),
+app = LazyGroup(
+    name="cache",
+    lazy=COMMANDS,
     help="What JAX's persistent compilation cache holds, what it did, and why it missed.",
-    no_args_is_help=True,
-    **lazy.SETTINGS,
 )
-
-
-@app.callback()
-def _commands() -> None:
-    pass

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 import msgspec
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness.cache import advice
 from harness.cache.advice import Tried
 from harness.cli import options
 from harness.cli.cache.options import AsJson, write
 from harness.cli.output import Heading, Output, Part, TextTable, say
+from harness.cli.parameter import Argument, Option
 from harness.engine.lock import measuring
 from harness.errors import ExitCode
 from harness.records.units import ratio_text, seconds_text, size_text
@@ -40,13 +41,13 @@ def advise(
     *,
     words: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="PROGRAM [ARG]...",
             help="A command, a .py file, -m MODULE or -c CODE, after --.",
         ),
     ],
-    starts: Annotated[int, typer.Option(min=1, help="Runs of each setting after the first.")] = 3,
-    seed: Annotated[int | None, typer.Option(help="Seed of the order of the settings.")] = None,
+    starts: Annotated[int, Option(min=1, help="Runs of each setting after the first.")] = 3,
+    seed: Annotated[int | None, Option(help="Seed of the order of the settings.")] = None,
     as_json: AsJson = False,
     output: Output,
 ) -> None:
@@ -57,7 +58,7 @@ def advise(
     document = {"schema": 1, "settings": [dataclasses.asdict(one) for one in tried]}
     write(output, _page(tried), _rows(tried), document, as_json)
     if not tried[0].first.requests:
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
 
 
 def _page(tried: Sequence[Tried]) -> Iterator[Part]:

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
 from harness.cache import doctor as finder
 from harness.cache import put_cost as costs
@@ -25,6 +25,7 @@ from harness.cache.survey import survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
 from harness.cli.output import Output
+from harness.cli.parameter import Option
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
 
@@ -48,12 +49,12 @@ def doctor(
     *,
     directory: CacheDirectory,
     quarantine: Annotated[
-        bool, typer.Option("--quarantine", help="Move bad entries aside, into a folder in DIR.")
+        bool, Option("--quarantine", help="Move bad entries aside, into a folder in DIR.")
     ] = False,
     max_size: MaxSize = -1,
     settle: Annotated[
         float,
-        typer.Option(
+        Option(
             metavar="SECONDS",
             min=0.0,
             help="Only note, and leave, a bad entry younger than this: it may be being written.",
@@ -61,14 +62,14 @@ def doctor(
     ] = finder.SETTLE_S,
     put_cost: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--put-cost/--no-put-cost",
             help="Measure what a write costs at this number of entries, in a scratch directory.",
         ),
     ] = True,
     scratch: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Where to make the scratch directory: a folder on the cache's own file system "
             "gives its own cost. The system's temporary folder without it.",
@@ -76,14 +77,14 @@ def doctor(
     ] = None,
     loading: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--load",
             help="Have XLA load each entry for CPUs, in a process of its own: about 1 ms each.",
         ),
     ] = False,
     jax: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="RELEASE",
             help="The JAX that will read the cache, such as 0.12.0.1; the one installed here "
             "without it. What is harmless depends on it.",
@@ -127,7 +128,7 @@ def doctor(
     document["loads"] = loads
     write(output, filter(None, parts), before.findings, document, as_json)
     if after.exit_code:
-        raise typer.Exit(after.exit_code)
+        raise Exit(after.exit_code)
 
 
 def _local(place: Directory, option: str) -> Path:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from click.exceptions import Exit
 
 from harness.cache.explain import Explained, explain_runs
 from harness.cache.ledger import read
 from harness.cli import options
 from harness.cli.cache.options import write
 from harness.cli.output import Output
+from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode
 
 HELP = """Say, module by module, which part of the key changed between two runs, and how.
@@ -31,11 +32,9 @@ MOST_NAMES = 3
 @options.command(HELP, no_args_is_help=True)
 def explain(
     *,
-    a: Annotated[Path, typer.Argument(metavar="A", help="The ledger of the run that compiled.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="The ledger of the run that missed.")],
-    everything: Annotated[
-        bool, typer.Option("--all", help="Show the modules that hit as well.")
-    ] = False,
+    a: Annotated[Path, Argument(metavar="A", help="The ledger of the run that compiled.")],
+    b: Annotated[Path, Argument(metavar="B", help="The ledger of the run that missed.")],
+    everything: Annotated[bool, Option("--all", help="Show the modules that hit as well.")] = False,
     output: Output,
 ) -> None:
     """Compare two ledgers and write what changed."""
@@ -52,7 +51,7 @@ def explain(
     rows = [{"module": o.module, "status": o.status, "verdict": o.verdict} for o in shown]
     write(output, parts, rows, shown)
     if not modules:
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
 
 
 def _alike(shown: Iterable[Explained]) -> Iterator[list[Explained]]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 import pandas as pd
-import typer
 
 from harness.cache import survey as surveys
 from harness.cache.directory import open_directory
@@ -14,6 +13,7 @@ from harness.cache.survey import Entry, Evictions, Survey, Totals
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
 from harness.cli.output import Output, Part, TextTable, printable
+from harness.cli.parameter import Option
 from harness.errors import UsageError
 from harness.records.units import ago, size_text
 
@@ -34,8 +34,8 @@ def inspect(
     *,
     directory: CacheDirectory,
     max_size: MaxSize = -1,
-    sort: Annotated[str, typer.Option(help=f"Order of the rows: {', '.join(SORTS)}.")] = "size",
-    limit: Annotated[int, typer.Option(min=0, help="Rows to print; 0 for all.")] = 20,
+    sort: Annotated[str, Option(help=f"Order of the rows: {', '.join(SORTS)}.")] = "size",
+    limit: Annotated[int, Option(min=0, help="Rows to print; 0 for all.")] = 20,
     as_json: AsJson = False,
     output: Output,
 ) -> None:

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
 from harness.cache import ledger as ledgers
 from harness.cache.ledger import Share, Summary
 from harness.cli import options
 from harness.cli.cache.options import check_writable
 from harness.cli.output import console, notes, print_page
+from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
 from harness.records.files import replaced
 from harness.watch import programs
@@ -35,7 +36,7 @@ and that inherits PYTHONPATH is followed.
 def ledger(
     words: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE... | PROGRAM [ARG]...",
             help="Ledgers to add up; or, with -o, a program to run under one: a command, a .py "
             "file, -m MODULE or -c CODE, after --.",
@@ -43,7 +44,7 @@ def ledger(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FILE",
@@ -52,7 +53,7 @@ def ledger(
     ] = None,
     variables: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--variables",
             help="Print what a shell is to export, so that all that runs below it is recorded "
             "in FILE, or in the folder FILE/, and run nothing.",
@@ -60,11 +61,11 @@ def ledger(
     ] = False,
     earlier: Annotated[
         list[Path] | None,
-        typer.Option(help="A ledger that only lends its cold compile seconds; repeat for more."),
+        Option(help="A ledger that only lends its cold compile seconds; repeat for more."),
     ] = None,
     frame: Annotated[
         Path | None,
-        typer.Option(help="Write a row per request to a .csv or .parquet file as well."),
+        Option(help="Write a row per request to a .csv or .parquet file as well."),
     ] = None,
 ) -> None:
     """Run a program under a ledger, or print what ledgers add up to."""
@@ -102,7 +103,7 @@ def ledger(
         rows = ledgers.frame(events, lent)
         with replaced(frame, "wb", "Choose another place with --frame.") as handle:
             rows.to_csv(handle, index=False) if frame.suffix == ".csv" else rows.to_parquet(handle)
-    raise typer.Exit(code if output is not None or events else ExitCode.NOTHING)
+    raise Exit(code if output is not None or events else ExitCode.NOTHING)
 
 
 def _print_variables(words: list[str], output: Path | None) -> None:

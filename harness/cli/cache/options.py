@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import typer
 
 from harness.cli.output import Format, Output, Part, markdown
+from harness.cli.parameter import Argument, Option
 from harness.errors import UsageError
 
 CacheDirectory = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="DIR",
         help="The directory that jax_compilation_cache_dir names; gs://… with etils installed.",
         envvar="JAX_COMPILATION_CACHE_DIR",
@@ -23,7 +23,7 @@ CacheDirectory = Annotated[
 ]
 MaxSize = Annotated[
     int,
-    typer.Option(
+    Option(
         "--max-size",
         metavar="BYTES",
         min=-1,
@@ -31,7 +31,7 @@ MaxSize = Annotated[
         envvar="JAX_COMPILATION_CACHE_MAX_SIZE",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+AsJson = Annotated[bool, Option("--json", help="The same as --format json.")]
 
 
 def write(

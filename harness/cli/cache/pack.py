@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from click.exceptions import Exit
 
 from harness.cache import ledger as ledgers
 from harness.cache import pack as packs
@@ -17,6 +17,7 @@ from harness.cache.pack import LeftOut, Manifest, Unpacked
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, check_writable, write
 from harness.cli.output import Output, notes, print_page, printable
+from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
 from harness.records.units import seconds_text, size_text
 from harness.watch import programs
@@ -58,20 +59,18 @@ def pack(
     *,
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[PROGRAM [ARG]...]",
             help="What is run: a command, a .py file, -m MODULE or -c CODE, after --.",
         ),
     ] = None,
-    file: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The pack.")],
+    file: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The pack.")],
     ledger: Annotated[
-        Path | None, typer.Option(help="Run nothing: this ledger says what is needed.")
+        Path | None, Option(help="Run nothing: this ledger says what is needed.")
     ] = None,
     directory: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="The program's cache, where it and its environment set none."
-        ),
+        Option(metavar="DIR", help="The program's cache, where it and its environment set none."),
     ] = None,
 ) -> None:
     """Pack the entries that a program needs."""
@@ -89,10 +88,10 @@ def pack(
         run = ledgers.read(ledger)
         if not run.events:
             notes.print(f"Nothing is packed: {ledgers.NO_REQUEST}", markup=False)
-            raise typer.Exit(code or ExitCode.NOTHING)
+            raise Exit(code or ExitCode.NOTHING)
         manifest = packs.pack(run, file)
     print_page(_packed_lines(manifest, file), notes)
-    raise typer.Exit(code or (ExitCode.INCOMPLETE if manifest.left_out else ExitCode.FINE))
+    raise Exit(code or (ExitCode.INCOMPLETE if manifest.left_out else ExitCode.FINE))
 
 
 def _variables(directory: Path | None) -> dict[str, str]:
@@ -108,11 +107,11 @@ def _variables(directory: Path | None) -> dict[str, str]:
 @options.command(UNPACK_HELP, no_args_is_help=True)
 def unpack(
     *,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `pack` wrote.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="What `pack` wrote.")],
     directory: CacheDirectory,
     jaxlib: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="RELEASE",
             help="The jaxlib that will read the cache; the one installed here without it.",
         ),
@@ -130,7 +129,7 @@ def unpack(
     document = {"schema": 1, "directory": directory, "unpacked": found}
     write(output, _unpacked_lines(found, directory), found.left_out, document, as_json)
     if found.left_out:
-        raise typer.Exit(ExitCode.INCOMPLETE)
+        raise Exit(ExitCode.INCOMPLETE)
 
 
 def _installed() -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-import typer
 
 from harness.cache import ledger
 from harness.cache import prune as pruning
@@ -18,6 +17,7 @@ from harness.cache.survey import Entry, Survey, survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, write
 from harness.cli.output import Output, Part, TextTable, printable
+from harness.cli.parameter import Option
 from harness.errors import UsageError
 from harness.records.units import ago, counted, size_text
 
@@ -46,28 +46,26 @@ def prune(
     *,
     directory: CacheDirectory,
     max_size: Annotated[
-        str, typer.Option(metavar="SIZE", help="As many go as leave this: 500MB, 10GB.")
+        str, Option(metavar="SIZE", help="As many go as leave this: 500MB, 10GB.")
     ] = "",
-    unused: Annotated[
-        str, typer.Option(metavar="TIME", help="Not used for so long: 12h, 30d, 1y.")
-    ] = "",
-    age: Annotated[str, typer.Option(metavar="TIME", help="Written so long ago.")] = "",
+    unused: Annotated[str, Option(metavar="TIME", help="Not used for so long: 12h, 30d, 1y.")] = "",
+    age: Annotated[str, Option(metavar="TIME", help="Written so long ago.")] = "",
     target: Annotated[
         str,
-        typer.Option(help="Made for a `cpu`, or for `other`: a GPU or TPU, which does not say."),
+        Option(help="Made for a `cpu`, or for `other`: a GPU or TPU, which does not say."),
     ] = "",
     jax: Annotated[
-        str, typer.Option(metavar="RELEASE", help="Asked for by this JAX in one of --ledger.")
+        str, Option(metavar="RELEASE", help="Asked for by this JAX in one of --ledger.")
     ] = "",
     ledgers: Annotated[
         list[Path] | None,
-        typer.Option("--ledger", help="A ledger that --jax is looked up in; repeat for more."),
+        Option("--ledger", help="A ledger that --jax is looked up in; repeat for more."),
     ] = None,
     keep: Annotated[
         list[Path] | None,
-        typer.Option(help="A ledger whose entries stay, whatever else is said; repeat for more."),
+        Option(help="A ledger whose entries stay, whatever else is said; repeat for more."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove them.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Remove them.")] = False,
     as_json: AsJson = False,
     output: Output,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness.cache import report as reports
 from harness.cache.report import CacheReport, HostRow, LedgerRun, ModuleRow
@@ -17,6 +17,7 @@ from harness.cli import options
 from harness.cli.cache.ledger import rate_by_seconds
 from harness.cli.cache.options import AsJson, write
 from harness.cli.output import Heading, Output, Part, TextTable, notes, printable
+from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
 from harness.records.units import counted, scaled_text, seconds_text, size_text
 
@@ -41,12 +42,10 @@ SHOWN = 15
 @options.command(HELP, no_args_is_help=True)
 def report(
     *,
-    ledgers: Annotated[list[Path], typer.Argument(metavar="LEDGER...", help="A run each.")],
+    ledgers: Annotated[list[Path], Argument(metavar="LEDGER...", help="A run each.")],
     fail_under: Annotated[
         float | None,
-        typer.Option(
-            metavar="PERCENT", min=0, max=100, help="The hit rate by seconds that is expected."
-        ),
+        Option(metavar="PERCENT", min=0, max=100, help="The hit rate by seconds that is expected."),
     ] = None,
     as_json: AsJson = False,
     output: Output,
@@ -58,14 +57,14 @@ def report(
     found = reports.report(ledgers)
     if not found.runs:
         notes.print("No compile request is in any of these ledgers.", markup=False)
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
     low, high = found.rate_bounds
     parts = list(_page(found))
     if fail_under is not None:
         parts.append(_judged(low, high, fail_under))
     write(output, parts, found.modules, _document(found), as_json)
     if fail_under is not None and 100 * high < fail_under:
-        raise typer.Exit(ExitCode.WORSE)
+        raise Exit(ExitCode.WORSE)
 
 
 def _judged(low: float, high: float, wanted: float) -> str:

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import click
 import pandas as pd
-import typer
-from typer.core import TyperCommand
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.cache.options import AsJson, check_writable, write
 from harness.cli.options import Benchmarks
 from harness.cli.output import Heading, Output, Part, TextTable, say
+from harness.cli.parameter import Argument, Option
 from harness.declare import discovery
 from harness.engine.lock import measuring
 from harness.errors import ExitCode, UsageError
@@ -37,10 +38,10 @@ failed; 4 there is nothing to ship.
 """
 
 
-class _WithProgram(TyperCommand):
+class _WithProgram(click.Command):
     """Keeps `--` among the words, which tells a program from a workload."""
 
-    def parse_args(self, ctx, args):  # type: ignore[no-untyped-def]
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args:
             at = args.index("--")
             args = [*args[:at], "--", *args[at:]]
@@ -52,7 +53,7 @@ def ship(
     *,
     words: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="WORKLOAD | [FUNCTION] -- PROGRAM [ARG]...",
             help="The workload, or an expression only it matches; or a command, a .py file, "
             "-m MODULE or -c CODE after --, and before it which of its jitted functions.",
@@ -60,23 +61,23 @@ def ship(
     ],
     case: Annotated[
         list[str] | None,
-        typer.Option(metavar="AXIS=VALUE", help="Which case; the first one of those that match."),
+        Option(metavar="AXIS=VALUE", help="Which case; the first one of those that match."),
     ] = None,
     symbolic: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="AXIS",
             help="Instead: one jax.export for all sizes of this axis, and what each still costs.",
         ),
     ] = None,
-    processes: Annotated[int, typer.Option(min=1, help="Fresh processes per path.")] = 5,
+    processes: Annotated[int, Option(min=1, help="Fresh processes per path.")] = 5,
     target: Annotated[
-        str | None, typer.Option(help="Where a workload runs: cpu, gpu, tpu.  [default: cpu]")
+        str | None, Option(help="Where a workload runs: cpu, gpu, tpu.  [default: cpu]")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the order of the paths.")] = None,
+    seed: Annotated[int | None, Option(help="Seed of the order of the paths.")] = None,
     figure: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the paths into a .svg, .png or .html file."),
+        Option(metavar="FILE", help="Draw the paths into a .svg, .png or .html file."),
     ] = None,
     as_json: AsJson = False,
     benchmarks: Benchmarks = Path("benchmarks"),
@@ -106,7 +107,7 @@ def ship(
             export = sizes.compare(chosen, known, symbolic, processes, seed, say)
         write(output, _export_page(export), sizes.medians(export), export, as_json)
         if export.reason or export.refused:
-            raise typer.Exit(ExitCode.NOTHING if export.reason else ExitCode.SOME_FAILED)
+            raise Exit(ExitCode.NOTHING if export.reason else ExitCode.SOME_FAILED)
         return
     with measuring(say):
         report = routes.compare(chosen, known[0], processes, seed, say)
@@ -135,7 +136,7 @@ def _show(report: routes.RoutesReport, figure: Path | None, as_json: bool, outpu
         draw(report, figure)
         say(f"{figure} drawn")
     if any(row.status == "refused" for row in report.rows):
-        raise typer.Exit(ExitCode.SOME_FAILED)
+        raise Exit(ExitCode.SOME_FAILED)
 
 
 def _ms(seconds: float | None) -> str:

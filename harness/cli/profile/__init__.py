@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import typer
-from typer.core import TyperGroup
+import click
 
-from harness.cli import lazy
-from harness.cli.lazy import Lazy
+from harness.cli.lazy import Lazy, LazyGroup
 
 HELP = """Why does a program compile so much, and what would it save?
 
@@ -35,20 +33,13 @@ COMMANDS = {
 }
 
 
-class _RunByDefault(TyperGroup):
+class _RunByDefault(LazyGroup):
     """Whatever is not one of the commands is a program to run."""
 
-    def parse_args(self, ctx, args):  # type: ignore[no-untyped-def]
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=lazy.group(COMMANDS, _RunByDefault), help=HELP, no_args_is_help=True, **lazy.SETTINGS
-)
-
-
-@app.callback()
-def _commands() -> None:
-    pass
+app = _RunByDefault(name="profile", lazy=COMMANDS, help=HELP)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 
+from harness.cli.parameter import Argument
 from harness.profiles.answer.summary import LINES, summary
 from harness.profiles.recorded import Recorded
 
 Folder = Annotated[
     Path,
-    typer.Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote."),
+    Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote."),
 ]
 
 WIDTH, WIDEST = 100, 120

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.output import Output, Part, TextTable, say
+from harness.cli.parameter import Option
 from harness.cli.profile.answer import Folder
 from harness.errors import ExitCode, UsageError
 from harness.profiles.budgets.file import CheckedBudget, checked
@@ -52,14 +53,14 @@ Exit codes: 0 within the budget; 1 over it; 2 wrong usage, or a file that is not
 def check(
     folder: Folder,
     budget: Annotated[
-        Path | None, typer.Option("--budget", metavar="FILE", help="The budget file.")
+        Path | None, Option("--budget", metavar="FILE", help="The budget file.")
     ] = None,
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write a budget that it just keeps to."),
+        Option("--write", metavar="FILE", help="Write a budget that it just keeps to."),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="With --write: replace a file that is there.")
+        bool, Option("--force", help="With --write: replace a file that is there.")
     ] = False,
 ) -> None:
     """Check a profile against budgets."""
@@ -81,7 +82,7 @@ def check(
         say(f"{budget}: {text}")
     Output().page([result.verdict()])
     if result.over:
-        raise typer.Exit(ExitCode.WORSE)
+        raise Exit(ExitCode.WORSE)
 
 
 def _table(result: CheckedBudget) -> Iterator[Part]:

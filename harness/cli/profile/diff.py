@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options
 from harness.cli.output import Format, Heading, Output, Part, TextTable
+from harness.cli.parameter import Argument, Option
 from harness.profiles.diff import formats
 from harness.profiles.diff.compare import compare
 from harness.profiles.diff.difference import ProfileDifference
@@ -40,10 +39,10 @@ It is no verdict: the exit code is 0 (2 for wrong usage, 4 for a folder without 
 @options.command(HELP, no_args_is_help=True)
 def diff(
     *,
-    a: Annotated[Path, typer.Argument(metavar="A", help="The profile to compare with.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="The profile that is compared.")],
+    a: Annotated[Path, Argument(metavar="A", help="The profile to compare with.")],
+    b: Annotated[Path, Argument(metavar="B", help="The profile that is compared.")],
     every: Annotated[
-        bool, typer.Option("--all", help="List every function, also those that are the same.")
+        bool, Option("--all", help="List every function, also those that are the same.")
     ] = False,
     output: Output,
 ) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from harness.cli import options
 from harness.cli.output import say
+from harness.cli.parameter import Option
 from harness.cli.profile.answer import Folder
 from harness.errors import UsageError
 from harness.profiles.recorded import read
@@ -45,12 +44,12 @@ with gzip if its name ends in .gz. It contains paths and values of static argume
 def report(
     folder: Folder,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file. [default: FOLDER/profile.html]")
+        Path | None, Option("--output", "-o", help="The file. [default: FOLDER/profile.html]")
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write each figure as SVG into this folder.")
+        Path | None, Option(metavar="DIR", help="Write each figure as SVG into this folder.")
     ] = None,
-    png: Annotated[bool, typer.Option("--png", help="With --figures: as PNG, too.")] = False,
+    png: Annotated[bool, Option("--png", help="With --figures: as PNG, too.")] = False,
 ) -> None:
     """Write the report."""
     files.check_report()
@@ -71,7 +70,7 @@ def trace(
     folder: Folder,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"),
+        Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"),
     ] = None,
 ) -> None:
     """Write the trace."""

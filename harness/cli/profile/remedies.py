@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.output import Heading, Output, Part, TextTable, say
+from harness.cli.parameter import Option
 from harness.cli.profile.answer import Folder
 from harness.errors import ExitCode
 from harness.profiles import trials
@@ -45,7 +46,7 @@ Exit codes: 0 fine; 2 wrong usage, or the program fails as it is; 4 no profile, 
 def try_(
     *,
     folder: Folder,
-    most: Annotated[int, typer.Option(min=1, help="How many remedies, the dearest first.")] = 5,
+    most: Annotated[int, Option(min=1, help="How many remedies, the dearest first.")] = 5,
     output: Output,
 ) -> None:
     """Try remedies."""
@@ -53,7 +54,7 @@ def try_(
     found, left = trials.of(profile)
     if not found:
         say("there is no remedy that can be tried without an edit.", *left)
-        raise typer.Exit(ExitCode.NOTHING)
+        raise Exit(ExitCode.NOTHING)
     chosen = found[:most]
     say(f"the program runs {counted(len(chosen) + 1, 'time')}; what it prints is not shown.")
     tried = []

@@ -7,10 +7,11 @@ import threading
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.lazy import SETTINGS
+from harness.cli.parameter import Argument, Option
 from harness.watch import programs
 
 HELP = """Run a program and say where its time went, and why it compiled what it compiled.
@@ -31,19 +32,19 @@ PYTHONPATH and read it: not `python -I`, `-E` or `-S`, nor where the environment
 @options.command(
     HELP,
     no_args_is_help=True,
-    context_settings={**SETTINGS["context_settings"], "allow_interspersed_args": False},
+    context_settings={**SETTINGS, "allow_interspersed_args": False},
 )
 def run(
     words: Annotated[
         list[str],
-        typer.Argument(
-            metavar="PROGRAM [ARG]",
+        Argument(
+            metavar="PROGRAM [ARG]...",
             help="A command, a .py file, -m MODULE or -c CODE, after --.",
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="FOLDER",
@@ -52,18 +53,18 @@ def run(
         ),
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="Show what is being compiled while the program runs.")
+        bool, Option("--live", help="Show what is being compiled while the program runs.")
     ] = False,
     budget: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Exit with 1 where the program exceeds these budgets."),
+        Option(metavar="FILE", help="Exit with 1 where the program exceeds these budgets."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the HTML report here as well.")
+        Path | None, Option(metavar="FILE", help="Write the HTML report here as well.")
     ] = None,
     inside: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--inside",
             help="Also say what XLA does in the dearest compiles, by its own events; a compile "
             "takes about 15 ms more for it, half a second where libtpu is installed.",
@@ -71,9 +72,7 @@ def run(
     ] = False,
     sample: Annotated[
         float,
-        typer.Option(
-            min=0, metavar="MS", help="Look where threads are every so many ms; 0 for never."
-        ),
+        Option(min=0, metavar="MS", help="Look where threads are every so many ms; 0 for never."),
     ] = 25.0,
 ) -> None:
     """Run a program and profile it."""
@@ -85,7 +84,7 @@ def run(
     with _told().Live(folder) if live else contextlib.nullcontext():
         threading.Thread(target=_told, daemon=True).start()
         ran = programs.run_profiled(command, folder, sample, inside)
-    raise typer.Exit(_told().tell(ran, budget, report))
+    raise Exit(_told().tell(ran, budget, report))
 
 
 def _told() -> Any:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import pandas as pd
-import typer
 
 from harness.cli import options
 from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console, records
+from harness.cli.parameter import Option
 from harness.cli.profile.answer import Folder, answer
 from harness.errors import UsageError
 from harness.profiles.answer.inside import inside_lines
@@ -51,7 +51,7 @@ Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
 def show(
     *,
     folder: Folder,
-    table: Annotated[Table | None, typer.Option("--table", "-t", help="Which table.")] = None,
+    table: Annotated[Table | None, Option("--table", "-t", help="Which table.")] = None,
     output: Output,
 ) -> None:
     """Show a profile."""

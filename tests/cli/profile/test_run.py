@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
-from typer.testing import CliRunner
 
 from harness.cli.profile import answer as answering
 from harness.cli.profile import app, told

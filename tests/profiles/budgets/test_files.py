@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from harness.cli import app
 from harness.errors import HarnessError, StoreError, UsageError

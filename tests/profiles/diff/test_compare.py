@@ -7,7 +7,7 @@ import json
 import jax
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import harness
 from harness.cli import app

@@ -163,7 +163,7 @@ def test_report_writes_one_file(tmp_path):
 
 
 def test_the_command_writes_it_beside_the_profile(tmp_path):
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from harness.cli.profile import app
 
