@@ -1,10 +1,10 @@
 # Needs python3 (3.11 to 3.13), make, git and a package index; everything else goes into $(VENV).
 
-# Set these on the command line: make bench EFFORT=12x3
+# Set these on the command line: make bench EFFORT=12x1
 PYTHON ?= python3
 VENV = .venv
 LOCK = constraints.txt
-EFFORT = 6x1
+EFFORT = 2x1
 FRESH =
 MACHINE =
 JOBS = 2
@@ -25,7 +25,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
 	@echo 'make bench          measure the workloads in benchmarks/, print the table of stages and the hints'
-	@echo '                      EFFORT=6x1    processes x passes'
+	@echo '                      EFFORT=2x1    processes x passes; 6x1 has intervals, and takes three times as long'
 	@echo '                      FRESH=1       measure again what a run that was stopped has left'
 	@echo '                      MACHINE=name  file the results under this name instead of the host name'
 	@echo 'make gpu            compare with CuPy on this machine'"'"'s GPU and verify the method, in under 10 minutes; installs nothing'
@@ -84,6 +84,7 @@ $(INSTALLED): $(LOCK) pyproject.toml
 
 # --- measuring ------------------------------------------------------------------------------------
 
+# One sweep of all workloads, in processes that they share; asv finds its records, and files them as its own.
 # asv exits with 2 if a benchmark failed: the others were measured and are shown, and make still fails.
 bench: setup
 	@git rev-parse --quiet --verify HEAD >/dev/null || { \
@@ -93,7 +94,10 @@ bench: setup
 	@said=$$($(BIN)/python -c 'from harness.asv import project; print(project.know_machine("$(MACHINE)"))') || exit 1; \
 	[ -z "$$said" ] || echo "$$said"
 	@status=0; \
-	HARNESS_EFFORT=$(EFFORT) $(if $(filter-out 0,$(FRESH)),HARNESS_FRESH=1) $(BIN)/asv run -E existing \
+	$(BIN)/harness run --effort $(EFFORT) $(if $(filter-out 0,$(FRESH)),--fresh) \
+	    $(if $(MACHINE),--machine "$(MACHINE)") >/dev/null || status=$$?; \
+	case $$status in 0|3) ;; *) exit $$status ;; esac; status=0; \
+	HARNESS_EFFORT=$(EFFORT) $(BIN)/asv run -E existing \
 	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") || status=$$?; \
 	case $$status in 0|2) $(BIN)/harness show --latest || exit $$? ;; esac; \
 	[ $$status -ne 2 ] || echo 'make bench: some benchmarks failed; asv marks them "failed" above.' >&2; \
