@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.profiles.names import shortened
 from harness.records.units import counted, times_text
-from harness.watch.events import Backend, Import
+from harness.watch.events import MOST_STACKS, Backend, Import
 
 if TYPE_CHECKING:
     from harness.profiles.model import Process
@@ -33,6 +33,11 @@ def damage(profile: Recorded) -> Iterator[str]:
         yield (
             f"{counted(len(cut), 'log')} cut off (process {names}): killed, or still "
             "running. What is told reaches until its last line."
+        )
+    if any(len(process.stacks) > MOST_STACKS for process in profile.processes):
+        yield (
+            f"After {MOST_STACKS:,} stacks of a process only the innermost line of the program was "
+            "written: lines are right, who called them is not known."
         )
     if profile.run_damage:
         yield profile.run_damage

@@ -112,6 +112,10 @@ class Frame(NamedTuple):
     origin: Origin
 
 
+MOST_STACKS = 10_000
+"""Stacks that are written whole; later ones are their innermost line of the program."""
+
+
 @struct
 class Stack(Line):
     """Where from: frames outside JAX and this package, the outermost first."""

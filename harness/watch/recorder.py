@@ -30,7 +30,13 @@ REFERRED_TO = (events.Function, events.Stack, events.Arguments, events.Settings)
 MOST_FAILURES = 20
 
 EVERY_NS = 1_000_000_000
-"""How often visits that built nothing are written."""
+"""How often what goes on is written: visits that built nothing, samples, builds that take long."""
+
+SHARE_OF_RUN = 600
+"""Later less often, at one part in so many of the time that has passed: a day has 4,000 lines."""
+
+MOST_PLACES = 50_000
+"""Stacks, told apart by instruction, whose number is at hand."""
 
 MOST_KINDS = 10_000
 """Kinds of visits that are counted before they are written."""
@@ -152,6 +158,15 @@ class Recorder:
                 if not isinstance(line, Build) or line.begin_ns >= output.since_ns:
                     output.write(line)
 
+    def pause_ns(self, since_ns: int | None = None) -> int:
+        """Return how long to wait until what goes on is written again; see `SHARE_OF_RUN`.
+
+        Args:
+            since_ns: when it began; None for the recording itself.
+        """
+        begin = self._since_ns if since_ns is None else since_ns
+        return max(EVERY_NS, (clock() - begin) // SHARE_OF_RUN)
+
     def running(self, build: JaxVisit) -> None:
         """Write down that a build of another thread is still going on."""
         with self.lock:
@@ -228,7 +243,7 @@ class Recorder:
             count.times += 1
             count.took_ns += visit.end_ns - visit.begin_ns
             last = visit.end_ns - self._visits_written_ns
-            if last > EVERY_NS or len(self._visits) > MOST_KINDS:
+            if last > self.pause_ns() or len(self._visits) > MOST_KINDS:
                 self._write_visits()
             self.own_ns += clock() - visit.end_ns
 
@@ -279,7 +294,11 @@ class Recorder:
     def _stack_of(self, places: Places) -> int:
         known = self._places.get(places.key)
         if known is None:
+            if len(self._places) >= MOST_PLACES:
+                self._places.clear()
             frames = places.frames()
+            if len(self._tables.get("stack", ())) >= events.MOST_STACKS:
+                frames = _site(frames)
             number = self._number("stack", frames, lambda n: _stack(n, frames))
             # With the code, so that no other takes its address.
             known = self._places[places.key] = (number, places)
@@ -297,3 +316,9 @@ class Recorder:
 def _stack(number: int, frames: tuple[events.Frame, ...]) -> events.Stack:
     named = (frame._replace(file=cells.file_of(frame.file)) for frame in frames)
     return events.Stack(number, tuple(named))
+
+
+def _site(frames: tuple[events.Frame, ...]) -> tuple[events.Frame, ...]:
+    """Return the innermost frame of the program; of whoever is innermost, where it has none."""
+    own = [frame for frame in frames if frame.origin == "program"]
+    return tuple(own[-1:]) or frames[-1:]

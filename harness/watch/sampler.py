@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from harness.watch.recorder import Recorder
 
 INTERVAL_MS = 25.0
-FLUSH_NS = 1_000_000_000
-"""How often what was seen is written, and how often a build that goes on is."""
-
 LONG_NS = 500_000_000
 """A build that takes longer is written down while it goes on."""
 
@@ -77,7 +74,7 @@ class Sampler:
         while not wake.wait(self.interval_ns / 1e9):
             try:
                 self._look()
-                if clock() - flushed >= FLUSH_NS:
+                if clock() - flushed >= self.recorder.pause_ns():
                     self._flush()
                     passed, flushed = clock() - flushed, clock()
                     before, spent = spent, time.thread_time_ns()
@@ -101,8 +98,11 @@ class Sampler:
                 self._counts[thread, call_sites.places(frame), innermost(frame)] += 1
 
     def _still_building(self, build: JaxVisit, now: int) -> None:
-        last = max(build.begin_ns + LONG_NS - FLUSH_NS, self._told.get(build.thread, 0))
-        if now - last >= FLUSH_NS:
+        told = self._told.get(build.thread, 0)
+        first = told < build.begin_ns
+        if now - max(told, build.begin_ns) >= (
+            LONG_NS if first else self.recorder.pause_ns(build.begin_ns)
+        ):
             self._told[build.thread] = now
             self.recorder.running(build)
 

@@ -22,6 +22,10 @@ class Recorder:
         self.counts = Counter()
         self.told = []
         self.failures = []
+        self.every_ns = 1_000_000_000
+
+    def pause_ns(self, since_ns=None):
+        return self.every_ns
 
     def sampled(self, interval_ns, counts):
         self.counts.update(counts)
@@ -61,9 +65,9 @@ def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypa
 
 
 def test_where_looking_costs_too_much_it_looks_less_often(monkeypatch):
-    monkeypatch.setattr(sampling, "FLUSH_NS", 20_000_000)
     monkeypatch.setattr(sampling, "SHARE", 0.0)
-    looking, _ = sampler()
+    looking, found = sampler()
+    found.every_ns = 20_000_000
     looking.start()
     time.sleep(0.3)
     looking.stop()
