@@ -36,6 +36,8 @@ which opens only what the conditions leave, and gives the rows that the results 
 folder is partitioned as machine=M/night=N/ (hive), so DuckDB, Polars and pandas read it as well.
 Its column `axes` holds the axes of each row as JSON.
 
+Parquet needs the extra `parquet`: pip install 'jax-harness[parquet]'.
+
 Exporting to a folder again replaces the files of what is exported and leaves the others alone:
 results that are no longer in the tree stay in the folder.
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame import parquet
 from harness.frame.frame import ORIGIN
+from harness.frame.parquet_extra import parquet
 from harness.frame.typed import plain
 from harness.records.files import replaced
 from harness.records.store import is_tree
@@ -29,8 +29,8 @@ def write(frame: pd.DataFrame, output: Path, *, partition: bool = False) -> int:
         How many files were written.
 
     Raises:
-        UsageError: the ending is neither `.csv` nor `.parquet`, or a file stands where the folder
-            would.
+        UsageError: the ending is neither `.csv` nor `.parquet`, a file stands where the folder
+            would, or pyarrow is not installed.
         StoreError: the file cannot be written; those of a folder that were written are whole.
     """
     if is_dataset(output, partition):
@@ -38,16 +38,18 @@ def write(frame: pd.DataFrame, output: Path, *, partition: bool = False) -> int:
             raise UsageError(f"{output} is a file; a dataset is a folder. Choose another --output.")
         if is_tree(output):
             raise UsageError(f"{output} is a results tree. Choose another folder with --output.")
+        written = parquet(f"{output}: a folder of Parquet files")
         groups = frame.groupby(ORIGIN, sort=False, dropna=False)
         for origin, rows in groups:
-            file = parquet.place(dict(zip(ORIGIN, map(str, origin), strict=True)))
+            file = written.place(dict(zip(ORIGIN, map(str, origin), strict=True)))
             rows = rows.sort_values("workload", kind="stable")
             with replaced(output / file, "wb") as handle:
-                parquet.write(rows, handle)
+                written.write(rows, handle)
         return groups.ngroups
     if output.suffix == ".parquet":
+        written = parquet(f"{output}: Parquet")
         with replaced(output, "wb") as handle:
-            parquet.write(frame, handle, with_axes=True)
+            written.write(frame, handle, with_axes=True)
     elif output.suffix == ".csv":
         with replaced(output) as handle:
             plain(frame).to_csv(handle, index=False)

@@ -14,10 +14,11 @@ import msgspec
 import pandas as pd
 
 from harness.errors import HarnessWarning, UsageError
-from harness.frame import asv_results, parquet
+from harness.frame import asv_results
 from harness.frame.choose import LOOKS_AT, Where, choose_columns, first_look
 from harness.frame.differences import warn_of_shared_names
 from harness.frame.frame import to_frame
+from harness.frame.parquet_extra import parquet
 from harness.frame.record_rows import Collector
 from harness.frame.record_view import RecordView, read_records
 from harness.frame.typed import LEFT_OUT, plain, typed
@@ -100,7 +101,7 @@ def _frame(
     with _no_collection():
         if _is_parquet(path):
             signatures.refuse(path, "what was exported is not signed")
-            frame = parquet.read(path, conditions, columns)
+            frame = parquet(f"{path}: Parquet").read(path, conditions, columns)
         else:
             frame = conditions.of(_read(_sources(path), conditions, found))
     warn_of_shared_names(frame, path)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import math
 import shutil
+import subprocess
+import sys
 import warnings
 import zlib
 
@@ -371,3 +373,31 @@ def test_other_programs_find_a_column_per_axis_of_one_type(tmp_path):
     }
     assert table.schema.field("size").type == table.schema.field("mixed").type == pa.int64()
     assert_same(everything(tmp_path), everything(tmp_path / "rows.parquet"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "harness.load({results!r}, all=True).pipe(write, Path('rows.parquet'))",
+        "harness.load({results!r}, all=True).pipe(write, Path('nights'))",
+        "harness.load({exports!r})",
+    ],
+)
+def test_without_pyarrow_only_parquet_is_refused(results, exports, tmp_path, line):
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from pathlib import Path\n"
+        "import harness\n"
+        "from harness.errors import UsageError\n"
+        "from harness.frame.export import write\n"
+        f"write(harness.load({str(results)!r}, all=True), Path('rows.csv'))\n"
+        f"try: {line.format(results=str(results), exports=str(exports / 'rows.parquet'))}\n"
+        "except UsageError as error: print(error)\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "needs pyarrow, which is not installed: pip install 'jax-harness[parquet]'" in done.stdout
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]

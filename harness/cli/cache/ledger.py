@@ -18,6 +18,7 @@ from harness.cli.cache.options import check_writable
 from harness.cli.output import console, notes, print_page
 from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
+from harness.frame.parquet_extra import parquet
 from harness.records.files import replaced
 from harness.watch import programs
 
@@ -72,6 +73,8 @@ def ledger(
     if frame is not None:  # before the program runs
         if frame.suffix not in (".csv", ".parquet"):
             raise UsageError(f"--frame {frame}: a file that ends in .csv or .parquet was expected.")
+        if frame.suffix == ".parquet":
+            parquet(f"--frame {frame}: Parquet")
         check_writable("--frame", frame)
     if variables:
         _print_variables(words, output)
