@@ -59,7 +59,7 @@ Of trace and lower it counts Python's calls, in a pass of their own: by line of 
 equation that JAX works on. Own: without what is inside. Time: a share of what the stage takes.
 
 A program after -- runs unchanged, once, and its output is its own: -o keeps the page apart. Of the
-functions whose name matches, the one whose compile is the dearest is told, without trace and lower.
+functions whose name matches, the one with the longest compile is told, without trace and lower.
 
 \b
 Exit codes: 0 fine; 2 wrong usage; 3 it cannot be compiled; 4 the target is not here, its XLA tells
@@ -197,7 +197,7 @@ def _of_workload(
 
 
 def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTexts, int]:
-    """Run a program; return its dearest compile of a function by name, and its exit code."""
+    """Run a program; return its longest compile of a function by name, and its exit code."""
     command = programs.command_of(words, "harness compile train_step -- python train.py")
     with temporary_folder() as folder:
         ran = programs.run_profiled(command, Path(folder), 0, inside=True, texts=True)

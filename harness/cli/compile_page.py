@@ -207,7 +207,7 @@ def _kernels(inside: Inside) -> Iterator[Part]:
     if unnamed:
         yield (
             f"{len(unnamed)} kernels that XLA does not name: {seconds_text(sum(unnamed))} of wall "
-            f"time, {seconds_text(max(unnamed))} the dearest."
+            f"time, {seconds_text(max(unnamed))} the longest."
         )
     lines: dict[str, float] = defaultdict(float)
     for kernel in named:

@@ -62,7 +62,7 @@ SCHEMA = (
         "imports",
     ),
     Field("target", TEXT, "", "what was compiled for, see the [glossary](glossary.md)"),
-    Field("transform", TEXT, "", "`forward`, `grad`, … see the glossary"),
+    Field("transform", TEXT, "", "`forward`, `gradient`, … see the glossary"),
     Field("scenario", TEXT, "", "the state of the persistent cache: `off`, `cold`, `warm`, …"),
     Field("stage", TEXT, "", "`trace`, `lower`, `compile`, `execute`, … see the glossary"),
     Field(

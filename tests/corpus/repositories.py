@@ -93,7 +93,7 @@ REPOSITORIES = (
     Repository("patrick-kidger/optimistix", "adopt tests/test_misc.py"),
     Repository("google-deepmind/distrax", "adopt distrax/_src/utils/math_test.py"),
     Repository("google-deepmind/rlax", "adopt rlax/_src/vtrace_test.py"),
-    Repository("google/jaxopt", "adopt tests/loss_test.py"),
+    Repository("google/jaxopt", "adopt tests/loss_test.py::LossTest::test_binary_logistic_loss"),
 )
 
 

@@ -28,7 +28,7 @@ HELP = """Which way should I ship this? The time to the first result, and the by
 
 \b
   harness cache ship MultiHeadAttention             a workload
-  harness cache ship -- python train.py --steps 1   a program: its dearest jitted function
+  harness cache ship -- python train.py --steps 1   a program: its most expensive jitted function
   harness cache ship train_step -- python train.py  one that is named
 
 \b

@@ -46,7 +46,7 @@ Exit codes: 0 fine; 2 wrong usage, or the program fails as it is; 4 no profile, 
 def try_(
     *,
     folder: Folder,
-    most: Annotated[int, Option(min=1, help="How many remedies, the dearest first.")] = 5,
+    most: Annotated[int, Option(min=1, help="How many remedies, those that save most first.")] = 5,
     output: Output,
 ) -> None:
     """Try remedies."""

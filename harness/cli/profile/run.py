@@ -66,7 +66,7 @@ def run(
         bool,
         Option(
             "--inside",
-            help="Also say what XLA does in the dearest compiles, by its own events; a compile "
+            help="Also say what XLA does in the longest compiles, by its own events; a compile "
             "takes about 15 ms more for it, half a second where libtpu is installed.",
         ),
     ] = False,

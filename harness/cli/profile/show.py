@@ -34,9 +34,9 @@ Tables:
 {tables}
 
 \b
-A terminal gets the main columns and the dearest 40 rows; markdown has the main columns, csv and
-json have all. The columns are
-those of harness.load_profile(FOLDER).frame(TABLE); docs/profile.md says what each means.
+A terminal gets the main columns and the 40 rows that cost most; markdown has the main columns,
+csv and json have all. The columns are those of harness.load_profile(FOLDER).frame(TABLE);
+docs/profile.md says what each means.
 Exit codes: 0 fine; 2 wrong usage; 4 no profile is there, or the output cannot be written.
 """
 
