@@ -101,7 +101,7 @@ def _frame(
     with _no_collection():
         if _is_parquet(path):
             signatures.refuse(path, "what was exported is not signed")
-            frame = parquet(f"{path}: Parquet").read(path, conditions, columns)
+            frame: pd.DataFrame = parquet(f"{path}: Parquet").read(path, conditions, columns)
         else:
             frame = conditions.of(_read(_sources(path), conditions, found))
     warn_of_shared_names(frame, path)
