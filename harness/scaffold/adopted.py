@@ -60,8 +60,9 @@ def adopt(test: str, folder: Path) -> Adopted:
     classes: dict[str, str] = {}
     functions: dict[str, tuple[str, str]] = {}
     imported: dict[str, set[str]] = {}
-    for of_test, function, calls in _by_function(tests["tests"]):
-        label = _label(of_test, function.rpartition(".")[2], classes)
+    for of_tests, function, calls in _by_function(tests["tests"]):
+        of_test = ", ".join(of_tests)
+        label = _label(of_tests[0], function.rpartition(".")[2], classes)
         try:
             classes[label] = _declared(label, function, calls)
         except UsageError as error:
@@ -96,8 +97,8 @@ def _without_calls(tests: Sequence[Call], path: str) -> dict[str, str]:
     return left_out
 
 
-def _by_function(tests: Sequence[Call]) -> Iterator[tuple[str, str, list[Call]]]:
-    """Yield test, function, and the calls that differ; what another test calls alike is left out.
+def _by_function(tests: Sequence[Call]) -> Iterator[tuple[list[str], str, list[Call]]]:
+    """Yield the tests that call a function alike, the function, and the calls that differ.
 
     Calls with other static arguments are other workloads: each case of one has the same.
     """
@@ -110,12 +111,11 @@ def _by_function(tests: Sequence[Call]) -> Iterator[tuple[str, str, list[Call]]]
                 calls = found.setdefault(key, [])
                 if all(call["arguments"] != other["arguments"] for other in calls):
                     calls.append({**test, **call})
-    known = set()
+    alike: dict[tuple[str, str], tuple[list[str], str, list[Call]]] = {}
     for (of_test, function, *_), calls in found.items():
-        same = (function, json.dumps([call["arguments"] for call in calls]))
-        if same not in known:
-            yield of_test, function, calls
-        known.add(same)
+        key = function, json.dumps([call["arguments"] for call in calls])
+        alike.setdefault(key, ([], function, calls))[0].append(of_test)
+    yield from alike.values()
 
 
 def _label(test: str, function: str, taken: Mapping[str, str]) -> str:

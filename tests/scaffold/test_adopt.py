@@ -49,6 +49,10 @@ def test_predict(benchmark, params, batch):
     benchmark(predict, params, jnp.ones((batch, 784)))
 
 
+def test_predict_again(benchmark, params):
+    benchmark(predict, params=params, x=jnp.ones((2, 784)))
+
+
 @pytest.mark.benchmark(group="jitted")
 def test_ready(benchmark, params):
     f = jax.jit(predict)
@@ -153,9 +157,17 @@ def test_parameters_that_tell_the_shapes_are_axes(adopted):
 
 def test_a_function_of_the_tests_own_stands_for_what_it_calls(adopted):
     found = classes(adopted.text("benchmarks/speed.py"))
-    assert "staticmethod(mypackage.models.predict)" in found["Ready"]
+    assert "staticmethod(mypackage.models.predict)" in found["PredictAgain"]
     assert 'sweep = {"dtype": ["float32", "bfloat16"], "n": [2, 3]}' in found["Power"]
     assert "        return spec((32, 32), dtype), n\n" in found["Power"]
+
+
+def test_tests_that_call_a_function_alike_are_one_workload(adopted):
+    said = (
+        "speed.PredictAgain measures mypackage.models.predict, of test_predict_again, test_ready."
+    )
+    assert said in adopted.said
+    assert "Ready" not in classes(adopted.text("benchmarks/speed.py"))
 
 
 def test_what_is_no_array_is_static(adopted):
