@@ -83,12 +83,18 @@ def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[
             told.add(holder)
             say(f"waits: {holder} measures on this machine; {WAIT_VARIABLE}=0 ends")
 
+    tidy(say)
+    with alone([processor()], check):
+        tidy(say)
+        yield
+
+
+def tidy(say: Callable[[str], None]) -> None:
+    """End and remove what killed commands have left, and say so."""
     if number := descendants.end_left_over():
         say(f"ended {number} processes that killed commands had started")
-    with alone([processor()], check):
-        if left := remove_left_over():
-            say(f"removed {len(left)} temporary folders of processes that were killed")
-        yield
+    if left := remove_left_over():
+        say(f"removed {len(left)} temporary folders of processes that were killed")
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from harness.declare.check import check
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.execution import execute
-from harness.engine.lock import measuring
+from harness.engine.lock import measuring, tidy
 from harness.engine.machine_load import Others
 from harness.engine.parents import Parents
 from harness.engine.state import GroupListener, Outcome, Progress, SweepState, warn
@@ -42,6 +42,7 @@ def sweep(
     """
     for workload in workloads:
         check(workload)
+    tidy(warn(on_progress))
     outcome, others = Outcome(), Others()
     state = SweepState(workloads, context, options, on_progress, outcome)
     outcome.left_out = state.plan.left_out
