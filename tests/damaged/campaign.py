@@ -197,6 +197,10 @@ def _peak_mib() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
+MOST_CASES = 400
+"""So many cases a process reads: what is left in it of thousands is no matter of the last."""
+
+
 def work(numbers: Any, seed: int, flips: bool, done: Any, answers: Any) -> None:
     """Judge cases, one after the other, in a process with a limit."""
     resource.setrlimit(resource.RLIMIT_DATA, (4 * ways.GIB, 4 * ways.GIB))
@@ -208,7 +212,7 @@ def work(numbers: Any, seed: int, flips: bool, done: Any, answers: Any) -> None:
             case = Case(number, seed, flips)
             way, came, detail = bench.judge(case)
             answers.put((number, case.format.name, case.kind, way, came, detail, _peak_mib()))
-    answers.put(None)
+    answers.put(numbers.stop)
 
 
 BAD = ("traceback", "wrong", "untold", "command", "memory", "died")
@@ -225,7 +229,7 @@ def campaign(
 
     def start(worker: int, begin: int) -> None:
         done = context.Value("q", -1)
-        numbers = range(begin, count, workers)
+        numbers = range(begin, min(count, begin + workers * MOST_CASES), workers)
         process = context.Process(target=work, args=(numbers, seed, flips, done, answers))
         process.start()
         running[worker] = process, done
@@ -245,8 +249,11 @@ def campaign(
                     say(f"#{done.value} {case.format.name}: died, {process.exitcode}")
                     start(worker, done.value + workers)
             continue
-        if answer is None:
-            ended += 1
+        if isinstance(answer, int):
+            if answer < count:
+                start(answer % workers, answer)
+            else:
+                ended += 1
             continue
         number, name, kind, way, came, detail, peak = answer
         found[name]["files"] += 1
