@@ -143,7 +143,7 @@ app = LazyGroup(
 def main() -> None:
     """Run the command line; every error that a user can mend becomes one line and an exit code."""
     try:
-        sys.exit(app.main(prog_name="harness", standalone_mode=False))
+        sys.exit(app.main(prog_name="harness", standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -184,11 +184,11 @@ def test_a_scheduler_that_ends_the_command_leaves_no_process_and_no_folder(tmp_p
 
 
 def processes_with(folder):
-    """Return the numbers of the processes whose temporary folder it is."""
+    """Return the numbers of the processes whose temporary folder it is, or is in."""
     numbers = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if f"TMPDIR={folder}\0".encode() in path.read_bytes():
+            if f"TMPDIR={folder}".encode() in path.read_bytes():
                 numbers.append(path.parent.name)
         except OSError:
             continue

@@ -148,6 +148,6 @@ def test_every_format_says_that_it_is_across_machines(compare, tree):
 
 def test_wrong_usage_of_across_is_refused(compare, tree):
     code, _, err = compare("a", "b", "-r", tree, "--across", "env")
-    assert (code, "'env' is not one of 'machine'" in err) == (2, True)
+    assert (code, "'env' is not 'machine'" in err) == (2, True)
     code, _, err = compare("a", "b", "-r", tree, "--across", "machine", "--live")
     assert (code, "leave --across out" in err) == (2, True)
