@@ -1,17 +1,18 @@
 """What `harness profile` says first of other people's programs, against what is true of them.
 
-    python -m tests.profile_corpus --checkouts FOLDER [--python PYTHON] [NAME ...]
+    python -m tests.profile_corpus --checkouts FOLDER [--release RELEASE ...] [NAME ...]
 
 The programs, and what an expert says of each, are in programs.toml; FOLDER holds a checkout of each
-repository named there, and PYTHON's environment the libraries. Each program is run unchanged. A
-finding is right if it holds all that is expected; unexplained if it names no cause; and wrong
-otherwise. A program is changed if it ended otherwise than by itself, or if there is no profile. The
-exit code is the number of wrong ones, 100 at most.
+repository named there and an environment for each release of JAX, or gets them (git, uv). Each
+program is run unchanged. A finding is right if it holds all that is expected; unexplained if it
+names no cause; and wrong otherwise. A program is changed if it ended otherwise than by itself, or
+if there is no profile. The exit code is the number of wrong ones, 100 at most.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import shlex
 import subprocess
@@ -21,9 +22,11 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import harness
 from harness.profiles.answer.findings import Finding, findings
+from tests.repositories import git
 
 # Modules are run with -P: the folder of a library's tests may hold a `typing.py` of its own.
 TABLE = Path(__file__).with_name("programs.toml")
@@ -53,7 +56,7 @@ class Program:
         path, *arguments = shlex.split(self.run)
         file = checkouts / path
         if not file.is_file():
-            raise SystemExit(f"{self.name}: there is no {file}; fetch {path.partition('/')[0]}")
+            raise SystemExit(f"{self.name}: there is no {file}; remove {path.partition('/')[0]}")
         test = file.stem.startswith("test_") or file.stem.endswith("_test")
         return file.parent, [*(PYTEST if test else ()), file.name, *arguments]
 
@@ -97,16 +100,60 @@ def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
         except subprocess.TimeoutExpired:
             return "changed", f"ran for more than {program.limit_s:.0f} s"
         if done.returncode:
-            last = (done.stdout.strip().splitlines() or [""])[-1]
-            return "changed", f"ended with {done.returncode}: {last}"
+            said = (done.stdout + done.stderr).strip().splitlines() or [""]
+            error = next((one for one in reversed(said) if "Error" in one), said[-1])
+            return "changed", f"ended with {done.returncode}: {error.strip()}"
         found = findings(harness.load_profile(out))
     top = found[0] if found else None
     return verdict(top, program), f"{top.text}, {top.place}" if top else "nothing"
 
 
+def checked_out(checkouts: Path, name: str) -> None:
+    """Bring a repository into the folder of checkouts, unless it is there."""
+    address, commit = table()["checkouts"][name].split()
+    if (checkouts / name).is_dir():
+        return
+    with tempfile.TemporaryDirectory(dir=checkouts) as scratch:
+        folder = Path(scratch) / name
+        folder.mkdir()
+        git(folder, "init", "--quiet")
+        git(folder, "fetch", "--quiet", "--depth", "1", f"https://github.com/{address}", commit)
+        git(folder, "checkout", "--quiet", "FETCH_HEAD")
+        folder.rename(checkouts / name)
+
+
+def python_of(checkouts: Path, release: str) -> str:
+    """Return the interpreter of an environment with a release of JAX and the libraries."""
+    folder = checkouts / f"jax-{release}"
+    uv = Path(sys.executable).with_name("uv")
+    if not folder.is_dir():
+        subprocess.run(
+            [uv, "venv", "--quiet", "--python", table()["releases"][release], folder], check=True
+        )
+        libraries = table()["libraries"]["install"]
+        install = [
+            uv,
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            folder,
+            f"jax=={release}",
+            *libraries,
+        ]
+        subprocess.run(install, check=True)
+    return str(folder / "bin" / "python")
+
+
+@functools.cache
+def table() -> dict[str, Any]:
+    """Return programs.toml."""
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+
+
 def programs(names: list[str]) -> list[Program]:
     """Return the programs of these names, or all."""
-    rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))["program"]
+    rows = table()["program"]
     listed = {row["name"]: Program(**{**row, "top": tuple(map(tuple, row["top"]))}) for row in rows}
     if unknown := [name for name in names if name not in listed]:
         raise SystemExit(
@@ -116,21 +163,29 @@ def programs(names: list[str]) -> list[Program]:
 
 
 def main() -> None:
+    releases = table()["releases"]
     parser = argparse.ArgumentParser(description="Judge what harness profile says first.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="these programs only")
     parser.add_argument("--checkouts", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--python", default=sys.executable, help="has the libraries")
+    parser.add_argument("--release", action="append", choices=releases, help="of JAX; default: all")
     options = parser.parse_args()
-    counts: Counter[str] = Counter()
-    for program in programs(options.names):
-        what, said = judged(program, options.checkouts.resolve(), options.python)
-        counts[what] += 1
-        print(f"{what:12}{program.name:28}{said}", flush=True)
-        if what == "wrong":
-            expected = " or ".join(", ".join(pieces) for pieces in program.top)
-            print(f"{'':12}{'expected':28}{expected or 'nothing'}", flush=True)
-    print(", ".join(f"{counts[what]} {what}" for what in VERDICTS))
-    sys.exit(min(counts["wrong"], 100))
+    chosen, checkouts = programs(options.names), options.checkouts.resolve()
+    for name in sorted({program.run.partition("/")[0] for program in chosen}):
+        checked_out(checkouts, name)
+    counts: Counter[tuple[str, str]] = Counter()
+    for release in options.release or releases:
+        python = python_of(checkouts, release)
+        for program in chosen:
+            what, said = judged(program, checkouts, python)
+            counts[release, what] += 1
+            print(f"{release:10}{what:12}{program.name:28}{said}", flush=True)
+            if what == "wrong":
+                expected = " or ".join(", ".join(pieces) for pieces in program.top)
+                print(f"{'':22}{'expected':28}{expected or 'nothing'}", flush=True)
+    for release in options.release or releases:
+        print(f"jax {release}:", ", ".join(f"{counts[release, what]} {what}" for what in VERDICTS))
+    wrong = sum(number for (_, what), number in counts.items() if what == "wrong")
+    sys.exit(min(wrong, 100))
 
 
 if __name__ == "__main__":

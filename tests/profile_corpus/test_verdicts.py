@@ -47,7 +47,7 @@ def test_a_program_runs_unchanged_and_one_that_fails_is_changed(tmp_path):
     assert judged(Program("fine", "own/twice.py 0", top), tmp_path, sys.executable)[0] == "right"
     what, said = judged(Program("fails", "own/twice.py 3", top), tmp_path, sys.executable)
     assert (what, said.startswith("ended with 3")) == ("changed", True)
-    with pytest.raises(SystemExit, match=r"there is no .*gone\.py; fetch own"):
+    with pytest.raises(SystemExit, match=r"there is no .*gone\.py; remove own"):
         judged(Program("gone", "own/gone.py", top), tmp_path, sys.executable)
 
 
