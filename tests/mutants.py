@@ -2,15 +2,16 @@
 
 `python -m tests.mutants --count 200` copies the repository, changes one place of one module (a
 comparison, a sign, a constant, a condition, a statement that is lost), and runs the tests that
-import the module, then the others of its room, then all others. A mutant that they let pass is
-printed as a difference. The seed makes the choice repeatable; what is done is kept in a file, so
-that a run that was stopped goes on.
+import the module and the others of its room; then, on each that these let pass, all other tests. A
+mutant that nothing notices is printed as a difference. The seed makes the choice repeatable; what
+is done is kept in a file, so that a run that was stopped goes on.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import json
 import os
 import random
@@ -150,23 +151,25 @@ def applied(mutant: Mutant, text: str) -> str:
     return "".join([*lines[: first - 1], head, after, tail, *lines[last:]])
 
 
-def tests_of(mutant: Mutant) -> list[str]:
-    """Return the files of tests, those first that are likely to notice soonest.
+def tests_of(mutant: Mutant) -> tuple[list[str], list[str]]:
+    """Return the files of tests that are near, the likeliest to notice first, and all others.
 
-    Those of the module come first, then those that name it, its room's, and all others.
+    Those of the module come first, then those that name it, and its room's.
     """
     parts = Path(mutant.file).with_suffix("").parts
     dotted, room = ".".join(parts), parts[1]
     parent, _, leaf = dotted.rpartition(".")
     named = re.compile(rf"\b{re.escape(dotted)}\b|from {re.escape(parent)} import [^\n]*\b{leaf}\b")
 
-    def distance(file: Path) -> tuple[bool, bool, bool]:
+    near: list[tuple[bool, bool, str]] = []
+    others = []
+    for file in sorted(file.relative_to(ROOT) for file in (ROOT / "tests").rglob("test_*.py")):
         names_it = bool(named.search((ROOT / file).read_text()))
-        near = names_it or file.parts[1] == room
-        return not near, file.stem != f"test_{leaf}", not names_it
-
-    files = sorted(file.relative_to(ROOT) for file in (ROOT / "tests").rglob("test_*.py"))
-    return [str(file) for file in sorted(files, key=distance)]
+        if names_it or file.parts[1] == room:
+            near.append((file.stem != f"test_{leaf}", not names_it, str(file)))
+        else:
+            others.append(str(file))
+    return [name for *_, name in sorted(near)], others
 
 
 def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
@@ -188,14 +191,13 @@ def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
     return "" if not done.returncode else failed[0] if failed else f"exit code {done.returncode}"
 
 
-def notices(mutant: Mutant, copy: Path, timeout_s: float) -> str:
-    """Return what notices a mutant in a copy of the repository, "" where nothing does.
+def notices(mutant: Mutant, tests: list[str], copy: Path, timeout_s: float) -> str:
+    """Return which of the tests notices a mutant in a copy of the repository, "" where none does.
 
     A test that fails without the mutant as well has noticed nothing.
     """
     file = copy / mutant.file
     whole = file.read_text()
-    tests = tests_of(mutant)
     while tests:
         file.write_text(applied(mutant, whole))
         try:
@@ -220,9 +222,9 @@ def copy_to(folder: Path) -> None:
 
 def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dict[str, str]:
     """Run the tests on each mutant; return what noticed each, by its key."""
-    known = {}
+    known: dict[tuple[str, int], str] = {}
     if kept.exists():
-        known = dict(json.loads(line) for line in kept.read_text().splitlines())
+        known = {(key, turn): by for key, turn, by in map(json.loads, kept.open())}
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         copies: SimpleQueue[Path] = SimpleQueue()
         for number in range(jobs):
@@ -230,22 +232,25 @@ def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dic
             copy_to(copy)
             copies.put(copy)
 
-        def one(mutant: Mutant) -> tuple[str, str]:
+        def one(mutant: Mutant, turn: int) -> None:
             key = json.dumps(asdict(mutant))
-            if key not in known:
-                copy = copies.get()
-                try:
-                    known[key] = notices(mutant, copy, timeout_s)
-                finally:
-                    copies.put(copy)
-                with kept.open("a") as handle:
-                    handle.write(json.dumps([key, known[key]]) + "\n")
-                mark = known[key] or "NOTHING NOTICES IT"
-                print(f"{mutant.file}:{mutant.line} {mutant.what}: {mark}", flush=True)
-            return key, known[key]
+            if (key, turn) in known or known.get((key, 0)):
+                return
+            copy = copies.get()
+            try:
+                by = known[key, turn] = notices(mutant, tests_of(mutant)[turn], copy, timeout_s)
+            finally:
+                copies.put(copy)
+            with kept.open("a") as handle:
+                handle.write(json.dumps([key, turn, by]) + "\n")
+            mark = by or ("nothing near notices it", "NOTHING NOTICES IT")[turn]
+            print(f"{mutant.file}:{mutant.line} {mutant.what}: {mark}", flush=True)
 
-        with ThreadPoolExecutor(jobs) as pool:
-            return dict(pool.map(one, todo))
+        for turn in (0, 1):
+            with ThreadPoolExecutor(jobs) as pool:
+                list(pool.map(functools.partial(one, turn=turn), todo))
+    keys = [json.dumps(asdict(mutant)) for mutant in todo]
+    return {key: known[key, 0] or known[key, 1] for key in keys}
 
 
 def main() -> int:
