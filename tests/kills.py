@@ -4,7 +4,8 @@
     python -m tests.kills --count 1000 --minutes 120
 
 Each round starts a command in a project of its own and kills it at a random moment (SIGKILL): the
-command, its process group, one of the processes below it, or all of them at once. The bytes of all
+command, its process group, one of the processes below it, or all of them at once; or presses Ctrl-C
+until it has ended. The bytes of all
 whole lines of records that are there then must be there at every later look, in their place. After
 a few kills the next command runs to its end; then no process, no temporary folder, no worktree, no
 shared memory and no half-written file may be left, and `harness fsck` must find nothing damaged.
@@ -63,7 +64,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compile": (*HARNESS, "compile", "Scale"),
 }
 NEXT = (*HARNESS, "run", "--effort", "1x1")
-WAYS = ("command", "group", "a process below", "everything")
+WAYS = ("command", "group", "a process below", "everything", "Ctrl-C")
 
 KILLS_A_LOOK = 6
 """After so many kills the next command runs, and what is left is judged."""
@@ -123,6 +124,11 @@ def disturb(place: Place, name: str, rng: random.Random, number: int, within_s: 
         for one in below:
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.kill()
+    while way == "Ctrl-C" and running.poll() is None:
+        running.send_signal(signal.SIGINT)
+        # A library that is being imported may swallow it: a user presses it again.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            running.wait(5)
     with contextlib.suppress(ProcessLookupError):
         (os.killpg if way == "group" else os.kill)(running.pid, signal.SIGKILL)
     running.wait()
