@@ -28,6 +28,7 @@ from harness.asv.metrics import FACT_METRICS, METRICS
 from harness.errors import ExitCode, HarnessError, StoreError, UsageError
 from harness.frame.asv_results import FORMAT
 from harness.records.files import OWN
+from harness.records.printable import printable
 from harness.records.schema import case_of
 from harness.records.store import Store
 
@@ -276,9 +277,9 @@ def main(arguments: Sequence[str]) -> int:
         if len(arguments) != 1:
             raise UsageError("expected one folder: python -m harness.asv.conversion results")
         for line in convert(Path(arguments[0])):
-            print(line)
+            print(printable(line))
     except HarnessError as error:
-        print(f"harness: {error}", file=sys.stderr)
+        print(f"harness: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
     return ExitCode.FINE
 

@@ -10,6 +10,7 @@ from harness.cli import options
 from harness.cli.init import print_files, print_next, print_notes
 from harness.cli.parameter import Argument, Option
 from harness.errors import UsageError
+from harness.records.printable import printable
 
 HELP = """Turn existing tests into workloads: pytest-benchmark's, or any that pytest runs.
 
@@ -74,7 +75,7 @@ def adopt(
     for one in usable:
         for workload, function in one.functions.items():
             print(f"{one.module}.{workload} measures {function}.")
-    print("".join(f"{line}\n" for line in left_out), end="")
+    print(printable("".join(f"{line}\n" for line in left_out)), end="")
     waking = [one.module for one in usable if one.wakes_backend]
     print_notes(project, f"what {waking[0]}.py measures" if waking else "")
     if not dry_run:

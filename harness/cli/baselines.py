@@ -20,9 +20,9 @@ from harness.report import files
 HELP = """Is XLA faster than the baselines, by how much, and when does its compilation pay?
 
 \b
-  harness baselines                          a table per workload
-  harness baselines -s softmax --format json every number of some
-  harness baselines --figure fusion.svg      ratios with intervals, and the roofline
+  harness baselines                           a table per workload
+  harness baselines -s softmax --format json  every number of some
+  harness baselines --figure fusion.svg       ratios with intervals, and the roofline
 
 \b
 Reading a row:

@@ -38,7 +38,7 @@ HELP = """Say where one case's trace, lower and compile spend their time: by pas
   harness compile Mlp                        the tree of passes, and the kernels with their lines
   harness compile Mlp --target gpu:h200      compiled for a GPU that is not here
   harness compile Mlp --target tpu:v5e --transform gradient
-  harness compile Unrolled --against unroll   what grows with an axis, and to which power
+  harness compile Unrolled --against unroll  what grows with an axis, and to which power
   harness compile Mlp --depth 8 --least 0.1  more of the tree, down to 0.1 % of the compile
   harness compile Mlp --figure mlp.html      a flame graph to look into; .svg and .png, too
   harness compile Mlp --trace mlp.json       XLA's events one by one, for ui.perfetto.dev

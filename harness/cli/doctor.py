@@ -58,10 +58,10 @@ class Look:
 
 
 @options.command(HELP)
-def doctor(*, results: options.ResultsPath = None, output: Output) -> None:
+def doctor(*, results: options.Results, output: Output) -> None:
     """Look at this machine."""
     here = [one for one in targets.survey(targets.TARGETS.values()) if one.here]
-    looks = [*_installed(here), *_quiet(), *_project(results or Path("results"))]
+    looks = [*_installed(here), *_quiet(), *_project(results.path)]
     rows = pd.DataFrame([asdict(look) for look in looks])
     output.show(_page(looks, bool(here)), rows)
     if not here:  # neither to run nor to compile for

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from harness.cli.output import printable
+from harness.records.printable import printable
 
 _STYLES = [
     (re.compile(r"\b(?:HloModule|ENTRY|ROOT|module|func\.func|return|lambda|let|in)\b"), "bold"),

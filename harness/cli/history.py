@@ -33,11 +33,11 @@ WIDE = 140
 HELP = """Where did a series of commits or nights change, and what else changed there?
 
 \b
-  harness history                              every change point, newest first
-  harness history -s Attention --stage compile of some workloads, one stage
-  harness history --since 2026-11-01           only since that night
-  harness history --format markdown -o week.md to paste into an issue
-  harness history --figure history.svg         the series, with the change points marked
+  harness history                               every change point, newest first
+  harness history -s Attention --stage compile  of some workloads, one stage
+  harness history --since 2026-11-01            only since that night
+  harness history --format markdown -o week.md  to paste into an issue
+  harness history --figure history.svg          the series, with the change points marked
 
 \b
 Reading a row:

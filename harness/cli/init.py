@@ -13,6 +13,7 @@ from harness import scaffold
 from harness.cli import options
 from harness.cli.parameter import Argument, Option
 from harness.errors import UsageError
+from harness.records.printable import printable
 from harness.scaffold import File, Project
 
 HELP = """Set a project of your own up for measuring: asv.conf.json, a workload, two workflows.
@@ -61,7 +62,8 @@ def init(
     function: Annotated[
         list[str] | None,
         Option(
-            metavar="PACKAGE.MODULE:NAME", help="Write a workload for this function; needs --arg."
+            metavar="PACKAGE.MODULE:NAME",
+            help="Write a workload for this function; needs --arg or --inputs.",
         ),
     ] = None,
     arg: Annotated[
@@ -124,11 +126,11 @@ def print_files(files: Sequence[File], dry_run: bool) -> None:
     for file in files:
         kept = ": is there, left as it is" if file.fate == "kept" else ""
         kept += "; it needs these lines:" if file.lacks else ""
-        print(f"{words[file.fate]:<13} {os.path.relpath(file.path)}{kept}")
+        print(f"{words[file.fate]:<13} {printable(os.path.relpath(file.path))}{kept}")
         for line in file.lacks:
-            print(f"{'':<17} {line}")
+            print(f"{'':<17} {printable(line)}")
         if dry_run and file.is_written:
-            print("".join(f"    | {line}\n" for line in file.text.splitlines()), end="")
+            print(printable("".join(f"    | {line}\n" for line in file.text.splitlines())), end="")
 
 
 def print_notes(project: Project, wakes_backend: str) -> None:
@@ -170,7 +172,7 @@ def print_next(directory: Path, project: Project) -> None:
     go = f"cd {shlex.quote(str(directory))} && " if directory.resolve() != Path.cwd() else ""
     print("\nNext:")
     quick = f"{go}harness run --effort quick{project.run_options}"
-    print(f"  {quick}    # every workload once, and the table of stages")
+    print(f"  {printable(quick)}    # every workload once, and the table of stages")
     print("  asv machine --yes && asv run -E existing --set-commit-hash HEAD    # 8 processes each")
     print("  asv publish && asv preview    # graphs over commits")
     if project.has_commits:

@@ -16,6 +16,16 @@ from harness.declare import discovery
 from harness.declare.workload import Workload, enumerate_cases, name_of
 from harness.errors import ExitCode, UsageError
 
+LIST_HELP = """List the workloads, their axes and what each is there to show.
+
+\b
+  harness list                  all of benchmarks/
+  harness list Gelu             those whose name matches
+  harness list --format json    everything in full
+
+Exit codes: 0 fine; 2 wrong usage, or a workload that is wrongly declared.
+"""
+
 TARGETS_HELP = """List the targets: where programs can be built, where run, and what is lacking.
 
 \b
@@ -26,13 +36,18 @@ TARGETS_HELP = """List the targets: where programs can be built, where run, and 
                      GpuTargetConfigProto); it is called gpu:FILE from then on
 
 \b
-Measure on one with     harness run --target gpu:h200
+  harness targets                      all of them
+  harness targets gpu:a100.pbtxt       is that file a description?
+  harness run --target gpu:h200        measure on one
+
 The compilers of the compile-only targets come with the extra `targets` (Linux x86_64), without
 driver and device. docs/gpu-tpu-compile.md tells how to use them in CI.
+
+Exit codes: 0 fine; 2 wrong usage; 4 none of them is here.
 """
 
 
-@options.command("List the workloads, their axes and what each is there to show.")
+@options.command(LIST_HELP)
 def list_(
     *,
     workloads: options.Workloads = None,

@@ -10,7 +10,9 @@ from typing import Any
 
 import click
 
-SETTINGS = {"help_option_names": ["-h", "--help"]}
+from harness.cli.formatter import WIDEST, HelpContext
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": WIDEST}
 """Of the context of every command and group of commands."""
 
 
@@ -28,6 +30,8 @@ class Lazy:
 
 class LazyGroup(click.Group):
     """A group of commands that are not loaded yet."""
+
+    context_class = HelpContext
 
     def __init__(self, *, lazy: Mapping[str, Lazy], **given: Any) -> None:
         super().__init__(no_args_is_help=True, context_settings=SETTINGS, **given)

@@ -12,12 +12,12 @@ from click.exceptions import Exit
 
 from harness.asv.project import AsvProject
 from harness.cli import options
-from harness.cli.output import printable
 from harness.cli.parameter import Option
 from harness.errors import ExitCode, StoreError
 from harness.nightly.environments import parse
 from harness.nightly.night import NightRun, Wanted, recipe_for
 from harness.records.environment import machine_name
+from harness.records.printable import printable
 from harness.verdicts.thresholds import use_those_of
 
 HELP = """A whole night on one machine: build environments, measure, judge, report; restartable.

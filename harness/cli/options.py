@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_args
 
 import click
 
+from harness.cli.formatter import Command
 from harness.cli.lazy import SETTINGS
 from harness.cli.output import Format, Output
 from harness.cli.parameter import Argument, Option
@@ -155,7 +156,7 @@ _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
 
 
 def command(
-    help: str, cls: type[click.Command] = click.Command, **settings: Any
+    help: str, cls: type[click.Command] = Command, **settings: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a command of a function, whose parameters may be groups of options."""
 

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from harness.records.files import replaced
 from harness.records.markdown import escaped, table_lines
+from harness.records.printable import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,21 +192,6 @@ def _block(
         yield Text(line)
     for text in filter(None, long):
         yield Text("  " + (text if len(text) <= width - 2 else f"{text[: width - 3]}…"))
-
-
-def printable(text: str, kept: str = "\n") -> str:
-    """Return text that any terminal can print: names in files may hold anything.
-
-    Args:
-        text: what is printed.
-        kept: characters that stay, though they are none that print.
-    """
-    plain = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    if plain.isprintable():
-        return plain
-    return "".join(
-        each if each.isprintable() or each in kept else f"\\x{ord(each):02x}" for each in plain
-    )
 
 
 def markdown(parts: Iterable[Part]) -> str:

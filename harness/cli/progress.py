@@ -18,8 +18,9 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from harness.cli.output import notes, printable
+from harness.cli.output import notes
 from harness.engine.state import Progress as Message
+from harness.records.printable import printable
 
 PLAIN_EVERY_S = 5.0
 """Without a terminal, a line of progress is printed at most this often."""

@@ -30,7 +30,20 @@ Next:  asv publish && asv preview             graphs over commits
        harness.load("results")                what was measured last as a pandas frame, in Python"""
 
 
-@options.command("Print the table of stages.")
+HELP = """Print the table of stages.
+
+\b
+  harness show                       what was measured last, on each machine
+  harness show -s Gelu --facts       some workloads, and what was built of them
+  harness show --all --format csv    every commit and environment, all columns
+  harness show --why                 which code each row stands for
+
+The columns of csv and json are those of docs/frame.md.
+Exit codes: 0 fine; 2 wrong usage; 4 nothing is there to show.
+"""
+
+
+@options.command(HELP)
 def show(
     *,
     results: Results,

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 from harness.cli import options
-from harness.cli.output import printable
 from harness.cli.parameter import Option
 from harness.records import signatures
 from harness.records.environment import machine_name
+from harness.records.printable import printable
 from harness.records.store import machine_folder
 
 HELP = """Sign the results of this machine, for those who read no others.

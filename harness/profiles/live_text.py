@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.profiles.live import Now, State
+from harness.records.printable import printable
 from harness.records.units import counted, seconds_text
 
 DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
@@ -20,7 +21,7 @@ def line_of(state: State, now_ns: int, elapsed_s: float) -> str:
         last, most = state.last, next(iter(state.costliest), None)
         parts.append(f"last {named(last.function, last.place)}, {seconds_text(last.seconds)}")
         if most is not None and most.builds > 1:
-            parts.append(f"most `{printable(most.function)}`, {seconds_text(most.seconds)}")
+            parts.append(f"most `{printable(most.function, '')}`, {seconds_text(most.seconds)}")
     return " · ".join(parts)
 
 
@@ -36,12 +37,7 @@ def doing(now: Now, now_ns: int) -> str:
 
 def named(function: str, place: str) -> str:
     """Return a function and where it was called, with nothing in it that moves a cursor."""
-    return f"`{printable(function)}`" + (f" ({printable(place)})" if place else "")
-
-
-def printable(text: str) -> str:
-    """Return text with what cannot be seen replaced."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return f"`{printable(function, '')}`" + (f" ({printable(place, '')})" if place else "")
 
 
 def ordinal(number: int) -> str:

@@ -80,7 +80,12 @@ def test_a_value_that_would_be_lost_stops_it_before_anything_is_written(tree, mo
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"), [([], "expected one folder"), (["none"], "holds no benchmarks.json")]
+    ("arguments", "said"),
+    [
+        ([], "expected one folder"),
+        (["none"], "holds no benchmarks.json"),
+        (["\x1b[2Jnone"], "harness: \\x1b[2Jnone holds no"),
+    ],
 )
 def test_a_wrong_call_is_one_line(capsys, arguments, said):
     assert conversion.main(arguments) == 2

@@ -25,6 +25,8 @@ def test_what_is_here_is_told_and_where_nothing_is_set_up_what_to_do(tmp_path):
     low, _, high = found["a loop of 1 ms"]["found"].partition("; slowest over median: ")
     assert float(low.rpartition(" ")[2]) >= 1 <= float(high)
     assert not list(tmp_path.iterdir())
+    elsewhere = looks("--results", "elsewhere", cwd=tmp_path)
+    assert elsewhere["error rates"]["found"].startswith("not measured")
 
 
 def test_who_measures_now_is_named(tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.scaffold.package import PREDICT, Package
 
 WORKFLOWS = ".github/workflows"
@@ -138,6 +139,14 @@ def test_a_dry_run_shows_the_files_and_writes_none(tmp_path):
     assert package.files() == before
     assert said.count("would write") == len(WRITTEN)
     assert "function = staticmethod(mypackage.models.predict)" in said
+
+
+def test_a_folder_whose_name_would_steer_a_terminal_is_shown_by_its_escapes(tmp_path):
+    (tmp_path / "\x1b[2Jmine").mkdir()
+    done = forks.harness("init", "\x1b[2Jmine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "\\x1b[2Jmine/asv.conf.json" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
 
 
 FIXTURES = """

@@ -29,10 +29,11 @@ HELP = """Try what the cache would save a program: each setting, on a directory 
   harness cache advise -- python train.py --steps 1
   harness cache advise --starts 5 --format markdown -o advice.md -- python train.py
 
-\b
 The program runs once to fill each directory, then --starts times on what that left, the settings
 in turns: let it do as little as a start needs. What it prints is not shown, and your own cache is
-not touched. Exit codes: 0; 3 the program failed; 4 it compiled nothing.
+not touched.
+
+Exit codes: 0 fine; 2 wrong usage; 3 the program failed; 4 it compiled nothing.
 """
 
 

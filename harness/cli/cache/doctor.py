@@ -32,12 +32,15 @@ from harness.errors import HarnessError, UsageError
 HELP = """Find what ails a cache, and say what to do about it.
 
 \b
-Exit codes: 0 healthy (notes are fine); 1 ailing; 5 unusable: it cannot be read, or everyone on
-this machine can write to it; 2 wrong usage. With --quarantine, the state after the moving counts.
+  harness cache doctor ~/.cache/jax
+  harness cache doctor ~/.cache/jax --load --quarantine    look closely, and mend it
 
 Nothing is ever deleted. --quarantine moves what is proven bad (empty, torn, garbage, another
 program's, unloadable) into DIR/quarantine-TIME, where neither JAX nor this command looks; the next
 run of a program compiles and writes it anew. What a healthy run still hits stays.
+
+Exit codes: 0 healthy (notes are fine); 1 ailing; 5 unusable: it cannot be read, or everyone on
+this machine can write to it; 2 wrong usage. With --quarantine, the state after the moving counts.
 """
 
 PER_KIND = 10

@@ -22,6 +22,8 @@ HELP = """Say, module by module, which part of the key changed between two runs,
   harness cache ledger -o a.jsonl -- python train.py
   harness cache ledger -o b.jsonl -- python train.py
   harness cache explain a.jsonl b.jsonl
+
+Exit codes: 0 fine; 2 wrong usage; 4 no compile request.
 """
 
 

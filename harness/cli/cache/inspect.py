@@ -12,9 +12,10 @@ from harness.cache.directory import open_directory
 from harness.cache.survey import Entry, Evictions, Survey, Totals
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
-from harness.cli.output import Output, Part, TextTable, printable
+from harness.cli.output import Output, Part, TextTable
 from harness.cli.parameter import Option
 from harness.errors import UsageError
+from harness.records.printable import printable
 from harness.records.units import ago, size_text
 
 SORTS: dict[str, Callable[[Entry], Any]] = {
@@ -29,7 +30,18 @@ KEY_DIGITS = 12
 MOST_NAMES = 5
 
 
-@options.command("List every entry of a cache, without importing JAX or the program.")
+HELP = """List every entry of a cache, without importing JAX or the program.
+
+\b
+  harness cache inspect ~/.cache/jax
+  harness cache inspect ~/.cache/jax --sort age --limit 0
+  harness cache inspect ~/.cache/jax --max-size 100000000    what that cap would evict
+
+Exit codes: 0 fine; 2 wrong usage; 5 the directory cannot be read.
+"""
+
+
+@options.command(HELP)
 def inspect(
     *,
     directory: CacheDirectory,

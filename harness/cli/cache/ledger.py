@@ -30,6 +30,8 @@ HELP = """Say what the persistent cache did for a program, request by request.
 
 The program runs unchanged, with its own input, output and exit code; every Python that it starts
 and that inherits PYTHONPATH is followed.
+
+Exit codes: the program's own; of ledgers 0, or 4 where no compile request is in them.
 """
 
 

@@ -16,9 +16,10 @@ from harness.cache import pack as packs
 from harness.cache.pack import LeftOut, Manifest, Unpacked
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, check_writable, write
-from harness.cli.output import Output, notes, print_page, printable
+from harness.cli.output import Output, notes, print_page
 from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
+from harness.records.printable import printable
 from harness.records.units import seconds_text, size_text
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder

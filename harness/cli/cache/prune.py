@@ -16,17 +16,18 @@ from harness.cache.quarantine import Moved
 from harness.cache.survey import Entry, Survey, survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, write
-from harness.cli.output import Output, Part, TextTable, printable
+from harness.cli.output import Output, Part, TextTable
 from harness.cli.parameter import Option
 from harness.errors import UsageError
+from harness.records.printable import printable
 from harness.records.units import ago, counted, size_text
 
 HELP = """Remove what a cache can do without. Without --yes it only says what would go.
 
 \b
-  harness cache prune DIR --max-size 10GB             the longest unused, until the rest fits
-  harness cache prune DIR --unused 30d --yes          what nobody used for a month
-  harness cache prune DIR --jax 0.10.2 --ledger runs/ what that release wrote, as ledgers tell
+  harness cache prune DIR --max-size 10GB              the longest unused, until the rest fits
+  harness cache prune DIR --unused 30d --yes           what nobody used for a month
+  harness cache prune DIR --jax 0.10.2 --ledger runs/  what that release wrote, as ledgers tell
 
 \b
 Several limits: what meets all of them goes. It is safe beside running programs: an entry goes in

@@ -13,6 +13,7 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.cache.options import AsJson, check_writable, write
+from harness.cli.formatter import Command
 from harness.cli.options import Benchmarks
 from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.cli.parameter import Argument, Option
@@ -31,14 +32,15 @@ HELP = """Which way should I ship this? The time to the first result, and the by
   harness cache ship -- python train.py --steps 1   a program: its most expensive jitted function
   harness cache ship train_step -- python train.py  one that is named
 
-\b
-A program runs 5 times and --processes times by each of 7 ways: let it do as little as a start
-needs. What it prints is not shown. Exit codes: 0; 3 a way was taken and not proven, or the program
-failed; 4 there is nothing to ship.
+A program runs 5 times and --processes times by each of 7 paths: let it do as little as a start
+needs. What it prints is not shown.
+
+Exit codes: 0 fine; 2 wrong usage; 3 a path was taken and not proven, or the program failed; 4 there
+is nothing to ship.
 """
 
 
-class _WithProgram(click.Command):
+class _WithProgram(Command):
     """Keeps `--` among the words, which tells a program from a workload."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

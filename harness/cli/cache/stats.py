@@ -13,7 +13,8 @@ from harness.cache.prune import CPU, OTHER, used_at
 from harness.cache.survey import Entry, Survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, write
-from harness.cli.output import Output, Part, TextTable, printable
+from harness.cli.output import Output, Part, TextTable
+from harness.records.printable import printable
 from harness.records.units import counted, size_text
 
 AGES_S = (("a day", 86400), ("a week", 604800), ("30 days", 2592000), ("a year", 31557600))
@@ -21,7 +22,16 @@ LARGEST = 8
 """So many modules are shown."""
 
 
-@options.command("A cache in one screen: how large, how old, for whom, and what is the most of it.")
+HELP = """A cache in one screen: how large, how old, for whom, and what is the most of it.
+
+\b
+  harness cache stats ~/.cache/jax
+
+Exit codes: 0 fine; 2 wrong usage; 5 the directory cannot be read.
+"""
+
+
+@options.command(HELP)
 def stats(*, directory: CacheDirectory, as_json: AsJson = False, output: Output) -> None:
     """Show what a cache adds up to."""
     seen = surveys.survey(open_directory(directory))

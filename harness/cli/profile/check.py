@@ -37,7 +37,7 @@ HELP = """Fail where a program builds more than a budget file allows.
   max_eager = 100                  # JAX's own functions, called outside jax.jit
   [default]                        # each function that has no table of its own
   max_compiles = 3
-  [functions."train.py:loss"]      # a name, or a regular expression of the whole name
+  [functions."train.py:loss"]      # a name, or an expression of all of it
   max_compiles = 1
 
 Limits: max_compiles (compiled or loaded from the persistent cache), max_traces, max_lowers,

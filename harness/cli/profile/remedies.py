@@ -31,12 +31,9 @@ The program runs again as it is, then once with each remedy, in the folder and w
 of the profile; what it prints is not shown. Let it do as little as shows the builds, and nothing
 that may not be done twice.
 
-\b
-Tried are:
-  a static number that becomes a dynamic argument, where the function works on it so
-  an argument that is sometimes weakly typed, and then always has its dtype
-What else there is, is named. Padding computes something else, so it is yours to try;
-`harness cache advise` tries the persistent cache.
+Tried are: a static number becomes a dynamic argument, where the function works on it so; an
+argument that is sometimes weakly typed always has its dtype. What else there is, is named. Padding
+computes something else, so it is yours to try; `harness cache advise` tries the persistent cache.
 
 Exit codes: 0 fine; 2 wrong usage, or the program fails as it is; 4 no profile, or nothing to try.
 """

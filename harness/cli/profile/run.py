@@ -18,9 +18,9 @@ HELP = """Run a program and say where its time went, and why it compiled what it
 
 \b
   harness profile -- python train.py --steps 10
-  harness profile -o FOLDER -- train.py             a .py file, -m MODULE, -c CODE, python's flags
-  harness profile -- pytest tests                   any command that is a Python program
-  harness profile --budget budgets.toml -- train.py exit code 1 where more is compiled than allowed
+  harness profile -o FOLDER -- train.py              a .py file, -m MODULE, -c CODE, python's flags
+  harness profile -- pytest tests                    any command that is a Python program
+  harness profile --budget budgets.toml -- train.py  exit code 1 where more is compiled than allowed
 
 The program runs unchanged: its own interpreter, arguments, input, output and signals. What is said
 of it goes to standard error, and its exit code is kept: 128 + n where signal n ended it.

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from harness.cli.cache.options import check_writable
-from harness.cli.output import notes, printable
+from harness.cli.output import notes
 from harness.cli.profile.answer import answer
 from harness.cli.profile.live import Live as Live
 from harness.errors import ExitCode, HarnessError
@@ -14,6 +14,7 @@ from harness.profiles.answer.inside import inside_lines
 from harness.profiles.answer.summary import is_unknown
 from harness.profiles.budgets import file
 from harness.profiles.recorded import Recorded, read
+from harness.records.printable import printable
 from harness.report import files
 from harness.watch import programs
 from harness.watch.programs import Ran

@@ -58,7 +58,7 @@ def test_ordinals(number, text):
 def test_a_name_cannot_move_the_cursor():
     hostile = Now("a\x1b[2J\nb\u2028", "x\r.py:1", "compile", 0, 0, 1)
     shown = live_text.doing(hostile, S)
-    assert shown == "compiling `a?[2J?b?` (x?.py:1) for 1.0 s"
+    assert shown == "compiling `a\\x1b[2J\\x0ab\\x2028` (x\\x0d.py:1) for 1.0 s"
 
 
 def plain(*times):
