@@ -77,8 +77,10 @@ def replaced(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield "condition", f"({ast.unparse(ast.BoolOp(other_op, node.values))})"
         case ast.Constant(value=bool() as value):
             yield "constant", str(not value)
-        case ast.Constant(value=int() | float() as value):
+        case ast.Constant(value=int() as value):
             yield "constant", repr(value + 1)
+        case ast.Constant(value=float() as value):
+            yield "constant", repr(2 * value or 1.0)
         case ast.Expr(value=ast.Call()) | ast.AugAssign():
             yield "lost statement", "pass"
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
@@ -100,6 +102,8 @@ def changeable(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of a module that run: no annotation, no docstring, nothing for types."""
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "type_params", "decorator_list"):
+            continue
+        if isinstance(node, ast.ClassDef) and name in ("bases", "keywords"):
             continue
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST):
@@ -194,7 +198,7 @@ def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
 def notices(mutant: Mutant, tests: list[str], copy: Path, timeout_s: float) -> str:
     """Return which of the tests notices a mutant in a copy of the repository, "" where none does.
 
-    A test that fails without the mutant as well has noticed nothing.
+    A test that fails without the mutant as well has noticed nothing, and so has one that ends pytest.
     """
     file = copy / mutant.file
     whole = file.read_text()

@@ -136,6 +136,7 @@ def python_of(checkouts: Path, release: str) -> str:
             "pip",
             "install",
             "--quiet",
+            "--compile-bytecode",
             "--python",
             folder,
             f"jax=={release}",

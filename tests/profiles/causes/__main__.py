@@ -1,4 +1,7 @@
-"""Run all small programs, and print what was expected, what was found, and the score."""
+"""Run all small programs, and print what was expected, what was found, and the score.
+
+`--write` writes what is said of each to sentences.txt, which the tests compare with.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,11 @@ import importlib
 import itertools
 import json
 import os
+import re
 import sys
+from pathlib import Path
+
+SENTENCES = Path(__file__).with_name("sentences.txt")
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["JAX_NUM_CPU_DEVICES"] = "2"
@@ -15,6 +22,8 @@ os.environ["JAX_NUM_CPU_DEVICES"] = "2"
 def main():
     """Print a table, or with `--json` a list; exit with 1 where a program was misjudged."""
     rows = results()
+    if "--write" in sys.argv:
+        SENTENCES.write_text(told(rows), encoding="utf-8")
     right = sum(row["right"] for row in rows)
     if "--json" in sys.argv:
         print(json.dumps(rows))
@@ -33,6 +42,13 @@ def main():
     builds = sum(row["builds"] for row in rows)
     print(f"jax {jax.__version__}: {right} of {len(rows)} programs right, {builds} builds")
     sys.exit(right < len(rows))
+
+
+def told(rows):
+    """Return what is said of each program's builds, without what another release or edit moves."""
+    text = "".join(f"{row['name']}\n" + "".join(f"  {s}\n" for s in row["sentences"]) for row in rows)
+    text = re.sub(r"\.py:\d+", ".py:LINE", text)
+    return re.sub(r"<[a-z_.]+\.([AB])>", r"<\1>", text)
 
 
 def results():

@@ -1,4 +1,4 @@
-"""Each small program is found to build what it says, for the reason that it says."""
+"""Each small program is found to build what it says, for the reason and in the words that it says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.profiles.causes.__main__ import SENTENCES, told
 
 ROOT = Path(__file__).parents[3]
 
@@ -22,3 +24,6 @@ def test_the_named_cause_is_right_in_all_programs():
     assert len(rows) >= 70
     wrong = {row["name"]: row["pairs"] for row in rows if not row["right"]}
     assert not wrong
+    assert told(rows) == SENTENCES.read_text(encoding="utf-8"), (
+        "what is said differs; if it is meant to: python -m tests.profiles.causes --write"
+    )
