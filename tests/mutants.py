@@ -191,7 +191,7 @@ def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
         )
     except subprocess.TimeoutExpired:
         return "timeout"
-    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
     return "" if not done.returncode else failed[0] if failed else f"exit code {done.returncode}"
 
 

@@ -258,12 +258,12 @@ with Child({command}) as child:
     there = {**os.environ, TOKEN: token}
     with subprocess.Popen(python(caller), env=there) as running:
         assert wait_for(lambda: len(of(token)) == 5, 60)
-        assert descendants.end_left_over() == 0, "its caller is there"
+        descendants.end_left_over()
+        assert len(of(token)) == 5, "its caller is there"
         running.kill()
-    assert of(token) != []
-    next_one = "from harness.engine import descendants; print(descendants.end_left_over())"
-    said = subprocess.run(python(next_one), capture_output=True, text=True, check=True).stdout
-    assert int(said) >= 4
+    # of any command that is run beside this test, the next may be the first
+    next_one = "from harness.engine import descendants; descendants.end_left_over()"
+    subprocess.run(python(next_one), check=True)
     assert of(token) == []
 
 
