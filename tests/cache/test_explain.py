@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from harness.cache import accelerator, compile_options
 from harness.cache import stablehlo_difference as stablehlo
 from harness.cache.explain import explain_runs
 from harness.cache.ledger import LedgerError, read
@@ -136,8 +138,74 @@ def test_no_ledger_is_one_clear_error(tmp_path):
         read(tmp_path / "nothing.jsonl")
 
 
-def test_a_first_run_whose_request_failed_is_the_cause(base):
-    failed = replace(base.events[0], outcome="failed", detail="no memory")
-    missed = replace(base.events[0], outcome="written")
-    found = only(Requests((failed,), base.parts), Requests((missed,), base.parts))
-    assert found.verdict.endswith("first run's request failed and left no entry: no memory")
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ({}, {"outcome": "hit"}, "The key is equal, and the cache answered."),
+        ({}, {"outcome": "failed", "detail": "lost"}, "; the request failed: lost"),
+        ({}, {"outcome": "written", "read_error": "torn"}, "the entry could not be read: torn"),
+        (
+            {"outcome": "failed", "detail": "no memory"},
+            {"outcome": "written"},
+            "first run's request failed and left no entry: no memory",
+        ),
+        (
+            {"outcome": "unwritten", "reason": "too quick", "detail": "1 s"},
+            {"outcome": "written"},
+            "; the first run wrote no entry: too quick (1 s).",
+        ),
+        (
+            {"outcome": "written", "directory": "/a"},
+            {"outcome": "written", "directory": "/b"},
+            "; the runs used two directories, /a and /b.",
+        ),
+        (
+            {"outcome": "written", "at_s": 2.0},
+            {"outcome": "written", "at_s": 1.0},
+            "; the second ledger is the older one, so nothing was there yet.",
+        ),
+        (
+            {"outcome": "written", "at_s": 1.0},
+            {"outcome": "written", "at_s": 2.0},
+            "and the first run left an entry, which was gone: removed, or evicted by another "
+            "program; neither run has a size cap.",
+        ),
+    ],
+)
+def test_what_became_of_a_request_with_an_equal_key_is_said(base, first, second, said):
+    a, b = (replace(base.events[0], **changed) for changed in (first, second))
+    found = only(Requests((a,), base.parts), Requests((b,), base.parts))
+    assert found.verdict.startswith("The key is equal")
+    assert found.verdict.endswith(said)
+
+
+def devices(**changed):
+    kept = {"topology": "", "kinds": ["cpu"], "devices": 1, "processes": 1, "process": 0}
+    return json.dumps({**kept, **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, ()),
+        ({"kinds": ["cpu", "cpu"]}, ("the devices of the process, 1 cpu became 2 cpu",)),
+        ({"process": 1}, ("another process of the run, 0 became 1",)),
+        ({"processes": 2}, ("the processes of the run, 1 became 2",)),
+        ({"processes": 0}, ()),
+        ({"devices": 4}, ("the devices of all processes, 1 became 4",)),
+    ],
+)
+def test_devices_that_differ_are_named(changed, said):
+    assert accelerator.changes(devices(), devices(**changed)) == said
+
+
+def test_compile_options_that_differ_are_named_with_both_values():
+    old = {"build.debug": "0", "build.optimization_level": "1", "list": "x" * 200}
+    new = {"build.debug": "0", "build.optimization_level": "3", "list": "y" * 200, "more": "1"}
+    found = compile_options.changes(json.dumps(old), json.dumps(new))
+    assert [(one.field, one.cause) for one in found] == [
+        ("optimization_level", "the level of optimization, 1 became 3"),
+        ("list", "list"),
+        ("more", "more, (not set) became 1"),
+    ]
+    assert found[0].line == "build.optimization_level: 1 -> 3"

@@ -259,7 +259,7 @@ with Child({command}) as child:
     with subprocess.Popen(python(caller), env=there) as running:
         assert wait_for(lambda: len(of(token)) == 5, 60)
         descendants.end_left_over()
-        assert len(of(token)) == 5, "its caller is there"
+        assert len(of(token)) >= 5, "its caller is there"
         running.kill()
     # of any command that is run beside this test, the next may be the first
     next_one = "from harness.engine import descendants; descendants.end_left_over()"
