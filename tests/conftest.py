@@ -26,9 +26,10 @@ os.environ["HARNESS_COMPUTE"] = "0"  # a process more per sweep, which few tests
 
 # A shell's jobs in the background ignore SIGINT, and those under nohup SIGHUP; processes that tests
 # start and send signals to would inherit that.
-for number in (signal.SIGINT, signal.SIGHUP):
+usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+for number, handler in usual.items():
     if signal.getsignal(number) is signal.SIG_IGN:
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, handler)
 
 # A shared machine may stop for longer than any deadline; a failure must come again when it is run
 # again.

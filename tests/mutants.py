@@ -198,7 +198,7 @@ def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
 def notices(mutant: Mutant, tests: list[str], copy: Path, timeout_s: float) -> str:
     """Return which of the tests notices a mutant in a copy of the repository, "" where none does.
 
-    A test that fails without the mutant as well has noticed nothing, and so has one that ends pytest.
+    A test that fails without the mutant as well has noticed nothing.
     """
     file = copy / mutant.file
     whole = file.read_text()
@@ -209,9 +209,9 @@ def notices(mutant: Mutant, tests: list[str], copy: Path, timeout_s: float) -> s
         finally:
             file.write_text(whole)
         name = failed.partition("::")[0]
-        if name not in tests or not first_failure([failed], copy, timeout_s):
+        if not failed or not first_failure([failed] if name in tests else tests, copy, timeout_s):
             return failed
-        tests = tests[tests.index(name) + 1 :]
+        tests = tests[tests.index(name) + 1 :] if name in tests else []
     return ""
 
 

@@ -4,8 +4,8 @@
 
 The programs, and what an expert says of each, are in programs.toml; FOLDER holds a checkout of each
 repository named there and an environment for each release of JAX, or gets them (git, uv). Each
-program is run unchanged. A finding is right if it holds all that is expected; unexplained if it
-names no cause; and wrong otherwise. A program is changed if it ended otherwise than by itself, or
+program is run unchanged. The first finding is right if it holds all that is expected; close if another
+that took at least two thirds as long does; unexplained if it names no cause; and wrong otherwise. A program is changed if it ended otherwise than by itself, or
 if there is no profile. The exit code is the number of wrong ones, 100 at most.
 """
 
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ SURROUNDINGS = {
     "JAX_ENABLE_COMPILATION_CACHE": "0",
     "MPLBACKEND": "agg",
 }
-VERDICTS = ("right", "wrong", "unexplained", "changed")
+CLOSE = 2 / 3
+VERDICTS = ("right", "close", "wrong", "unexplained", "changed")
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,17 @@ class Program:
         return file.parent, [*(PYTEST if test else ()), file.name, *arguments]
 
 
-def verdict(top: Finding | None, program: Program) -> str:
+def verdict(found: Sequence[Finding], program: Program) -> str:
     """Return one of VERDICTS, except changed."""
-    if top is None:
-        return "wrong" if program.top else "right"
-    said = f"{top.text}, {top.place}"
-    if any(all(piece in said for piece in pieces) for pieces in program.top):
-        return "right"
-    return "unexplained" if "nothing that is recorded accounts for it" in said else "wrong"
+    if not found or not program.top:
+        return "wrong" if found or program.top else "right"
+    for finding in found:
+        said = f"{finding.text}, {finding.place}"
+        if finding.seconds < CLOSE * found[0].seconds:
+            break
+        if any(all(piece in said for piece in pieces) for pieces in program.top):
+            return "right" if finding is found[0] else "close"
+    return "unexplained" if "nothing that is recorded accounts for it" in found[0].text else "wrong"
 
 
 def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
@@ -105,7 +110,7 @@ def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
             return "changed", f"ended with {done.returncode}: {error.strip()}"
         found = findings(harness.load_profile(out))
     top = found[0] if found else None
-    return verdict(top, program), f"{top.text}, {top.place}" if top else "nothing"
+    return verdict(found, program), f"{top.text}, {top.place}" if top else "nothing"
 
 
 def checked_out(checkouts: Path, name: str) -> None:

@@ -31,12 +31,18 @@ sys.exit(int(sys.argv[1]))
 )
 def test_what_is_expected_is_looked_for_in_the_first_finding(top, said, expected):
     finding = Finding(1.0, said, place="a.py:1")
-    assert verdict(finding, Program("one", "a/a.py", top)) == expected
+    assert verdict([finding], Program("one", "a/a.py", top)) == expected
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0.9, "close"), (0.5, "wrong")])
+def test_what_takes_almost_as_long_may_come_later(seconds, expected):
+    found = [Finding(1.0, "First build of `g`"), Finding(seconds, "`f` was compiled 2 times more")]
+    assert verdict(found, Program("one", "a/a.py", (("`f` was",),))) == expected
 
 
 def test_nothing_said_is_right_only_where_nothing_is_expected():
-    assert verdict(None, Program("one", "a/a.py", ())) == "right"
-    assert verdict(None, Program("one", "a/a.py", (("`f`",),))) == "wrong"
+    assert verdict([], Program("one", "a/a.py", ())) == "right"
+    assert verdict([], Program("one", "a/a.py", (("`f`",),))) == "wrong"
 
 
 def test_a_program_runs_unchanged_and_one_that_fails_is_changed(tmp_path):

@@ -46,7 +46,9 @@ def main():
 
 def told(rows):
     """Return what is said of each program's builds, without what another release or edit moves."""
-    text = "".join(f"{row['name']}\n" + "".join(f"  {s}\n" for s in row["sentences"]) for row in rows)
+    text = "".join(
+        f"{row['name']}\n" + "".join(f"  {s}\n" for s in row["sentences"]) for row in rows
+    )
     text = re.sub(r"\.py:\d+", ".py:LINE", text)
     return re.sub(r"<[a-z_.]+\.([AB])>", r"<\1>", text)
 
