@@ -1,4 +1,4 @@
-"""Each small program is found to build what it says, for the reason and in the words that it says."""
+"""Each small program is found to build what it says, for the reason that it says."""
 
 from __future__ import annotations
 
