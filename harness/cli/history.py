@@ -53,10 +53,10 @@ Reading a row:
 A series is one case and stage on one machine. A change of its time needs three points, two before
 it and one after; what counts prove needs two. What moved between the only two points of a series by
 more than counts is shown below, as seen once; `harness compare` has a verdict on it. Changes of
-time smaller than what counts in a stage (compile, execute 5 %, dispatch 25 %; see docs/method.md)
-are not shown. Times are as measured, of trace, lower and compile in CPU seconds where they are
-known. The pass that a compile changed in is named where both ends of the step were measured with
-`harness run --inside`.
+time smaller than what counts in a stage (compile 5 %, execute 15 %, dispatch 25 %; see
+docs/method.md) are not shown. Times are as measured, of trace, lower and compile in CPU seconds
+where they are known. The pass that a compile changed in is named where both ends of the step were
+measured with `harness run --inside`.
 
 \b
 Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series has two points.
