@@ -4,7 +4,7 @@
 
 Reads results/ and takes the sweeps that compare nothing with a baseline. Bytes, seconds and memory
 are per measured case and process: those of the records of processes and of their reference program
-are shared out among the cases. Seconds are from the first process of the suite to the last, over
+are shared out among the cases. Seconds are from the first process of a sweep to the last, over
 the cases that had been measured until then: starts of processes included.
 """
 
@@ -21,22 +21,26 @@ from harness.records.store import Store, record_files
 
 ROOT = Path(__file__).resolve().parents[2]
 APPENDED = 1000
+OWN = ("process", "reference")
 
 
 def main() -> None:
     """Print the figures."""
     files = record_files(ROOT / "results")
-    found = [record for file in files for record in read_file(file, Problems())]
-    suite = [r for r in found if r.effort == "6x1"]
-    cases = [r for r in suite if r.workload not in ("process", "reference")]
+    sweeps = [[r for r in read_file(file, Problems()) if r.effort == "6x1"] for file in files]
+    suite = [record for sweep in sweeps for record in sweep]
+    cases = [r for r in suite if r.workload not in OWN]
     lines = [encode(record) for record in suite]
     count = len(cases)
     print(f"{count} cases and processes, {len(suite)} records, effort 6x1")
     print(f"{sum(map(len, lines)) / count:8.0f} bytes in records files")
     print(f"{len(gzip.compress(b''.join(lines))) / count:8.0f} bytes of it compressed (gzip)")
-    first, last = min(r.started_at_ms for r in suite), max(r.started_at_ms for r in suite)
-    before = sum(r.started_at_ms < last for r in cases)
-    print(f"{(last - first) / 1e3 / before:8.2f} seconds of wall time")
+    took_ms = before = 0
+    for sweep in filter(None, sweeps):
+        first, last = min(r.started_at_ms for r in sweep), max(r.started_at_ms for r in sweep)
+        took_ms += last - first
+        before += sum(r.started_at_ms < last for r in sweep if r.workload not in OWN)
+    print(f"{took_ms / 1e3 / before:8.2f} seconds of wall time")
     tracemalloc.start()
     kept: list[Record] = []
     while len(kept) < 10_000:
