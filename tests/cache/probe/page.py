@@ -67,7 +67,7 @@ def evidence(finding):
     parts = []
     for run in finding.runs:
         files = f"{run.files_before}→{run.files_after} files"
-        how = f"{run.hits}/{run.requests} hits, {files}, {run.call_s:.2f} s"
+        how = f"{run.hits}/{run.requests} hits, {files}"
         parts.append(f"{run.label}: {f'killed, {files}' if run.killed else how}")
     warned = (re.sub(r"[0-9a-f]{64}", "KEY", text) for run in finding.runs for text in run.warnings)
     cut = (
@@ -87,7 +87,7 @@ page is written, in a checkout, by
 
 with the interpreter of an environment that has the JAX to be probed (about a minute). The files \
 in probe-results/ hold the evidence: requests, hits, writes, files before and after, warnings and \
-seconds of every process. A test holds the verdicts on the installed release.
+seconds of every process.
 """
 
 
@@ -106,14 +106,17 @@ def page(reports):
     lines += ["", "## Side by side", "", *_lines("row", "expected", *names)]
     for name, findings in found.items():
         row = ROWS[name]
-        lines.append(_line(f"{row.title} (`{name}`)", row.expectation, *map(_cell, findings)))
+        cells = map(_cell, findings, [None, *findings])
+        lines.append(_line(f"{row.title} (`{name}`)", row.expectation, *cells))
     for heading, group in _groups(found).items():
         lines += ["", f"## {heading}"]
         for name in group:
             lines += ["", f"### {ROWS[name].title}", "", ROWS[name].explanation, ""]
-            for jax, one in zip(names, found[name], strict=True):
+            alike = {}
+            for report, one in zip(reports, found[name], strict=True):
                 shown = _escaped(f"{one.verdict}. {evidence(one)}" if one else "not run")
-                lines.append(f"- {jax}: {shown}")
+                alike.setdefault(shown, []).append(report.installation.jax)
+            lines += [f"- jax {', '.join(releases)}: {shown}" for shown, releases in alike.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -126,11 +129,13 @@ def _groups(found):
     return {heading: group for heading, group in groups.items() if group}
 
 
-def _cell(finding):
+def _cell(finding, before):
+    """What happened is said once of releases that follow each other and are alike."""
     if finding is None:
         return "not run"
     verdict = "**fail**" if finding.verdict == "fail" else finding.verdict
-    return f"{verdict}: {finding.happened}"
+    same = before is not None and before.happened == finding.happened
+    return verdict if same else f"{verdict}: {finding.happened}"
 
 
 def _escaped(text):
