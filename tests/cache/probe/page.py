@@ -80,8 +80,8 @@ HEAD = """\
 # What the persistent compilation cache does
 
 Each row is an experiment: real processes, a real cache directory, on the CPU, with the threshold \
-at 0 s unless the row says otherwise. “Pass” means that what a user would expect came true. This \
-page is written, in a checkout, by
+at 0 s unless the row says otherwise. “Pass” means that what a user would expect came true; a cell \
+without words is like the one before it. This page is written, in a checkout, by
 
     python -m tests.cache.probe --python EXE --write docs/cache/probe.md
 
