@@ -41,10 +41,10 @@ HELP = """Where did a series of commits or nights change, and what else changed 
 
 \b
 Reading a row:
-  change    slower; faster; environment: execute, dispatch or load changed though the program is
-            the same, or the reference program changed as much; program: it changed, and the time
-            of compiling it less than counts; incomparable (--cuts): the workload, the effort or
-            the machine changed. `new`: one night shows it so far, the next confirms it or it is
+  change    slower; faster; environment: a stage that only runs or loads the program changed though
+            it is the same, or the reference program changed as much; program: it changed, and the
+            time of compiling it less than counts; incomparable (--cuts): the workload, the effort
+            or the machine changed. `new`: one night shows it so far, the next confirms it or it is
             gone. What Python's calls prove is confirmed at once.
   ratio     level after / level before; above 1 is slower.
   points    nights or commits that the levels before | after rest on.
