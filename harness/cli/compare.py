@@ -47,7 +47,7 @@ HELP = """Did it become slower? Hold two arms against each other: a verdict per 
   harness compare HEAD~1 HEAD                  two commits that were measured
   harness compare v1.0 my-branch               tags and branches, if their commits were measured
   harness compare jax=0.11.2 jax=0.12.0.1      two releases of JAX, by the newest rows of each
-  harness compare cold warm -s matmul          two scenarios, some workloads
+  harness compare cold warm -s Mlp             two scenarios, some workloads
   harness compare machine=box machine=other --across machine
                                                two machines, in raw seconds, labelled as such
   harness compare commit=1a2b3c4d,jax=0.11.2 commit=1a2b3c4d,jax=0.12.0.1

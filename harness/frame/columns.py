@@ -58,8 +58,7 @@ SCHEMA = (
     Field("workload", TEXT, "", "`module.Class`"),
     Field(
         *("version", TEXT, ""),
-        "changes with the workload's source and with the method, not with functions that it "
-        "imports",
+        "changes with the workload's own source and with the method",
     ),
     Field("target", TEXT, "", "what was compiled for, see the [glossary](glossary.md)"),
     Field("transform", TEXT, "", "`forward`, `gradient`, … see the glossary"),
@@ -72,8 +71,8 @@ SCHEMA = (
     ),
     Field(
         *("value", NUMBER, ""),
-        "median over processes of each process's one value; of `execute` and `dispatch` that is "
-        "the least call, on which verdicts rest",
+        "median over processes of each process's one value; of `execute`, `dispatch` and "
+        "`compute` that is the least call",
     ),
     Field(
         *("calibrated", NUMBER, "ratio"),
@@ -100,8 +99,8 @@ SCHEMA = (
     Field("programs_s", NUMBER, "seconds", "of the stage, that building them took"),
     Field(
         *("collected_s", NUMBER, "seconds"),
-        "of it, that Python's garbage collector took, median over processes; NaN where it was "
-        "off, which it is but in `first_call`",
+        "of `first_call`, that Python's garbage collector took, median over processes; NaN where "
+        "it was off",
     ),
     Field("n_processes", COUNT, "count", "how many processes the row rests on"),
     Field("samples", NUMBERS, "", "each process's one value, in the unit of `value`"),
@@ -125,8 +124,7 @@ SCHEMA = (
         *("cpu_samples", NUMBERS, "seconds"),
         "CPU time of each of `cpu_processes`, all of its threads: the least over its visits (of "
         "`compile` the geometric mean of that and of their geometric mean), of `execute` and "
-        "`compute` of a block's mean call; empty where not known, as in old records and other "
-        "stages",
+        "`compute` of a block's mean call; empty where not known",
     ),
     Field(
         *("p90_samples", NUMBERS, "seconds"),
@@ -135,8 +133,7 @@ SCHEMA = (
     ),
     Field(
         *("processes", TEXTS, ""),
-        "which process each of `samples` is of; rows of one process share its id, over workloads "
-        'too; `""` in old records',
+        'which process each of `samples` is of, by an id that workloads share; `""` in old records',
     ),
     Field(
         *("cpu_processes", TEXTS, ""),
@@ -189,7 +186,7 @@ def table() -> str:
     """Return the columns as a Markdown table."""
     lines = ["| column | dtype | unit | meaning |", "|---|---|---|---|"]
     for name, kind, unit, meaning in SCHEMA:
-        held = {NUMBERS: "a list of numbers as JSON: ", TEXTS: "a list of text as JSON: "}
+        held = {NUMBERS: "JSON list: ", TEXTS: "JSON list: "}
         said = held.get(kind, "JSON: " if kind == JSON else "") + meaning
         lines.append(f"| `{name}` | {DTYPES[kind]} | {unit} | {said} |")
     return "\n".join(lines) + "\n"
