@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -36,6 +37,34 @@ def test_every_path_that_a_page_names_is_there(page):
         text = text.replace(block.text, "")
     made = {new.title for new, _ in recipes()}
     assert [path for path in named(text) if path not in made and not is_there(path)] == []
+
+
+def not_taken(text):
+    """Yield each command of a figure that is given what its file does not take."""
+    for module, given in re.findall(r"python -m (tests\.performance\.\w+)([^`|\n]*)", text):
+        source = (pages.ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+        (call,) = [
+            node
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("options")
+        ] or [None]
+        if call is not None:
+            taken = {keyword.arg.replace("_", "-") for keyword in call.keywords if keyword.arg}
+            options = set(re.findall(r"--([\w-]+)", given))
+            positional = bool(given.split()) and not given.split()[0].startswith("-")
+            if options - taken or (positional and "select" not in taken):
+                yield f"{module}{given}"
+
+
+@pytest.mark.parametrize("page", pages.pages())
+def test_every_command_of_a_figure_takes_what_it_is_given(page):
+    assert list(not_taken((pages.ROOT / page).read_text(encoding="utf-8"))) == []
+
+
+def test_what_a_command_of_a_figure_does_not_take_is_found():
+    wrong = ("saved 8", "saved --rounds 3", "saved --processes 1")
+    text = "".join(f"`python -m tests.performance.{each}`" for each in wrong)
+    assert [said.rpartition(".")[2] for said in not_taken(text)] == ["saved 8", "saved --rounds 3"]
 
 
 def test_a_path_of_nothing_would_be_noticed():
