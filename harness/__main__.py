@@ -8,7 +8,7 @@ import sys
 import threading
 from types import FrameType
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = [signal.Signals[n] for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 """Ctrl-C, a scheduler's signal, and a terminal that is closed: one path, stop, keep, clean."""
 
 

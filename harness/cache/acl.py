@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import grp
 import os
 import stat
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 
 from harness.cache.directory import user_name
+
+with suppress(ImportError):  # Windows has none, and only reads
+    import grp
 
 _XATTR = "system.posix_acl_access"
 _VERSION = struct.Struct("<I")

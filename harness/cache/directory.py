@@ -10,15 +10,17 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import pwd
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from harness.errors import ExitCode, HarnessError, UsageError
+
+with suppress(ImportError):  # Windows has none, and only reads
+    import pwd
 
 CACHE_SUFFIX = "-cache"
 ATIME_SUFFIX = "-atime"
@@ -85,11 +87,14 @@ class LocalDirectory:
 
     def _refused(self, what: str) -> UnusableCacheError:
         try:
+            user = user_name(os.geteuid())
             owned = f" (it belongs to {user_name(self.path.stat().st_uid)})"
+        except AttributeError:  # Windows
+            user, owned = "this user", ""
         except OSError:
             owned = ""
         return UnusableCacheError(
-            f"{self.where} cannot be {what} by {user_name(os.geteuid())}{owned}. Expected a "
+            f"{self.where} cannot be {what} by {user}{owned}. Expected a "
             "directory that this user can read and enter: ask its owner for `chmod u+rx,g+rx`, or "
             "run as the user whose programs use it."
         )

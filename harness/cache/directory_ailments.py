@@ -21,9 +21,10 @@ SLOW_PUT_S = 0.1
 def _open_to_others(examined: Examined) -> Iterator[Sign]:
     """Look at permissions and owners, from the directory up to the root, and at the entries.
 
-    Whoever can rename a parent can put another directory in its place.
+    Whoever can rename a parent can put another directory in its place. On Windows a file's
+    mode says nothing of it.
     """
-    if not examined.local:
+    if not (examined.local and hasattr(os, "geteuid")):
         return
     place = Path(examined.survey.directory).resolve()
     for path in (place, *place.parents):

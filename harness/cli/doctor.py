@@ -18,7 +18,7 @@ from click.exceptions import Exit
 from harness import targets
 from harness.cli import options
 from harness.cli.output import Heading, Output, Part, TextTable, say
-from harness.engine import lock, machine_load
+from harness.engine import containment, lock, machine_load
 from harness.errors import ExitCode, UsageError
 from harness.records.environment import machine_name
 from harness.records.git import top_of
@@ -63,15 +63,17 @@ def doctor(*, results: options.Results, output: Output) -> None:
     here = [one for one in targets.survey(targets.TARGETS.values()) if one.here]
     looks = [*_installed(here), *_quiet(), *_project(results.path)]
     rows = pd.DataFrame([asdict(look) for look in looks])
-    output.show(_page(looks, bool(here)), rows)
-    if not here:  # neither to run nor to compile for
+    usable = bool(here) and containment.POSSIBLE
+    output.show(_page(looks, usable), rows)
+    if not usable:  # neither to run nor to compile for
         raise Exit(ExitCode.NOTHING)
 
 
 def _page(looks: list[Look], usable: bool) -> Iterator[Part]:
     advised = sum(bool(look.advice) for look in looks)
     if not usable:
-        yield Heading("Nothing can be measured here: no target is usable.")
+        why = "no target is usable" if containment.POSSIBLE else "this is Windows; WSL is a Linux"
+        yield Heading(f"Nothing can be measured here: {why}.")
     elif advised:
         yield Heading(
             f"This machine can measure; {advised} of {len(looks)} looks advise something."

@@ -33,7 +33,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self
 
-from harness.engine import descendants
+from harness.engine import containment, descendants
 from harness.engine.channel import CHANNEL, SPAWNED
 from harness.engine.lock import for_children
 from harness.errors import ExitCode, HarnessError
@@ -51,7 +51,7 @@ OUTPUT_LINES = 20
 
 _OUTPUT_BYTES = 64 * 2**10
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING = [signal.Signals[n] for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 class ChildError(HarnessError):
@@ -124,7 +124,9 @@ class Child:
 
         Raises:
             OSError: there is no such program or folder.
+            HarnessError: this system is none to measure on.
         """
+        containment.need()
         self.name = _name(command)
         self.kept = kept
         locks, holders = for_children()

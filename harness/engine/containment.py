@@ -6,10 +6,17 @@ import contextlib
 import ctypes
 import os
 import re
-import resource
 import signal
 import sys
 from pathlib import Path
+
+from harness.errors import HarnessError
+
+with contextlib.suppress(ImportError):  # Windows has none, and only reads
+    import resource
+
+POSSIBLE = hasattr(os, "setsid")
+"""Whether a process can be bound to another one here; Windows cannot."""
 
 END_WITH_PARENT, MEMORY = "ends with its parent", "memory"
 """What a record may say of its process."""
@@ -22,6 +29,20 @@ _KIB = ("VmData", "RssAnon")
 """In `/proc/self/status`: what is private and writable, and what is used of it."""
 
 _GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+
+def need() -> None:
+    """Refuse to measure where what is started could not be ended.
+
+    Raises:
+        HarnessError: this is Windows.
+    """
+    if not POSSIBLE:
+        raise HarnessError(
+            "Nothing can be measured under Windows: a process that measures could not be bound to "
+            "the one that starts it. Expected Linux (WSL as well) or macOS; what was measured "
+            "there can be read here."
+        )
 
 
 def contain(memory_bytes: int | None) -> list[str]:

@@ -8,7 +8,6 @@ who holds it, and waits for nobody.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import hashlib
 import os
@@ -23,9 +22,12 @@ from types import MappingProxyType
 
 import psutil
 
-from harness.engine import descendants
+from harness.engine import containment, descendants
 from harness.errors import UsageError
 from harness.watch.temporary import remove_left_over
+
+with contextlib.suppress(ImportError):  # Windows has none, and only reads
+    import fcntl
 
 LOOK_S, SELDOM_S = 0.2, 2.0
 """How often it is seen whether a device is free: less often the longer it takes, for many who look
@@ -70,6 +72,7 @@ def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[
 
     Raises:
         UsageError: others measure, and it is not to wait; or the folder cannot be used.
+        HarnessError: this system is none to measure on.
     """
     told: set[str] = set()
 
@@ -90,7 +93,12 @@ def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[
 
 
 def tidy(say: Callable[[str], None]) -> None:
-    """End and remove what killed commands have left, and say so."""
+    """End and remove what killed commands have left, and say so.
+
+    Raises:
+        HarnessError: this system is none to measure on.
+    """
+    containment.need()
     if number := descendants.end_left_over():
         say(f"ended {number} processes that killed commands had started")
     if left := remove_left_over():

@@ -25,7 +25,7 @@ def cores() -> int:
 
 def loaded_before() -> str:
     """Return a sentence on the load average of the last minute, "" where that is low."""
-    load = os.getloadavg()[0]
+    load = psutil.getloadavg()[0]
     if load < BUSY_BEFORE * cores():
         return ""
     return (

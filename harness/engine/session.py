@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import gc
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import psutil
 
 from harness.declare.code import LoadedCode
 from harness.declare.source import METHOD_VERSION
@@ -53,7 +53,7 @@ class Session(ABC):
         self.current = current
         self.timed_ns = 0.0
         self.started_at_ms = time.time_ns() // 1_000_000
-        self.load_average = list(os.getloadavg())
+        self.load_average = list(psutil.getloadavg())
         self.environment = to_raw(
             {
                 **job.surroundings,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from harness.errors import StoreError, UsageError
 from harness.records.schema import Problems, Record, decode, encode, read_file
+
+with contextlib.suppress(ImportError):  # Windows has none, and only reads
+    import fcntl
 
 
 class Store:

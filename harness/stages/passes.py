@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,9 @@ from harness.stages.scenarios.scenario import Scenario
 from harness.stages.stage import Stage, Step
 from harness.watch import evidence
 from harness.watch.temporary import temporary_folder
+
+with suppress(ImportError):  # Windows has none, and only reads
+    import resource
 
 _clock = time.perf_counter_ns
 

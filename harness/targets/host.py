@@ -9,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 
 def installed(distribution: str) -> str:
     """Return the version of a distribution, "" where it is not installed."""
@@ -34,7 +36,7 @@ def host() -> dict[str, Any]:
         "cpu": _cpu_model(),
         "cores": os.cpu_count() or 1,
         "affinity": affinity(),
-        "ram_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "ram_bytes": psutil.virtual_memory().total,
     }
 
 

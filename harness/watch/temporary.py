@@ -7,13 +7,15 @@ from what is in use, whoever made it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+with contextlib.suppress(ImportError):  # Windows has none, and only reads
+    import fcntl
 
 PREFIX = "harness-scratch-"
 """Begins the names of such folders, and of nobody else's."""
@@ -32,7 +34,8 @@ def temporary_folder(folder: Path | str | None = None) -> Iterator[Path]:
         yield made
     finally:
         _remove(made)
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
 
 
 def remove_left_over(where: Path | None = None) -> list[Path]:
@@ -41,7 +44,9 @@ def remove_left_over(where: Path | None = None) -> list[Path]:
 
 
 def left_over(where: Path | None = None) -> Iterator[Path]:
-    """Yield the folders of this user that nobody has locked."""
+    """Yield the folders of this user that nobody has locked; none where nobody can lock one."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     for folder in (where or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -58,10 +63,12 @@ def _removed(folder: Path) -> bool:
     return not folder.exists()
 
 
-def _made(where: Path) -> tuple[Path, int]:
-    """Make a folder and lock it; return both."""
+def _made(where: Path) -> tuple[Path, int | None]:
+    """Make a folder and lock it, where folders can be locked; return both."""
     while True:
         made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where)).resolve()
+        if not hasattr(os, "O_DIRECTORY"):
+            return made, None
         with contextlib.suppress(FileNotFoundError):  # one who tidies up was faster
             lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
             fcntl.flock(lock, fcntl.LOCK_EX)
