@@ -43,10 +43,10 @@ MOST_RETRIED = 5
 HELP = """Measure workloads in processes of their own; a run that was stopped resumes.
 
 \b
-  harness run --effort quick                   all of benchmarks/ once, in about a minute
-  harness run Gelu Softmax --case size=1024    some workloads, one case of each
-  harness run --scenario cold --scenario warm  what the persistent cache saves
-  harness run --target gpu:h200                compiled for a device that is not here
+  harness run --effort quick                      all of benchmarks/ once, in about a minute
+  harness run Gelu BlackScholes --case size=1024  some workloads, one size
+  harness run --scenario cold --scenario warm     what the persistent cache saves
+  harness run --target gpu:h200                   compiled for a device that is not here
 
 What the results hold of the same code is reused, whole processes only; `harness show` prints the
 table, `harness compare` judges two commits. docs/method.md says how numbers are taken.
