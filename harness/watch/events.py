@@ -73,6 +73,8 @@ class Import(Line):
     thread: int
     versions: dict[str, str]
     """`jax`, `jaxlib`."""
+    without_bytecode: str = ""
+    """Where JAX lies, if Python compiles its modules anew at each start: it could not keep them."""
 
 
 @struct

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 
+import jax
 import pytest
 from click.testing import CliRunner
 
 from harness.cli.profile import app
 from harness.cli.profile import told as telling
 from harness.errors import UsageError
+from harness.profiles.answer.summary import summary
 from harness.profiles.recorded import read
 from harness.watch import programs
 from tests.watch.programs import COMMAND, environment, followed, how, profiled
@@ -330,3 +332,16 @@ def test_jax_that_is_not_among_the_installed_packages_is_jax_all_the_same(tmp_pa
     _, profile = profiled(str(script), folder=tmp_path / "p", cwd=tmp_path)
     assert {built.function.origin for built in profile.builds} == {"program", "jax"}
     assert {built.call_site.file for built in profile.builds} == {str(script)}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_modules_that_are_compiled_anew_at_each_start_are_told(kept, tmp_path):
+    (tmp_path / "own.py").write_text("import jax")
+    variables = [f"PYTHONPYCACHEPREFIX={tmp_path / 'bytecode'}", "PYTHONDONTWRITEBYTECODE=1"]
+    words = ["env", *variables[kept:], sys.executable, str(tmp_path / "own.py")]
+    ran = programs.run_profiled(
+        programs.command_of(words, ""), programs.new_folder(tmp_path / "p"), 0
+    )
+    said = " ".join(summary(read(ran.folder), lines=None))
+    site = os.path.dirname(os.path.dirname(jax.__file__))
+    assert (f"python -m compileall -q {site}" in said) is not kept

@@ -214,6 +214,12 @@ def _why_nothing(profile: Recorded) -> str:
 
 
 def _tail(profile: Recorded) -> Iterator[str]:
+    imports = [line for process in profile.processes for line in process.of(Import)]
+    if folder := next((one.without_bytecode for one in imports if one.without_bytecode), ""):
+        yield (
+            "Python compiles JAX's modules anew at each start: PYTHONDONTWRITEBYTECODE is set, or "
+            f"they cannot be written. Once: python -m compileall -q {shlex.quote(folder)}"
+        )
     if profile.builds:
         yield from _cache(profile)
         if unknown := len(unexplained(profile)):
