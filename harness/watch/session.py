@@ -105,10 +105,10 @@ def _import_jax() -> events.Import | None:
 
 def _imported(begin_ns: int, end_ns: int) -> events.Import:
     versions = {name: jax_names.version(name) for name in ("jax", "jaxlib")}
-    spec = sys.modules["jax"].__spec__
-    kept = spec is None or not spec.cached or os.path.exists(spec.cached)
-    folder = "" if kept else os.path.dirname(os.path.dirname(spec.origin or ""))
-    return events.Import(begin_ns, end_ns, threading.get_ident(), versions, folder)
+    spec, where = sys.modules["jax"].__spec__, ""
+    if spec is not None and spec.cached and not os.path.exists(spec.cached):
+        where = os.path.dirname(os.path.dirname(spec.origin or ""))
+    return events.Import(begin_ns, end_ns, threading.get_ident(), versions, where)
 
 
 # --- a followed process ---------------------------------------------------------------------------
