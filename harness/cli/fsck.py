@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -43,13 +42,12 @@ Exit codes: 0 fine, or all was repaired; 1 something is to be done; 2 it is no r
 @options.command(HELP)
 def fsck(
     *,
-    tree: options.ResultsPath = None,
-    results: options.ResultsTree = Path("results"),
+    results: options.Results,
     repair: Annotated[bool, Option("--repair", help="Repair what can be.")] = False,
     output: Output,
 ) -> None:
     """Check a results tree."""
-    report = tree_check.check(tree or results, repair)
+    report = tree_check.check(results.path, repair)
     rows = pd.DataFrame(
         [msgspec.to_builtins(one) for one in report.findings],
         columns=list(tree_check.Fault.__struct_fields__),

@@ -59,6 +59,19 @@ def test_a_slow_call_is_one_block_of_one_call(told, call_ns):
     assert clock.calls == 1
 
 
+@pytest.mark.parametrize("first_ns", [6_000_000, 19_000_000])
+def test_one_call_that_was_held_up_does_not_decide(told, first_ns):
+    clock = told(20_000)
+
+    def call():
+        clock.now_ns += 0 if clock.calls else first_ns
+        return clock.call()
+
+    plan = group(calls(call))
+    assert plan.once_ns == 20_050
+    assert time_flights(calls(call), plan).reason == ""
+
+
 @pytest.mark.parametrize("call_ns", [100, 1_000, 20_000])
 def test_all_blocks_take_about_the_time_asked_for(told, call_ns):
     clock = told(call_ns, 0)
