@@ -108,7 +108,7 @@ class Family:
 
         So the pair that is printed is in seconds, and its quotient is the ratio.
         """
-        ((before, logs),) = list(self.candidates.items())[:1]
+        before, logs = next(iter(self.candidates.items()))
         known = ~np.any([_lacks(*both) for both in zip(logs, (a, b), strict=True)], axis=0)
         usual = (np.nanmean(a[known], axis=1) + np.nanmean(b[known], axis=1))[:, None] / 2
         one, other = (side.copy() for side in logs)

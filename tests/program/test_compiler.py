@@ -8,7 +8,17 @@ import pytest
 
 from harness.program.compiler import lines, recording
 from harness.program.compiler.event import CompileEvent
-from harness.program.compiler.groups import GENERATION, PASSES, REST
+from harness.program.compiler.groups import (
+    AUTOTUNING,
+    CUBIN,
+    FUSION,
+    GENERATION,
+    LAYOUT,
+    LLVM,
+    PASSES,
+    REST,
+    group_of,
+)
 from harness.program.compiler.inside import inside
 from harness.program.compiler.recording import Untraceable
 
@@ -19,6 +29,24 @@ def planted(x):
 
 
 LINES = {"tanh": planted.__code__.co_firstlineno + 1, "sort": planted.__code__.co_firstlineno + 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "parent", "is_pipeline", "expected"),
+    [
+        ("CpuCompiler::Compile", (PASSES, ""), True, (REST, "")),
+        ("JitCompiler::Compile", (PASSES, ""), False, (GENERATION, LLVM)),
+        ("ptxas", (GENERATION, LLVM), False, (GENERATION, CUBIN)),
+        ("layout assignment", (GENERATION, LLVM), False, (GENERATION, LLVM)),
+        ("layout assignment", (PASSES, ""), False, (LAYOUT, "")),
+        ("gemm-algorithm-picker", (PASSES, ""), True, (AUTOTUNING, "")),
+        ("fusion", (PASSES, ""), True, (FUSION, "")),
+        ("of no known name", (FUSION, ""), True, (PASSES, "")),
+        ("of no known name", (FUSION, ""), False, (FUSION, "")),
+    ],
+)
+def test_an_event_is_of_a_group_by_its_name_and_its_parent(name, parent, is_pipeline, expected):
+    assert group_of(name, parent, is_pipeline) == expected
 
 
 def lowered():
