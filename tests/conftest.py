@@ -57,6 +57,16 @@ FORKED = {
 """The folders whose processes are forked, see `forks`; the others' are started afresh."""
 
 
+variables = dict(os.environ)
+
+
+def pytest_collection_finish():
+    """Fail where importing the tests has set a variable, which every other test would then have."""
+    differ = {name for name, _ in os.environ.items() ^ variables.items()}
+    changed = {name for name in differ if not name.startswith(("TF_CPP_", "TPU_"))}  # JAX's own
+    assert not changed, f"importing the tests has changed {', '.join(sorted(changed))}"
+
+
 @pytest.fixture(scope="session")
 def fork_server():
     with forks.server() as address:

@@ -15,12 +15,11 @@ from pathlib import Path
 
 SENTENCES = Path(__file__).with_name("sentences.txt")
 
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ["JAX_NUM_CPU_DEVICES"] = "2"
-
 
 def main():
     """Print a table, or with `--json` a list; exit with 1 where a program was misjudged."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ["JAX_NUM_CPU_DEVICES"] = "2"
     rows = results()
     if "--write" in sys.argv:
         SENTENCES.write_text(told(rows), encoding="utf-8")
