@@ -61,7 +61,8 @@ class DaskPool:
         except (OSError, TimeoutError, RuntimeError) as error:
             raise gone(self, str(error) or "it does not answer") from error
         return {
-            address: Seat(str(info.get("id", "")), info.get("resources") or None)
+            # Dask's `id` is the name, which the next process keeps; a folder is one process's own.
+            address: Seat(info.get("local_directory", ""), info.get("resources") or None)
             for address, info in known.items()
             if not self.only or self.only & {address, info.get("name"), info.get("host")}
         }
