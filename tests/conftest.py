@@ -38,6 +38,7 @@ hypothesis.settings.load_profile("harness")
 
 
 FORKED = {
+    "asv",
     "cache",
     "cli",
     "corpus",
@@ -46,7 +47,10 @@ FORKED = {
     "frame",
     "ir",
     "nightly",
+    "profile_corpus",
+    "profiles",
     "program",
+    "report",
     "scaffold",
     "ship",
     "sides",

@@ -32,19 +32,23 @@ import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ADDRESS = "HARNESS_TESTS_FORK_SERVER"
-FREE = ("JAX_", "XLA_FLAGS", "TPU_", "TF_CPP_", "HARNESS_", "PYTEST_", "NO_COLOR", "TERM")
-"""Variables that may differ from the server's: nobody reads them at import."""
-USERS = ("ASV_", "GIT_", "HOME", "PATH", "PYTHONPATH", "TMPDIR")
-"""Those that may differ besides where it is the command line that runs."""
+ADDRESS = "TESTS_FORK_SERVER"
+FREE = (
+    *("JAX_", "XLA_FLAGS", "TPU_", "TF_CPP_", "HARNESS_", "PYTEST_", "NO_COLOR", "TERM"),
+    *("ASV_", "GIT_", "PIP_", "HOME", "PATH", "PYTHONPATH", "PYTHONSAFEPATH"),
+    *("TMPDIR", ADDRESS),
+)
+"""Variables that may differ from the server's: nobody reads them at import, or `_become` does."""
+ASV = os.path.join("asv", "benchmark.py")
+"""The end of the name of the program that asv starts for each of its steps, in a group of its own."""
 
 _STATUS = struct.Struct("i")
 _Popen = subprocess.Popen
 
 
-def _fixed(variables, free=FREE):
+def _fixed(variables):
     """The variables that count when Python starts or a library is imported."""
-    return {name: text for name, text in variables.items() if not name.startswith(free)}
+    return {name: text for name, text in variables.items() if not name.startswith(FREE)}
 
 
 def _path(variables):
@@ -52,10 +56,16 @@ def _path(variables):
     return [each for each in variables.get("PYTHONPATH", "").split(os.pathsep) if each]
 
 
-class Popen(_Popen):
-    """A process that is forked if it is one of the harness and that can be done."""
+def _steers(folder, own):
+    """Whether what a process imports from a folder is not what the server has imported."""
+    other = folder / "harness"
+    return (folder / "sitecustomize.py").exists() or (other.exists() and not other.samefile(own))
 
-    modules, free = ("harness",), FREE
+
+class Popen(_Popen):
+    """A process that is forked if it is one of the harness or of asv and that can be done."""
+
+    any_program = False
     _connection = None
 
     def _execute_child(self, *values):
@@ -75,6 +85,7 @@ class Popen(_Popen):
             "folder": folder,
             "files": list(files),
             "leads": asked["start_new_session"],
+            "group": asked["process_group"] == 0 or arguments[1].endswith(ASV),
         }
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(self._address(environment))
@@ -94,15 +105,15 @@ class Popen(_Popen):
         address = self._address(environment)
         if not address or arguments[:1] != [sys.executable]:
             return False
-        module = arguments[2] if arguments[1] == "-m" else ""
+        module = arguments[2].partition(".")[0] if arguments[1] == "-m" else ""
+        known = module in ("harness", "asv") or arguments[1].endswith(ASV)
         home, variables = json.loads(Path(address + ".json").read_text())
-        folders = [Path(each) for each in (folder, *_path(environment)) if each != home]
+        own = Path(home, "harness")
         return (
-            (not self.modules or module.partition(".")[0] in self.modules)
+            (known or self.any_program)
             and arguments[4:5] != ["compared"]  # NumPy is to be told its threads before its import
-            and _fixed(environment, self.free) == _fixed(variables, self.free)
-            and not any((each / "harness").exists() for each in folders)
-            and not any((each / "sitecustomize.py").exists() for each in folders)
+            and _fixed(environment) == _fixed(variables)
+            and not any(_steers(Path(each), own) for each in (folder, *_path(environment)))
         )
 
     def _try_wait(self, wait_flags):
@@ -127,13 +138,11 @@ class Popen(_Popen):
 class Python(Popen):
     """A process that is forked if it runs Python and that can be done."""
 
-    modules = ()
+    any_program = True
 
 
-class Command(Python):
+class Command(Popen):
     """`harness WORDS`, as the user whose variables these are."""
-
-    free = (*FREE, *USERS)
 
     def __init__(self, *words, cwd=None, environment=None):
         command = [sys.executable, "-m", "harness", *map(str, words)]
@@ -241,6 +250,8 @@ def _serve(listener):
                 other.close()
             if order["leads"]:
                 os.setsid()
+            if order["group"]:
+                os.setpgid(0, 0)
             connection.send(_STATUS.pack(os.getpid()))
             connection.close()
             _place(dict(zip(order["files"], fds[1:], strict=True)))
@@ -281,18 +292,18 @@ def _become(order):
             jax.config.update(setting, value)
     subprocess.Popen = Popen
     how, *arguments = order["arguments"]
-    if how == "-m":
+    if how in ("-m", "-c") and not os.environ.get("PYTHONSAFEPATH"):
         sys.path.insert(0, order["folder"])
+    if how == "-m":
         sys.argv[1:] = arguments[1:]
         runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
     elif how == "-c":
-        sys.path.insert(0, order["folder"])
         sys.argv = [how, *arguments[1:]]
         exec(arguments[0], {"__name__": "__main__"})
     else:
         if how == "-P":
             how, *arguments = arguments
-        else:
+        elif not os.environ.get("PYTHONSAFEPATH"):
             sys.path.insert(0, os.path.dirname(os.path.abspath(how)))
         sys.argv = [how, *arguments]
         runpy.run_path(how, run_name="__main__")

@@ -179,7 +179,9 @@ def is_recorded(project, workload):
     return any(f'"workload":"{workload}"' in line and line.endswith("\n") for line in lines)
 
 
-def test_a_killed_run_loses_no_record_leaves_no_process_and_is_completed_by_the_next(tmp_path):
+def test_a_killed_run_loses_no_record_leaves_no_process_and_is_completed_by_the_next(
+    tmp_path, fresh_processes
+):
     project = Project(tmp_path, {"scale": SCALE})
     process = project.start(
         "run", "-E", "existing", "--set-commit-hash", "HEAD", HARNESS_EFFORT=f"{PROCESSES}x1"

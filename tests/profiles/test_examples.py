@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import py_compile
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import forks
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -44,12 +44,6 @@ def test_every_command_of_the_cookbook_has_what_was_said():
 def test_the_shortest_example_runs():
     if importlib.util.find_spec("optax") is None:
         pytest.skip("optax is not installed: pip install optax")
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "optax_train.py"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
-    )
+    done = forks.run([sys.executable, EXAMPLES / "optax_train.py"])
     assert done.returncode == 0, done.stderr[-2000:]
     assert "phase 1, epoch 3" in done.stdout

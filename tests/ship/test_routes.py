@@ -166,7 +166,9 @@ def test_an_error_without_words_is_named_by_its_kind():
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs Linux's /proc")
-def test_a_scheduler_that_ends_the_command_leaves_no_process_and_no_folder(tmp_path):
+def test_a_scheduler_that_ends_the_command_leaves_no_process_and_no_folder(
+    tmp_path, fresh_processes
+):
     process = subprocess.Popen(
         [sys.executable, "-m", "harness", "cache", "ship", "Scale", "--benchmarks", str(SMALL)],
         env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)},

@@ -59,8 +59,6 @@ def project(tmp_path, monkeypatch):
     benchmarks.mkdir(parents=True)
     (top / "src").mkdir()
     git(top, "init", "-q", "-b", "main")
-    (top / "harness").mkdir()  # not what measures: the folder of the arm holds one of its own
-    (top / "harness" / "__init__.py").write_text("raise ImportError('the wrong harness')")
     for function, factor in (("sin", 2), ("cos", 3)):
         (benchmarks / "scale.py").write_text(BENCHMARK.format(function=function))
         (top / "src" / "ours.py").write_text(
@@ -143,6 +141,8 @@ def test_a_module_that_can_no_longer_be_imported_is_broken_until_it_can(project)
     benchmarks, results = project / "benchmarks", project / "results"
     whole = (benchmarks / "scale.py").read_text()
     (benchmarks / "fine.py").write_text(whole.replace("Scale", "Fine"))
+    (project / "harness").mkdir()  # not what measures: the folder of the arm holds one of its own
+    (project / "harness" / "__init__.py").write_text("raise ImportError('the wrong harness')")
     git(project, "add", "-A")
     git(project, "commit", "-q", "-m", "fine")
     (benchmarks / "scale.py").write_text(f"import no_such_module{whole}")
