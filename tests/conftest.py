@@ -44,6 +44,7 @@ FORKED = {
     "corpus",
     "docs",
     "engine",
+    "fleet",
     "frame",
     "ir",
     "nightly",

@@ -40,7 +40,7 @@ FREE = (
 )
 """Variables that may differ from the server's: nobody reads them at import, or `_become` does."""
 ASV = os.path.join("asv", "benchmark.py")
-"""The end of the name of the program that asv starts for each of its steps, in a group of its own."""
+"""The end of the name of what asv starts for each of its steps, in a process group of its own."""
 
 _STATUS = struct.Struct("i")
 _Popen = subprocess.Popen

@@ -32,14 +32,15 @@ class Helped(Workload):
 
 
 class Configured(Workload):
-    depends_on = ("env:HARNESS_TESTS_MODE", "weights.npy")
+    depends_on = ("env:HARNESS_MODE", "weights.npy")
 
     def inputs(self):
         return spec((8,))
 
     @staticmethod
     def function(x):
-        for _ in range(int(os.environ.get("HARNESS_TESTS_MODE", 1)) + int(os.environ.get("HARNESS_TESTS_UNDECLARED", 0))):
+        mode, more = os.environ.get("HARNESS_MODE", 1), os.environ.get("HARNESS_MORE", 0)
+        for _ in range(int(mode) + int(more)):
             x = x * np.load("weights.npy")
         return x
 """
@@ -114,18 +115,18 @@ def test_a_variable_and_a_file_that_are_declared_are_part_of_the_code(project, m
         outcome = measure(project, processes=1, name="Configured", **options)
         return outcome.measured, outcome.reused, outcome.unexplained
 
-    monkeypatch.delenv("HARNESS_TESTS_MODE", raising=False)
+    monkeypatch.delenv("HARNESS_MODE", raising=False)
     assert counts() == (1, 0, [])
-    monkeypatch.setenv("HARNESS_TESTS_MODE", "2")
+    monkeypatch.setenv("HARNESS_MODE", "2")
     assert counts() == (1, 0, [])
     np.save(project / "weights.npy", np.full(8, 2, "float32"))
     assert counts() == (1, 0, [])
     assert counts() == (0, 1, [])
     text = next((project / "results").rglob("*.jsonl")).read_text()
-    assert '"env:HARNESS_TESTS_MODE":"unset"' in text
-    assert '"env:HARNESS_TESTS_MODE":"2"' not in text, "a value may be secret"
+    assert '"env:HARNESS_MODE":"unset"' in text
+    assert '"env:HARNESS_MODE":"2"' not in text, "a value may be secret"
     # What is not declared is not seen, but its program is.
-    monkeypatch.setenv("HARNESS_TESTS_UNDECLARED", "1")
+    monkeypatch.setenv("HARNESS_MORE", "1")
     assert counts() == (0, 1, [])
     assert counts(fresh=True) == (1, 0, ["edited.Configured"])
     frame = everything(project / "results")
@@ -170,13 +171,11 @@ def test_a_record_from_the_future_is_not_what_was_asked_for_since_then(project):
 
 
 def test_processes_with_another_variable_are_not_pooled(project, monkeypatch):
-    monkeypatch.setenv("HARNESS_TESTS_MODE", "1")
+    monkeypatch.setenv("HARNESS_MODE", "1")
     measure(project, processes=2, name="Configured")
-    monkeypatch.setenv("HARNESS_TESTS_MODE", "2")
+    monkeypatch.setenv("HARNESS_MODE", "2")
     measure(project, processes=1, name="Configured")
     frame = everything(project / "results")
     (row,) = frame[(frame["workload"] == "edited.Configured") & (frame["stage"] == "trace")].iloc
     assert row["n_processes"] == 1
-    assert (
-        row["reason"] == "1 of 2 processes ran other code and are left out: env:HARNESS_TESTS_MODE"
-    )
+    assert row["reason"] == "1 of 2 processes ran other code and are left out: env:HARNESS_MODE"

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections import Counter
 
 import psutil
@@ -110,6 +111,7 @@ def test_two_clients_of_one_tree_tear_nothing_and_measure_nothing_at_once(fleet,
     most = 0
     while not all(sweep.done() for sweep in sweeps):
         most = max(most, len(measuring(fleet)))
+        time.sleep(0.1)  # looking takes as much of this machine as measuring does
     assert most == 1
     assert [sweep.result()[0].measured + sweep.result()[0].reused for sweep in sweeps] == [10, 10]
     found = [r for r in fleet.records() if r.night == "two"]
