@@ -35,8 +35,8 @@ ROOT = Path(__file__).parents[1]
 ADDRESS = "TESTS_FORK_SERVER"
 FREE = (
     *("JAX_", "XLA_FLAGS", "TPU_", "TF_CPP_", "HARNESS_", "PYTEST_", "NO_COLOR", "TERM"),
-    *("ASV_", "GIT_", "PIP_", "HOME", "PATH", "PYTHONPATH", "PYTHONSAFEPATH"),
-    *("TMPDIR", ADDRESS),
+    *("ASV_", "GIT_", "PIP_", "HOME", "PATH", "TMPDIR", ADDRESS, "PYTHONPATH", "PYTHONSAFEPATH"),
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"),
 )
 """Variables that may differ from the server's: nobody reads them at import, or `_become` does."""
 ASV = os.path.join("asv", "benchmark.py")
