@@ -79,7 +79,20 @@ def fork_server():
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _processes(request):
+def _variables():
+    """What a library sets in a file's tests is gone after it.
+
+    Dask's nanny leaves OMP_NUM_THREADS=1 behind: processes with that cannot be forked, and measure
+    something else.
+    """
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _processes(request, _variables):
     if request.path.relative_to(forks.ROOT / "tests").parts[0] not in FORKED:
         yield
         return

@@ -6,7 +6,7 @@ imported JAX, pandas and SciPy and has woken no back end: a process of its own, 
 variables, files and JAX, and so are those that it starts in turn. `run` and `Python` have any
 program in Python forked, `harness` and `Command` the command line. What depends on how Python
 itself starts (variables that count then, another interpreter, another `harness`) is started afresh,
-as is everything outside `forking()`.
+as is everything outside `forking()`. `python forks.py MODULE WORDS` runs a module so for a shell.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import contextlib
 import fcntl
 import gc
 import inspect
+import itertools
 import json
 import os
 import runpy
@@ -25,6 +26,7 @@ import socket
 import struct
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import traceback
@@ -33,12 +35,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ADDRESS = "TESTS_FORK_SERVER"
+INSTALLED = Path(sysconfig.get_path("purelib"))
+"""The folder of packages, which another folder may hold another one of."""
 FREE = (
     *("JAX_", "XLA_FLAGS", "TPU_", "TF_CPP_", "HARNESS_", "PYTEST_", "NO_COLOR", "TERM"),
     *("ASV_", "GIT_", "PIP_", "HOME", "PATH", "TMPDIR", ADDRESS, "PYTHONPATH", "PYTHONSAFEPATH"),
     *("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"),
 )
 """Variables that may differ from the server's: nobody reads them at import, or `_become` does."""
+FLAGS = ("-B", "-P")
+"""Python's own options that a forked process heeds."""
 ASV = os.path.join("asv", "benchmark.py")
 """The end of the name of what asv starts for each of its steps, in a process group of its own."""
 
@@ -59,7 +65,12 @@ def _path(variables):
 def _steers(folder, own):
     """Whether what a process imports from a folder is not what the server has imported."""
     other = folder / "harness"
-    return (folder / "sitecustomize.py").exists() or (other.exists() and not other.samefile(own))
+    if (folder / "sitecustomize.py").exists() or (other.exists() and not other.samefile(own)):
+        return True
+    named = {each.stem for each in folder.iterdir()} if folder.is_dir() else set()
+    return any(
+        (INSTALLED / file).exists() for n in named for file in (f"{n}.py", f"{n}/__init__.py")
+    )
 
 
 class Popen(_Popen):
@@ -70,22 +81,25 @@ class Popen(_Popen):
 
     def _execute_child(self, *values):
         asked = inspect.signature(super()._execute_child).bind(*values).arguments
-        arguments = list(map(os.fspath, asked["args"])) if not asked["shell"] else []
+        python, *words = list(map(os.fspath, asked["args"])) if not asked["shell"] else [""]
+        flags = list(itertools.takewhile(FLAGS.__contains__, words))
+        program = words[len(flags) :]
         environment = dict(os.environ if asked["env"] is None else asked["env"])
         folder = os.path.abspath(asked["cwd"] or ".")
-        if not self._can_be_forked(arguments, environment, folder):
+        if python != sys.executable or not self._can_be_forked(program, environment, folder):
             super()._execute_child(*values)
             return
         ends = [asked["p2cread"], asked["c2pwrite"], asked["errwrite"]]
         files = {number: number if fd == -1 else fd for number, fd in enumerate(ends)}
         files |= {fd: fd for fd in asked["pass_fds"]}
         order = {
-            "arguments": arguments[1:],
+            "flags": flags,
+            "program": program,
             "environment": environment,
             "folder": folder,
             "files": list(files),
             "leads": asked["start_new_session"],
-            "group": asked["process_group"] == 0 or arguments[1].endswith(ASV),
+            "group": asked["process_group"] == 0 or program[0].endswith(ASV),
         }
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(self._address(environment))
@@ -101,17 +115,18 @@ class Popen(_Popen):
     def _address(self, environment):
         return environment.get(ADDRESS)
 
-    def _can_be_forked(self, arguments, environment, folder):
+    def _can_be_forked(self, program, environment, folder):
         address = self._address(environment)
-        if not address or arguments[:1] != [sys.executable]:
+        if not address or not program:
             return False
-        module = arguments[2].partition(".")[0] if arguments[1] == "-m" else ""
-        known = module in ("harness", "asv") or arguments[1].endswith(ASV)
         home, variables = json.loads(Path(address + ".json").read_text())
         own = Path(home, "harness")
+        known = program[0].endswith(ASV) or Path(program[0]).is_relative_to(own)
+        if program[0] == "-m":
+            known = program[1].partition(".")[0] in ("harness", "asv")
         return (
             (known or self.any_program)
-            and arguments[4:5] != ["compared"]  # NumPy is to be told its threads before its import
+            and program[3:4] != ["compared"]  # NumPy is to be told its threads before its import
             and _fixed(environment) == _fixed(variables)
             and not any(_steers(Path(each), own) for each in (folder, *_path(environment)))
         )
@@ -177,6 +192,15 @@ def run(command, *, check=False, timeout=None, **options):
 def harness(*words, cwd=None, environment=None):
     """Run `harness WORDS` to its end; return what :func:`finished` does."""
     return finished(Command(*words, cwd=cwd, environment=environment))
+
+
+def relay(module, *words):
+    """Run `python -m MODULE WORDS` with the files of this process; return its exit code."""
+    process = Popen([sys.executable, "-m", module, *words])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: process.send_signal(number))
+    code = process.wait()
+    return code if code >= 0 else 128 - code
 
 
 @contextlib.contextmanager
@@ -291,9 +315,11 @@ def _become(order):
             value = text.lower() in ("1", "true") if kind is bool else kind(text)
             jax.config.update(setting, value)
     subprocess.Popen = Popen
-    how, *arguments = order["arguments"]
-    if how in ("-m", "-c") and not os.environ.get("PYTHONSAFEPATH"):
-        sys.path.insert(0, order["folder"])
+    how, *arguments = order["program"]
+    sys.dont_write_bytecode |= "-B" in order["flags"]
+    if not os.environ.get("PYTHONSAFEPATH") and "-P" not in order["flags"]:
+        script = "" if how in ("-m", "-c") else os.path.dirname(os.path.abspath(how))
+        sys.path.insert(0, script or order["folder"])
     if how == "-m":
         sys.argv[1:] = arguments[1:]
         runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
@@ -301,10 +327,6 @@ def _become(order):
         sys.argv = [how, *arguments[1:]]
         exec(arguments[0], {"__name__": "__main__"})
     else:
-        if how == "-P":
-            how, *arguments = arguments
-        elif not os.environ.get("PYTHONSAFEPATH"):
-            sys.path.insert(0, os.path.dirname(os.path.abspath(how)))
         sys.argv = [how, *arguments]
         runpy.run_path(how, run_name="__main__")
 
@@ -335,6 +357,8 @@ def _end(code):
 
 
 if __name__ == "__main__":
+    if not sys.argv[1].isdecimal():
+        sys.exit(relay(*sys.argv[1:]))
     _import()
     gc.freeze()  # the forks' collections need not go through it
     ordered = _serve(socket.socket(fileno=int(sys.argv[1])))

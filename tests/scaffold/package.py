@@ -59,9 +59,10 @@ class Package:
         self.home = folder / "home"
         self.home.mkdir(parents=True)
         self.bin.mkdir()
+        python = shlex.join([sys.executable, "-P", forks.__file__])
         for command in ("harness", "asv"):  # as pip would install them
             script = self.bin / command
-            script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {command} "$@"\n')
+            script.write_text(f'#!/bin/sh\nexec {python} {command} "$@"\n')
             script.chmod(0o755)
         place = self.folder / ("src" if layout == "src" else "")
         package = name.replace("-", "_")
