@@ -9,6 +9,7 @@ this system.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
@@ -30,7 +31,8 @@ import jinja2
 import pandas as pd
 import psutil
 
-LOADED = multiprocessing, subprocess, altair, click, filelock, IPython, jax, jinja2, pd, psutil
+STANDARD = asyncio, multiprocessing, subprocess
+LIBRARIES = altair, click, filelock, IPython, jax, jinja2, pd, psutil
 MODULES = "fcntl grp posix pty pwd readline resource syslog termios tty"
 OWN = {
     os: """
