@@ -172,28 +172,57 @@ def elementwise_source(inputs, output, operation, name, dtype):
     return f"#include <cupy/complex.cuh>\n#include <cupy/carray.cuh>\n{code}"
 
 
-def spilled(said):
-    counts = [int(number) for pair in SPILLS.findall(said) for number in pair]
-    assert counts, said
-    return sum(counts)
+USED = re.compile(r"Used (\d+) registers(?:, used \d+ barriers)?(?:, .*?(\d+) bytes smem)?")
+HELD = Path(__file__).with_name("kernels.txt")
+"""Registers and shared memory of each kernel, by the release of NVRTC that it begins with."""
+
+
+def taken(said):
+    """Return the registers of a thread, the shared bytes of a block and the spilled bytes."""
+    (registers, shared), spills = USED.search(said).groups(), SPILLS.findall(said)
+    return int(registers), int(shared or 0), sum(int(number) for pair in spills for number in pair)
+
+
+@pytest.fixture(scope="module")
+def kernels(on_cpu):
+    """What each kernel takes, by name and architecture."""
+    for workload in FUSED:
+        workload.fused_gpu()
+    assert len(set(on_cpu.elementwise)) >= 6
+    headers = Path(cupy.__file__).parent / "_core/include"
+    include = [f"-I{one}" for one in (headers, *headers.glob("cupy/_cccl/*")) if one.is_dir()]
+    found = {}
+    for architecture in ARCHITECTURES:
+        raw = raw_sources() if architecture == WHOLE else raw_sources((7, 11, 15))
+        for name, text in raw.items():
+            found[name, architecture] = taken(compiled(text, architecture))
+        for texts in sorted(set(on_cpu.elementwise)):
+            for dtype in ("float32", "float64"):
+                source = elementwise_source(*texts, dtype)
+                found[f"{texts[-1]} {dtype}", architecture] = taken(
+                    compiled(source, architecture, *include)
+                )
+    return found
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiles_without_spills(on_cpu, architecture):
-    raw = raw_sources() if architecture == WHOLE else raw_sources((7, 11, 15))
-    spills = {name: spilled(compiled(text, architecture)) for name, text in raw.items()}
-    for workload in FUSED:
-        workload.fused_gpu()
-    headers = Path(cupy.__file__).parent / "_core/include"
-    places = (headers, *headers.glob("cupy/_cccl/*"))
-    include = [f"-I{place}" for place in places if place.is_dir()]
-    assert len(set(on_cpu.elementwise)) >= 6
-    for texts in set(on_cpu.elementwise):
-        for dtype in ("float32", "float64"):
-            source = elementwise_source(*texts, dtype)
-            spills[f"{texts[-1]} {dtype}"] = spilled(compiled(source, architecture, *include))
-    assert {name: count for name, count in spills.items() if count} == {}
+def test_every_kernel_compiles_without_spills(kernels):
+    assert {name: spills for name, (*_, spills) in kernels.items() if spills} == {}
+
+
+@needs_nvrtc
+def test_registers_and_shared_memory_are_what_is_held(kernels):
+    release = "NVRTC {}.{}".format(*nvrtc.getVersion())
+    lines = [
+        f"{name} sm_{architecture}: {registers} registers, {shared} bytes"
+        for (name, architecture), (registers, shared, _) in sorted(kernels.items())
+    ]
+    if not HELD.exists():  # removed, to hold what is new
+        HELD.write_text("\n".join([release, *lines, ""]))
+    held, *before = HELD.read_text().splitlines()
+    if held != release:
+        pytest.skip(f"what is held is of {held}, and here is {release}")
+    assert lines == before, f"if it is meant to differ: remove {HELD}, and run this test"
 
 
 def test_no_kernel_is_forgotten():
