@@ -68,7 +68,8 @@ def test_a_ledger_says_what_is_packed_and_what_is_not(packed, program, tmp_path)
     done = run_harness(*command)
     assert done.returncode == 6, done.stderr
     assert "0 entries" in done.stderr
-    assert done.stderr.count("below the time threshold") == 2
+    # One line where both took as long, else two.
+    assert all(told in done.stderr for told in ("jit_one", "jit_two", "below the time threshold"))
     assert hits(program, packed[1], tmp_path / "warm.jsonl") == ["hit", "hit"]
     command = ("pack", "-o", str(tmp_path / "c.zip"), "--ledger", str(tmp_path / "warm.jsonl"))
     assert run_harness(*command).returncode == 0

@@ -342,6 +342,6 @@ def test_modules_that_are_compiled_anew_at_each_start_are_told(kept, tmp_path):
     ran = programs.run_profiled(
         programs.command_of(words, ""), programs.new_folder(tmp_path / "p"), 0
     )
-    said = " ".join(summary(read(ran.folder), lines=None))
+    said = " ".join(" ".join(summary(read(ran.folder), lines=None)).split())
     site = os.path.dirname(os.path.dirname(jax.__file__))
     assert (f"python -m compileall -q {site}" in said) is not kept
