@@ -38,7 +38,9 @@ def test_the_page_is_what_the_committed_results_say():
     "name",
     [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in ROWS],
 )
-def test_a_row_goes_as_the_page_says_of_this_release(shared, name):
+def test_a_row_goes_as_the_page_says_of_this_release(shared, name, request):
+    if name == "custom-partitioning":  # a pointer is in its key, which forked processes have alike
+        request.getfixturevalue("fresh_processes")
     (expected,) = (one for one in SAVED[jax.__version__].findings if one.row == name)
     finding = examine(ROWS[name], shared)
     if finding.verdict == "n/a":

@@ -17,6 +17,7 @@ import multiprocessing
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -40,7 +41,7 @@ OWN = {
         WNOHANG chown environb fchdir fchmod fchown fdatasync fork forkpty fstatvfs getegid geteuid
         getgid getgroups getloadavg getpgid getpgrp getpriority getsid getuid getxattr killpg lchown
         listxattr lockf mkfifo mknod nice openpty pathconf pidfd_open pipe2 posix_fadvise
-        posix_fallocate posix_spawn pread preadv pwrite pwritev register_at_fork removexattr
+        posix_fallocate pread preadv pwrite pwritev register_at_fork removexattr
         sched_getaffinity sched_param sched_setaffinity sched_setscheduler sched_yield sendfile
         setgid setpgid setpriority setsid setuid setxattr statvfs sync sysconf sysconf_names uname
         wait wait3 wait4 waitid
@@ -74,4 +75,5 @@ if __name__ == "__main__":
         for name in names.split():
             if hasattr(module, name):
                 delattr(module, name)
+    shutil._use_fd_functions = False  # as it is where `os.open` knows no folders
     print(json.dumps([run(line.split()) for line in sys.stdin]))
