@@ -70,7 +70,11 @@ class Place:
                 if one.status() != psutil.STATUS_ZOMBIE:
                     found.append(f"process {' '.join(one.cmdline())[:100]}")
         new = set(Path("/dev/shm").iterdir()) - self._shared
-        found += [f"shared memory {one}" for one in new - (_mapped() if new else set())]
+        mapped = _mapped() if new else set()
+        for one in new:
+            with contextlib.suppress(FileNotFoundError):
+                if one.stat().st_ino not in mapped:
+                    found.append(f"shared memory {one}")
         found += [f"file {one}" for one in self.project.rglob(".*.part")]
         return found
 
@@ -84,12 +88,15 @@ class Place:
         self._git("worktree", "prune")
 
 
-def _mapped() -> set[Path]:
-    """Return the shared memory that some process has: other programs run on this machine."""
+def _mapped() -> set[int]:
+    """Return the inodes of shared memory that some process has: others run on this machine.
+
+    Who made a semaphore has it under another name: it is made as a temporary file and linked.
+    """
     found = set()
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
             for line in maps.read_text().splitlines():
                 if "/dev/shm/" in line:
-                    found.add(Path(line[line.index("/dev/shm/") :].removesuffix(" (deleted)")))
+                    found.add(int(line.split()[4]))
     return found

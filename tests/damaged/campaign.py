@@ -137,7 +137,7 @@ class Bench:
                 came = "told" if told else "untold"
         if case.number // len(FORMATS) % EVERY == 0 and not case.flips:
             commands = list(case.format.commands(path))
-            if commands and (detail := run(case.rng.choice(commands))):
+            if commands and (detail := in_its_own(case.rng.choice(commands))):
                 return "command", detail
         if (peak := _peak_mib()) > MOST_MIB:
             return "memory", f"{peak} MiB"
@@ -157,6 +157,29 @@ def limited():
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def in_its_own(words: list[str]) -> str:
+    """Run a command in a process of its own, as users do; return what is wrong with how it went."""
+    context = multiprocessing.get_context("fork")  # what it imports stays with it
+    here, there = context.Pipe(duplex=False)
+
+    def child() -> None:
+        _reset_peak()
+        wrong = run(words)
+        peak = _peak_mib()
+        there.send(wrong or (f"harness {words[0]}: {peak} MiB" if peak > MOST_MIB else ""))
+
+    process = context.Process(target=child)
+    process.start()
+    there.close()
+    try:
+        return here.recv()
+    except EOFError:
+        process.join()
+        return f"harness {' '.join(words)}: died, {process.exitcode}"
+    finally:
+        process.join()
 
 
 def run(words: list[str]) -> str:
