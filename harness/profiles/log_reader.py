@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,9 @@ _decoders: dict[str, msgspec.json.Decoder[Any]] = {
 }
 _EVENT = re.compile(rb'\{"event":"(\w+)"')
 """How a line begins, whoever of our own writes it; others are read twice."""
+
+_MANY_DIGITS = re.compile(rb"[0-9]{19}")
+"""Lines without hold no integer of more than 62 bits."""
 
 
 class _Head(msgspec.Struct):
@@ -116,7 +120,9 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
     if event in _decoders:
         try:
             line = _decoders[event].decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            if _MANY_DIGITS.search(text):
+                json.loads(text, parse_int=_counted)
+        except (ValueError, RecursionError):  # msgspec's and Unicode's are such
             line = None
     if line is None or isinstance(line, Started):
         head = _read_head(text)
@@ -126,6 +132,13 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
                 f"one reads up to {SCHEMA}. Read it with that release."
             )
     return line
+
+
+def _counted(text: str) -> int:
+    number = int(text)
+    if abs(number) >= 2**62:  # so that differences have 64 bits, too
+        raise ValueError(f"{text} is no number of ours")
+    return number
 
 
 def _read_head(text: bytes) -> _Head:

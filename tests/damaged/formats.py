@@ -107,6 +107,7 @@ def _tree_commands(path: Path) -> Iterable[list[str]]:
     yield ["export", "--results", str(tree), "-o", f"{out}.parquet"]
     yield ["report", "--results", str(tree), "-o", f"{out}.html"]
     yield ["baselines", "--results", str(tree)]
+    yield ["fsck", "--results", str(tree)]
 
 
 def _parquet(folder: Path) -> Path:
@@ -123,6 +124,14 @@ def _read_parquet(path: Path) -> Values:
         for column in frame.columns
         for row, value in enumerate(frame[column].tolist())
     }
+
+
+def _parquet_commands(path: Path) -> Iterable[list[str]]:
+    out = str(path.parents[1] / "out")
+    yield ["show", "--results", str(path)]
+    yield ["compare", str(path), str(path), "--format", "json"]
+    yield ["export", "--results", str(path), "-o", f"{out}.csv"]
+    yield ["report", "--results", str(path), "-o", f"{out}.html"]
 
 
 def _log_lines() -> list[Any]:
@@ -176,6 +185,7 @@ def _read_run(path: Path) -> Values:
 
 
 def _nights(folder: Path) -> Path:
+    _with_records(folder)
     nights = Nights(folder, "box")
     nights.save(night("2026-11-19", 48, machine="box"))
     last = night("2026-11-20", 24, machine="box", verdicts=[verdicts(slower=2, faster=1)])
@@ -196,6 +206,18 @@ def _read_night(path: Path) -> Values:
         return {}
     summary.render(found, nights)
     return {"night": msgspec.json.encode(found)}
+
+
+def _with_records(tree: Path) -> None:
+    store = Store(tree / "box" / "records" / "01234567-a.jsonl")
+    store.append(_samples())
+
+
+def _night_commands(path: Path) -> Iterable[list[str]]:
+    tree = next(one for one in path.parents if one.name == "tree")
+    yield ["report", "--results", str(tree), "-o", str(tree.parent / "out.html")]
+    yield ["history", "--results", str(tree)]
+    yield ["fsck", "--results", str(tree)]
 
 
 def _night_table(folder: Path) -> Path:
@@ -284,6 +306,7 @@ def _ledger_commands(path: Path) -> Iterable[list[str]]:
     yield ["cache", "ledger", str(path)]
     yield ["cache", "explain", other, str(path), "--all"]
     yield ["cache", "ledger", str(path), other]
+    yield ["cache", "report", other, str(path)]
 
 
 def _part(folder: Path) -> Path:
@@ -393,6 +416,10 @@ def _read_pack(path: Path) -> Values:
         return {one.name: one.read_bytes() for one in Path(there).iterdir()}
 
 
+def _pack_commands(path: Path) -> Iterable[list[str]]:
+    yield ["cache", "unpack", str(path), str(path.with_name("unpacked"))]
+
+
 def _budget(folder: Path) -> Path:
     path = folder / "budget.toml"
     path.write_text(
@@ -409,11 +436,11 @@ def _read_budget(path: Path) -> Values:
 
 FORMATS: tuple[Format, ...] = (
     Format("records", _records, _read_records, _tree_commands, lines=True),
-    Format("parquet", _parquet, _read_parquet, json=False),
+    Format("parquet", _parquet, _read_parquet, _parquet_commands, json=False),
     Format("profile log", _profile, _read_profile, _profile_commands, lines=True),
-    Format("profile run", _run, _read_run),
-    Format("night", _nights, _read_night),
-    Format("night's table", _night_table, _read_night_table, checked=False),
+    Format("profile run", _run, _read_run, _profile_commands),
+    Format("night", _nights, _read_night, _night_commands),
+    Format("night's table", _night_table, _read_night_table, _night_commands, checked=False),
     Format("error rates", _rates, _read_rates),
     Format("kept program", _kept, _read_kept, json=False),
     Format("ledger", _ledger, _read_ledger, _ledger_commands, lines=True),
@@ -422,7 +449,7 @@ FORMATS: tuple[Format, ...] = (
     Format("live state", _live, _read_live),
     Format("placement", _placement, _read_placement),
     Format("cache entry", _entry, _read_entry, _entry_commands, json=False),
-    Format("pack", _pack, _read_pack, json=False),
+    Format("pack", _pack, _read_pack, _pack_commands, json=False),
     Format("budget", _budget, _read_budget, checked=False, json=False),
 )
 """JAX's own entries are compressed with zlib here, which has a checksum; its zstd has none."""

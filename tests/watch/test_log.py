@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import resource
@@ -317,6 +318,19 @@ def test_lines_nested_without_end_are_broken_not_fatal(tmp_path):
             b"[" * 100_000 + b"\n" + b'{"event":"started","schema":' + b"[" * 100_000 + b"\n"
         )
     assert only(tmp_path).broken_lines == 2
+
+
+@pytest.mark.parametrize("number", [2**62, -(2**63), 2**64, 10**40])
+def test_a_number_that_no_table_can_hold_breaks_its_line(tmp_path, number):
+    path = whole(tmp_path)
+    end = events.Ended(2**62 - 1, "exit", lost=7)
+    wrong = events.Ended(number, "exit", lost=8)
+    with path.open("ab") as file:
+        for line in (end, wrong):
+            named = {"event": "ended", **msgspec.to_builtins(line)}
+            file.write(sealed(json.dumps(named).encode()) + b"\n")
+    found = only(tmp_path)
+    assert (found.broken_lines, found.ended.lost) == (1, 7)
 
 
 @pytest.mark.parametrize("more", [b"", b',"added":1'])
