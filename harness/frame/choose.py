@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import math
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +156,7 @@ def _checked(name: str, value: Any) -> Any:
         if (
             isinstance(value, bool)
             or not isinstance(value, int | float)
-            or not math.isfinite(value)
+            or not abs(value) <= sys.float_info.max
         ):
             raise UsageError(f"{name} = {value!r}: {name} holds numbers; expected a finite one.")
         return float(value)

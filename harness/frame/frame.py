@@ -94,9 +94,7 @@ def to_moment(milliseconds: object) -> int:
     limit = 8.64e15  # the last moment of JavaScript's Date, in which asv counts
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
         return NO_MOMENT
-    if not math.isfinite(milliseconds) or abs(milliseconds) > limit:
-        return NO_MOMENT
-    return int(milliseconds)
+    return int(milliseconds) if abs(milliseconds) <= limit else NO_MOMENT
 
 
 def to_frame(parts: Sequence[Rows]) -> pd.DataFrame:

@@ -152,12 +152,13 @@ def test_a_broken_benchmarks_json_costs_units_and_names_only(tmp_path):
     assert frame["param1"].tolist() == [5]
 
 
-def test_strange_values_in_the_head_of_a_file_are_left_out(tmp_path):
+@pytest.mark.parametrize("date", [1e300, 10**400])
+def test_strange_values_in_the_head_of_a_file_are_left_out(tmp_path, date):
     write_asv(
         tmp_path,
         {"m.time_x": [[1.0], [], None, "yesterday"]},
         json.loads('{"m.time_x": {"unit": 3, "param_names": "ab", "rounds": -1}}'),
-        date=1e300,
+        date=date,
         params=[],
         requirements={"jax": ""},
         commit_hash=None,

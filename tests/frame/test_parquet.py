@@ -312,6 +312,7 @@ def test_a_column_that_there_is_not_is_named_with_those_that_there_are(
         ({"samples": [1.0]}, "samples holds lists, which no condition can be put on."),
         ({"value": "fast"}, "value = 'fast': value holds numbers; expected a finite one."),
         ({"value": math.nan}, "expected a finite one."),
+        ({"value": 10**400}, "expected a finite one."),
         ({"started_at": "yesterday evening"}, "expected a time, such as 2026-11-20T03:00:00Z."),
     ],
 )

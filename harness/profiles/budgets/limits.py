@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,7 +94,7 @@ def unknown(where: str, name: str, known: Sequence[str]) -> str:
 def _number(name: str, value: Any, where: str) -> float:
     counts = not name.endswith("_seconds")
     fits = isinstance(value, Integral if counts else Real) and not isinstance(value, bool)
-    if not fits or not math.isfinite(value) or value < 0:
+    if not fits or not 0 <= value <= sys.float_info.max:
         expected = "a whole number, 0 or more" if counts else "a number of seconds, 0 or more"
         raise UsageError(f"{where}: {name} is {value!r}; expected {expected}.")
     return int(value) if counts else float(value)

@@ -290,6 +290,7 @@ def test_inside_a_traced_function_nothing_can_be_counted():
     [
         ({}, "limits nothing; give it a limit such as max_compiles=3"),
         ({"max_compiles": -1}, "max_compiles is -1; expected a whole number, 0 or more"),
+        ({"max_compiles": 10**400}, "expected a whole number, 0 or more"),
         ({"max_compiles": True}, "max_compiles is True; expected a whole number"),
         ({"max_traces": 1.5}, r"max_traces is 1\.5; expected a whole number"),
         ({"max_traces": "3"}, "max_traces is '3'; expected a whole number"),
