@@ -49,7 +49,7 @@ def before():
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_slow_down_lengthens_the_stage_that_it_names_and_no_other(stage, before):
-    extra_ns = 60e6 if stage == "dispatch" else 200e6  # eight calls of that
+    extra_ns = 120e6 if stage == "dispatch" else 200e6  # eight calls of that
     after = values(measure_work().turns({stage: extra_ns}))
     lengthened = {other: after[other] - before[other] > extra_ns / 2 for other in STAGES}
     assert lengthened == {other: other == stage for other in STAGES}
