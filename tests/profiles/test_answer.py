@@ -155,6 +155,31 @@ def test_small_programs_are_told_by_who_called_them_and_loops_apart(tmp_path):
     assert "JAX's functions outside jit" not in text_of(profile)  # there is nothing else
 
 
+@pytest.mark.parametrize("library", [(), (LIBRARY,)], ids=["", "called by a library"])
+def test_the_function_to_jit_is_the_outermost_that_computes_and_jits_nothing_itself(
+    tmp_path, library
+):
+    def frame(line, function):
+        return events.Frame("/project/train.py", line, function, "program")
+
+    train, accuracy = frame(44, "main"), frame(9, "accuracy")
+    of_epochs, predict, jitted = frame(30, "train"), frame(5, "predict"), frame(20, "step")
+    stacks = [(train, of_epochs, *library, accuracy)]
+    stacks += [(*stacks[0], predict), (train, jitted)]
+    loss = events.Function(3, "loss", "loss", "/project/train.py", 1, "program")
+    lines = [loss, *(events.Stack(n + 2, frames) for n, frames in enumerate(stacks))]
+    for n, (function, stack) in enumerate([(2, 2)] * 3 + [(2, 3)] * 5 + [(2, 4), (3, 4)]):
+        made = compiled(1, each=20, begin=1000 + 20 * n, function=function)[0]
+        lines.append(replace(made, id=n + 1, stack=stack, object=n))
+    profile = caused(profile_of(tmp_path, [started(), *lines, ended(20_000)]))
+    small = next(finding for finding in findings(profile) if "small programs" in finding.text)
+    named = (
+        "Jit `accuracy`, which 8 of them are in, if it computes with arrays alone; make other "
+        "arrays with NumPy."
+    )
+    assert small.remedy.startswith("Make arrays with NumPy" if library else named)
+
+
 def test_findings_add_up_to_all_builds(tmp_path):
     grad = events.Function(3, "loss", "loss", "/project/train.py", 10, "program", "grad_f")
     lines = [grad, *compiled(8), *eager_lines(9), *small_firsts(20)]

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from harness.profiles.answer.enclosing import Enclosing
 from harness.profiles.answer.groups import BuildGroup, function_key, groups
 from harness.profiles.causes.registry import BLAMELESS, KINDS
-from harness.profiles.causes.words import eager_remedy
+from harness.profiles.causes.words import INSIDE_JIT, eager_remedy
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import function_text, line_text, package_of
 from harness.profiles.pieces import STAGES
@@ -32,6 +33,7 @@ _PASSING = ("numpy",)
 """Libraries that hand on what somebody asked them for: `np.sum(x)` of an array of JAX's."""
 
 _OWN = "Make arrays with NumPy, or put the operations into one jitted function."
+_JIT = "Jit `{name}`, which {what}, if it computes with arrays alone"
 _CALL = "Jit the call, if the library allows that"
 _KEEP = (
     "let the persistent cache keep them for the next run "
@@ -99,7 +101,7 @@ def findings(profile: Recorded) -> list[Finding]:
         found.append(_first(small[0], names))
     elif small:
         found.append(_firsts(small, names))
-    found += _eager_findings([built for built in profile.builds if built.eager], dear)
+    found += _eager_findings(profile.builds, dear)
     return sorted(found, key=lambda finding: -finding.seconds)
 
 
@@ -210,22 +212,25 @@ def shares(profile: Recorded) -> dict[str, float]:
 
 
 def _eager_findings(builds: Sequence[Built], dear: float) -> Iterator[Finding]:
-    """Yield what is worth saying of builds of JAX's own functions.
+    """Yield what is worth saying of those builds that are of JAX's own functions.
 
     One that took `dear` seconds is a finding of its own, and so is a loop or branch (`scan`,
     `while`, `cond`) with functions in it. Small programs are one finding for each caller: the
     program itself, or a library.
     """
     found: dict[tuple[str, str, str], list[Built]] = {}
+    enclosing = Enclosing(builds)
     for built in builds:
+        if not built.eager:
+            continue
         through = built.function.through
         if not through and built.build_ns / 1e9 >= max(dear, _LARGE_S):
-            yield _large(built, _caller_of(built))
+            yield _large(built, _caller_of(built), enclosing)
             continue
         key = _caller_of(built), through, built.function.name if through else ""
         found.setdefault(key, []).append(built)
     for (caller, through, _), several in found.items():
-        yield _loop(several, caller) if through else _small(several, caller)
+        yield _loop(several, caller) if through else _small(several, caller, enclosing)
 
 
 def _caller_of(built: Built) -> str:
@@ -239,13 +244,16 @@ def _caller_of(built: Built) -> str:
     return ""
 
 
-def _large(built: Built, caller: str) -> Finding:
+def _large(built: Built, caller: str, enclosing: Enclosing) -> Finding:
     by = f" by {caller}" if caller else ""
     text = f"JAX's `{built.function.name}` was {verb_of([built])} outside jit{by}"
-    return Finding(seconds_of([built]), text, eager_remedy(built), built.site)
+    remedy, name = eager_remedy(built), enclosing.name_of(built)
+    if remedy == INSIDE_JIT and name:
+        remedy = f"{_JIT.format(name=name, what='it is in')}."
+    return Finding(seconds_of([built]), text, remedy, built.site)
 
 
-def _small(builds: Sequence[Built], caller: str) -> Finding:
+def _small(builds: Sequence[Built], caller: str, enclosing: Enclosing) -> Finding:
     count = sum(built.times("compile") for built in builds)
     names = Counter(built.function.name for built in builds)
     some = ", ".join(f"`{name}`" for name, _ in names.most_common(3))
@@ -260,6 +268,11 @@ def _small(builds: Sequence[Built], caller: str) -> Finding:
     if place and (caller or len(sites) > 1):
         place = f"{'most ' if len(sites) > 1 else ''}{'called ' if caller else ''}at {place}"
     remedy = _library_remedy(builds) if caller else _OWN
+    if not caller:
+        name, inside = enclosing.of_most(builds)
+        if inside > 1:
+            which = f"{inside:,} of them are in"
+            remedy = f"{_JIT.format(name=name, what=which)}; make other arrays with NumPy."
     return Finding(seconds_of(builds), text, remedy if count > 1 else "", place)
 
 

@@ -63,6 +63,10 @@ def of_operations(*names: str) -> Look:
     return look
 
 
+INSIDE_JIT = "Do it inside the jitted function, or build small arrays with numpy."
+"""What to do about one operation, where it is not known which function to jit."""
+
+
 def eager_remedy(built: Built) -> str:
     """Return what to do about an operation of JAX's that runs by itself."""
     if not built.call_site.file or not built.times("compile"):
@@ -79,7 +83,7 @@ def eager_remedy(built: Built) -> str:
         return "Jit it once, outside the loop or function that does so, and keep the result."
     if _transformed(built):
         return "Jit the whole function that is differentiated or batched."
-    return "Do it inside the jitted function, or build small arrays with numpy."
+    return INSIDE_JIT
 
 
 def library_remedy(built: Built, library: str) -> str:
