@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from harness.watch import call_sites, equinox, signatures, statics
 from harness.watch.events import Leaf, Origin, Program, Static
 from harness.watch.identity import Numbers
+from harness.watch.origins import origin_of
 from harness.watch.settings import SettingsReader
 from harness.watch.visit import JaxVisit
 
@@ -137,7 +138,7 @@ class Describer:
     def is_the_users(self, function: Any) -> bool:
         """Return whether a function is the program's or a library's, and not JAX's own."""
         code = call_sites.code_of(function)
-        return code is not None and call_sites.origin_of(code.co_filename) in ("program", "library")
+        return code is not None and origin_of(code.co_filename) in ("program", "library")
 
     def function_of(self, visit: JaxVisit) -> FunctionKey:
         """Return which function a visit is of, by name and place."""
@@ -167,7 +168,7 @@ class Describer:
         self._qualnames[place] = code.co_qualname
         through = "equinox.filter_jit" if call else call_sites.through(visit.function)
         column = call_sites.column_of(code)
-        origin = call_sites.origin_of(code.co_filename) or "jax"
+        origin = origin_of(code.co_filename) or "jax"
         if origin == "jax" and not call_sites.is_jitted_by_jax(visit.function):
             origin = "program"
         return FunctionKey(name or code.co_name, code.co_qualname, *place, origin, through, column)
@@ -178,7 +179,7 @@ class Describer:
         if not short or not line.isdigit():
             return FunctionKey(name or "?", name or "?", "", 0)
         qualname = self._qualnames.get((file, int(line)), short)
-        origin = call_sites.origin_of(file) or "jax"
+        origin = origin_of(file) or "jax"
         return FunctionKey(name or short, qualname, file, int(line), origin)
 
     def _arguments(self, visit: JaxVisit) -> _Arguments:
@@ -242,9 +243,10 @@ class Describer:
             if len(formats) != len(types):
                 formats = [None] * len(types)
             told = signatures.tree_text, signature, p.in_tree, positions
-            tree = call.tree if call else self._try("", *told) or str(p.in_tree)
+            tree = self._try("", *told) if call is None else ""
         if call is not None:
-            tree, names = call.tree, list(call.paths)
+            tree = ", ".join(signatures.argument_text(*one) for one in call.trees)
+            names = list(call.paths)
         return tree, tuple(map(texts.leaf, names, values, types, formats))
 
     def _jit(self, visit: JaxVisit) -> dict[str, str]:

@@ -24,8 +24,8 @@ class Call(NamedTuple):
 
     function: Any
     """What `filter_jit` was given."""
-    tree: str
-    """The structure of the arguments, as in `events.Arguments.tree`."""
+    trees: tuple[tuple[str, Any], ...]
+    """Each argument's name and JAX's structure of it."""
     paths: tuple[str, ...]
     """A name for each array, in JAX's order."""
     statics: tuple[tuple[str, Any], ...]
@@ -72,10 +72,7 @@ def call_of(function: Any, args: Sequence[Any]) -> Call | None:
     shown = named if isinstance(parts["fun"], _Leaf) else [own, *named]
     return Call(
         users,
-        ", ".join(
-            name if isinstance(value, _Leaf) else f"{name}: {jax.tree.structure(value)}"
-            for name, value in shown
-        ),
+        tuple((name, jax.tree.structure(value)) for name, value in shown),
         tuple(
             path
             for part in (donated, kept)

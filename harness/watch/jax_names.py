@@ -322,6 +322,16 @@ def array_type() -> type:
     return kind
 
 
+def meta_fields(kind: type) -> Sequence[str] | None:
+    """Return the fixed fields that a dataclass was registered with; None where JAX keeps none."""
+    flatten = getattr(getattr(module("tree_util"), "_registry", {}).get(kind), "to_iter", None)
+    code, cells = getattr(flatten, "__code__", None), getattr(flatten, "__closure__", None)
+    if code is None or cells is None:
+        return None
+    held = dict(zip(code.co_freevars, cells, strict=True)).get("meta_fields")
+    return None if held is None else tuple(held.cell_contents)
+
+
 def static_arguments(function: Any) -> tuple[Sequence[int], Sequence[str]]:
     """Return positions and names of static arguments of what `jax.jit` made; none for all else."""
     info = getattr(function, "_jit_info", None)

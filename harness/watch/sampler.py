@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from harness.watch import call_sites
 from harness.watch.call_sites import Places
 from harness.watch.events import Origin
+from harness.watch.origins import origin_of
 from harness.watch.visit import JaxVisit
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Sampler:
 def innermost(frame: FrameType | None) -> Origin:
     """Return whose code a thread is in: of the innermost frame that is not the profile's own."""
     while frame is not None:
-        origin = call_sites.origin_of(frame.f_code.co_filename)
+        origin = origin_of(frame.f_code.co_filename)
         if origin is not None:
             return origin
         frame = frame.f_back

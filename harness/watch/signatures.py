@@ -8,6 +8,7 @@ from typing import Any
 from harness.watch.call_sites import parameter_name
 from harness.watch.events import Leaf
 from harness.watch.jax_names import array_type, public
+from harness.watch.structures import structure_text
 
 JIT_OPTIONS = (
     "donate_argnums",
@@ -206,16 +207,17 @@ def tree_text(signature: Any, in_tree: Any, static_positions: set[int]) -> str:
     for tree in positional.children():
         while position in static_positions:
             position += 1
-        parts.append(_argument_text(parameter_name(signature, position), tree))
+        parts.append(argument_text(parameter_name(signature, position), tree))
         position += 1
     names = by_keyword.node_data()[1] if by_keyword.node_data() else ()
     for name, tree in zip(names, by_keyword.children(), strict=True):
-        parts.append(_argument_text(f"{name}=", tree))
+        parts.append(argument_text(f"{name}=", tree))
     return ", ".join(parts)
 
 
-def _argument_text(name: str, tree: Any) -> str:
-    text = str(tree).removeprefix("PyTreeDef(").removesuffix(")")
+def argument_text(name: str, tree: Any) -> str:
+    """Return an argument's name, and its structure where it is no single array."""
+    text = structure_text(tree)
     return name if text == "*" else f"{name}: {text}"
 
 

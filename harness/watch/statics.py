@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import MethodType
 from typing import Any
 
-from harness.watch import call_sites
+from harness.watch import call_sites, structures
 from harness.watch.events import LONGEST_VALUE as LONGEST
 from harness.watch.events import Static
 from harness.watch.identity import Numbers
@@ -143,6 +143,8 @@ def _of_object(value: Any) -> str:
         return f"<{name} at {code.co_filename}:{code.co_firstlineno}>"
     if kind.__repr__ is object.__repr__ or kind in _slow:
         return f"<{label}>"
+    if structures.has_fields(kind):
+        return _ADDRESS.sub("", structures.object_text(value))[:LONGEST]
     begin = time.perf_counter()
     try:
         text: Any = repr(value)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from harness.watch.equinox import call_of
+from harness.watch.signatures import argument_text
 
 WRAPPED = """
 def fun_wrapped(dynamic_donate, dynamic_nodonate, static):
@@ -52,7 +53,12 @@ def test_a_call_is_given_in_the_words_of_its_author():
     assert call.function is step
     assert call.paths == ("model['b']", "model['w']", "x")
     assert call.statics == (("model['activation']", "relu"), ("rate", 0.1), ("verbose", True))
-    assert call.tree == ("model: PyTreeDef({'activation': *, 'b': *, 'w': *}), x, rate, verbose=")
+    assert [argument_text(*one) for one in call.trees] == [
+        "model: {'activation': *, 'b': *, 'w': *}",
+        "x",
+        "rate",
+        "verbose=",
+    ]
 
 
 def test_arrays_are_named_in_the_order_in_which_jax_flattens_them():
@@ -139,7 +145,7 @@ def test_a_model_that_is_called_itself_is_an_argument_too():
         eqx.filter_jit(lambda a, b: a * b).lower(x, 2).compile()
     built = {b.function.qualname.rpartition(".")[2]: b for b in profile.builds}
     assert [leaf.path for leaf in built["__call__"].arguments.leaves] == ["x", "Scaled.w"]
-    assert built["__call__"].arguments.tree.startswith("Scaled: PyTreeDef(")
+    assert built["__call__"].arguments.tree.startswith("Scaled: CustomNode(")
     assert [leaf.path for leaf in built["doubled"].arguments.leaves] == ["self.w", "x"]
     assert [static.name for static in built["<lambda>"].arguments.statics] == ["b"]
     assert {b.function.file for b in built.values()} >= {__file__}

@@ -37,7 +37,7 @@ def tree_differences(old: str, new: str) -> Iterator[Change]:
     Where only the fixed fields of a class differ, these are the texts, and its type is that class.
 
     Args:
-        old: as it stands in `events.Arguments.tree`: `x, params: PyTreeDef({'w': *}), scale=`.
+        old: as it stands in `events.Arguments.tree`: `x, params: {'w': *}, scale=`.
         new: the same of the later build.
     """
     one, other = arguments_of(old), arguments_of(new)
@@ -116,7 +116,22 @@ def _fixed_fields(before: str, after: str) -> tuple[str, str, str] | None:
         return None
     pairs = zip(one[1], other[1], strict=True)
     found = next(((old, new) for old, new in pairs if old != new), None)
-    return (*around(found[0][1], found[1][1]), found[1][0]) if found else None
+    return (*around(*_named(found[0][1], found[1][1])), found[1][0]) if found else None
+
+
+def _named(before: str, after: str) -> tuple[str, str]:
+    """Return the fixed fields of a class that differ, `rate=0.1`; all where not all have names."""
+    pairs = list(zip(split(before[1:-1]), split(after[1:-1]), strict=False))
+    changed = [pair for pair in pairs if pair[0] != pair[1]]
+    if not all(_name_of(old) and _name_of(old) == _name_of(new) for old, new in changed):
+        return before, after
+    old, new = (", ".join(texts) for texts in zip(*changed, strict=True))
+    return old, new
+
+
+def _name_of(field: str) -> str:
+    name, equals, _ = field.partition("=")
+    return name if equals and name.isidentifier() else ""
 
 
 def _nodes(structure: str) -> tuple[str, list[tuple[str, str]]]:
@@ -178,6 +193,11 @@ def _remedy(built: Built, what: Change) -> str:
             f"Make what `{what.argument}` holds (an optimizer, a model) once, outside the loop or "
             "function that makes it, and use it again."
         )
+    if what.type and (name := _name_of(what.after)):
+        return (
+            f"Make the field `{name}` of `{what.type}` one with data (an array), or let it take "
+            "few values."
+        )
     if what.type:
         return (
             f"Make the field of `{what.type}` that changes one with data (an array), or let it "
@@ -210,7 +230,7 @@ def _another_use(pair: Pair, found: list[Difference]) -> Cause | None:
 
 CAUSE = ChangeKind(
     name="pytree",
-    several="{n} structures of {what}",
+    several="{what} had another structure each time",
     apart=True,
     looks={"tree": _trees, "given": _given_otherwise},
     sentence=_sentence,

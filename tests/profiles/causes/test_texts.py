@@ -58,6 +58,11 @@ def test_a_fixed_field_of_a_class_is_told_from_the_structure():
     assert found == Change("c", "(1, 'x[')", "(2, 'x[')", "Config")
     [found] = tree_differences(tree.format(1, "*"), tree.format(2, "None"))
     assert found.type == ""
+    tree = "c: CustomNode(Config[(None, rate={}, by=V(n=(1, 2)), seed={})], [*])"
+    [found] = tree_differences(tree.format(0.1, 3), tree.format(0.2, 3))
+    assert found == Change("c", "rate=0.1", "rate=0.2", "Config")
+    [found] = tree_differences(tree.format(0.1, 3), tree.format(0.2, 4))
+    assert found == Change("c", "rate=0.1, seed=3", "rate=0.2, seed=4", "Config")
 
 
 def test_texts_of_functions_articles_and_libraries():
