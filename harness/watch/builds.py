@@ -273,7 +273,9 @@ class Builds(Threads):
         if not lower:
             visit.executable = made
         elif visit.kind == "lower":
+            begin = clock()
             self._guarded(self.describer.link_lower, visit, made)
+            visit.own_ns += clock() - begin
         return made
 
     def _to_the_end(self, visit: JaxVisit, real: Callable[..., Any], /, *a: Any, **k: Any) -> Any:

@@ -6,6 +6,7 @@ import functools
 import gc
 import inspect
 import sys
+import time
 import weakref
 
 import jax
@@ -16,6 +17,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 import harness
 from harness.watch import call_sites, events
+from harness.watch.description import Describer
 from tests.watch.recorded import builds, lines, named, profiled, times
 
 X = np.ones(3, np.float32)
@@ -49,6 +51,20 @@ def test_spans_follow_each_other_and_lie_in_the_build():
         assert ends[-1] <= span.begin_ns < span.end_ns
         ends.append(span.end_ns)
     assert ends[-1] <= built.line.end_ns
+
+
+def test_what_the_profile_adds_ahead_of_time_is_counted_as_its_own(monkeypatch):
+    def slow(describe):
+        def described(*arguments):
+            time.sleep(0.02)
+            return describe(*arguments)
+
+        return described
+
+    for name in ("link_trace", "link_lower"):
+        monkeypatch.setattr(Describer, name, slow(getattr(Describer, name)))
+    found = builds(lambda: jax.jit(lambda x: x - 3).trace(X).lower())
+    assert [built.line.own_ns > 20e6 for built in found] == [True, True]
 
 
 def test_a_traced_function_of_the_users_is_inner_and_no_build():
