@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 
 import jax
@@ -345,3 +347,41 @@ def test_modules_that_are_compiled_anew_at_each_start_are_told(kept, tmp_path):
     said = " ".join(" ".join(summary(read(ran.folder), lines=None)).split())
     site = os.path.dirname(os.path.dirname(jax.__file__))
     assert (f"python -m compileall -q {site}" in said) is not kept
+
+
+EMBEDDED = """
+#include <Python.h>
+int main(void) {
+    PyConfig config;
+    CONFIGURE(&config);
+    Py_InitializeFromConfig(&config);
+    int failed = PyRun_SimpleString(
+        "import sys; sys.path.append('SITE')\\n"
+        "import jax, jax.numpy as jnp\\n"
+        "jax.jit(lambda x: x + 1)(jnp.arange(3))\\n");
+    return Py_FinalizeEx() < 0 || failed;
+}
+"""
+
+
+@pytest.mark.skipif(
+    shutil.which("cc") is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"),
+    reason="needs a C compiler, and Python as a shared library",
+)
+@pytest.mark.parametrize(("how", "code"), [("Python", 0), ("Isolated", 4)])
+def test_an_interpreter_in_another_program_is_followed_unless_it_is_isolated(how, code, tmp_path):
+    source, program = tmp_path / "embedded.c", tmp_path / "embedded"
+    site = os.path.dirname(os.path.dirname(jax.__file__))
+    text = EMBEDDED.replace("CONFIGURE", f"PyConfig_Init{how}Config").replace("SITE", site)
+    source.write_text(text, encoding="utf-8")
+    library = sysconfig.get_config_var("LIBDIR")
+    version = sysconfig.get_config_var("LDVERSION")
+    words = ["cc", str(source), "-o", str(program), "-I", sysconfig.get_path("include")]
+    words += ["-L", library, f"-Wl,-rpath,{library}", f"-lpython{version}"]
+    subprocess.run(words, check=True, capture_output=True, timeout=60)
+    words = [*COMMAND, "-o", tmp_path / "p", "--", "env", f"PYTHONHOME={sys.base_prefix}", program]
+    done = subprocess.run(words, env=environment(), capture_output=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr
+    assert (b"Nothing was recorded" in done.stderr) is (code == 4)
+    if code == 0:
+        assert "<lambda>" in {built.function.name for built in read(tmp_path / "p").builds}
