@@ -6,9 +6,11 @@ A pack is a ZIP file: `manifest.json`, then each entry under its name, as it lie
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
+import lzma
 import os
 import time
 import zipfile
@@ -32,6 +34,9 @@ SCHEMA = 1
 MANIFEST = "manifest.json"
 MOST_MANIFEST_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 20
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)
+"""What `zipfile` raises of a damaged file, which may say that it is encrypted (RuntimeError)."""
 
 PARTIAL = ".unpack-"
 """Begins the name of a file that is being written; JAX looks at none of these."""
@@ -204,13 +209,14 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
                     left_out.append(LeftOut(packed.name.rpartition("-")[0], reason))
                 else:
                     written.append(packed.name)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, zlib.error) as error:
+    except (*DAMAGED, OSError) as error:
+        # EINVAL: an offset in it is before its beginning.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise UnusableCacheError(
+                f"{len(written)} entries were unpacked, then it failed: {error}. Mend that and "
+                "unpack again: what is there stays."
+            ) from None
         raise UsageError(f"{place} is no pack: {error}. `harness cache pack` writes one.") from None
-    except OSError as error:
-        raise UnusableCacheError(
-            f"{len(written)} entries were unpacked, then it failed: {error}. Mend that and unpack "
-            "again: what is there stays."
-        ) from None
     return Unpacked(tuple(written), tuple(there), tuple(left_out))
 
 
@@ -252,7 +258,7 @@ def _write(whole: zipfile.ZipFile, packed: Packed, directory: Path) -> str:
                 while chunk := source.read(CHUNK_BYTES):
                     digest.update(chunk)
                     file.write(chunk)
-        except (KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError):
+        except (KeyError, *DAMAGED):
             return "its bytes cannot be read"
         if digest.hexdigest() != packed.sha256:
             return "its bytes are not those that were packed"
