@@ -10,11 +10,12 @@ from click.exceptions import Exit
 
 from harness import targets as known
 from harness.cli import options
-from harness.cli.output import Output, TextTable, say
+from harness.cli.output import Heading, Output, TextTable, say
 from harness.cli.parameter import Argument
 from harness.declare import discovery
 from harness.declare.workload import Workload, enumerate_cases, name_of
 from harness.errors import ExitCode, UsageError
+from harness.records.units import counted
 
 LIST_HELP = """List the workloads, their axes and what each is there to show.
 
@@ -61,7 +62,9 @@ def list_(
         [_workload_row(workload) for workload in found.workloads],
         columns=["workload", "cases", "axes", "shows"],
     )
-    output.show([TextTable(rows, rows.columns, rows.columns)], rows)
+    cases = counted(int(rows["cases"].sum()), "case")
+    answer = Heading(f"{counted(len(rows), 'workload')}, {cases} on one target.")
+    output.show([answer, TextTable(rows, rows.columns, rows.columns)], rows)
     if found.broken:
         raise Exit(ExitCode.USAGE)
 
@@ -104,8 +107,14 @@ def targets(
         ],
         columns=["target", "here", "devices", "what"],
     )
-    output.show([TextTable(rows, rows.columns, rows.columns)], rows)
-    if not any(sighting.here for sighting in sightings):
+    here = [sighting.name for sighting in sightings if sighting.here]
+    answer = Heading(
+        f"{len(here)} of {counted(len(sightings), 'target')} can be used here: {', '.join(here)}."
+        if here
+        else "No such target can be used here."
+    )
+    output.show([answer, TextTable(rows, rows.columns, rows.columns)], rows)
+    if not here:
         raise Exit(ExitCode.NOTHING)
 
 

@@ -15,6 +15,7 @@ import pytest
 from harness import cli
 from harness.errors import ExitCode
 from harness.frame.load import load
+from harness.targets import Sighting
 from tests.forks import harness
 from tests.sweeps import SUITES
 
@@ -98,6 +99,7 @@ def test_export_makes_a_folder_of_the_rows_that_are_wanted(measured, tmp_path, c
 def test_list_shows_workloads_axes_and_what_each_is_there_to_show(command):
     code, said, _ = command("list", *TROUBLED)
     assert code == 0
+    assert re.match(r"\d+ workloads, \d+ cases on one target\.\n", said)
     for text in (
         *("small.Größe", "size: 8, 16", "transform: forward, sharded, pmap"),
         "Two cases that take next to no time.",
@@ -136,6 +138,22 @@ def test_what_is_wrong_in_a_suite_is_said_and_the_rest_goes_on(tmp_path, command
     assert "1 measured" in done.stdout
     code, said, _ = command("list", *broken)
     assert (code, said.count("misdeclared.Right")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "ends", "answer"),
+    [
+        ("cpu", 0, "1 of 1 target can be used here: cpu."),
+        ("tpu", 4, "No such target can be used here."),
+    ],
+)
+def test_targets_begins_with_how_many_can_be_used(name, ends, answer, command, monkeypatch):
+    monkeypatch.setattr(
+        "harness.targets.survey",
+        lambda chosen: [Sighting(name, "", lacking="none" if ends else "")],
+    )
+    code, said, _ = command("targets", name)
+    assert (code, said.splitlines()[0]) == (ends, answer)
 
 
 def test_nothing_measured_and_nothing_to_show_are_exit_code_4(tmp_path, command):
