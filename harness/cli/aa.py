@@ -118,7 +118,10 @@ def aa(
 def _page(rates: ErrorRates) -> Iterator[Part]:
     arms = "pair" if rates.pairs == 1 else "pairs"
     about = f"{rates.machine} · {rates.env} · effort {rates.effort} · {rates.pairs} {arms}"
-    yield Heading(f"{about} of identical arms")
+    called, share = _cells(rates.flagged)
+    within = f", {share} with 95 % confidence" * bool(share)
+    yield Heading(f"{called} rows of identical arms are called different{within}.")
+    yield f"{about} of identical arms"
     headings = ["stage", "rows called different", "95 % interval", "families with one"]
     headings += ["by asv's rule", "95 % interval"]
     rows = [

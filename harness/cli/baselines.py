@@ -65,6 +65,7 @@ def baselines(
 
 
 def _page(frame: pd.DataFrame) -> Iterator[Part]:
+    yield Heading(texts.answer(frame))
     for heading, table in texts.tables(frame):
         yield Heading(heading)
         yield TextTable(table)

@@ -235,13 +235,13 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
     frame = programs.by_case(comparison.pairs)
 
     def page() -> Iterator[Part]:
-        yield Heading(summary.heading(comparison))
+        yield Heading(f"{programs.summary_text(frame)}.")
+        yield summary.heading(comparison)
         yield from environment_lines(comparison.frame)
         rows = programs.table(frame, every)
         if len(rows):
             yield TextTable(rows, LEFT, WRAPPED)
         yield from (*programs.changed_lines(frame, every), *programs.left_out(frame))
-        yield Heading(programs.summary_text(frame))
 
     output.show(page(), frame, programs.document(frame))
     code = programs.exit_code(frame)

@@ -241,8 +241,8 @@ def growth_page(
     [whole] = [one for one in grown if (one.kind, one.name) == ("stage", "compile")]
     values = list(whole.values)
     compiles = "one compile" if rounds == 1 else f"{rounds} compiles"
-    yield f"{label}: {axis} = {', '.join(values)}, {compiles} each, in processes of their own"
-    yield f"{whole.sentence(axis)}."
+    yield Heading(f"{label}: {whole.sentence(axis)}.")
+    yield f"{axis} = {', '.join(values)}: {compiles} each, in processes of their own."
     times = [one for one in grown if one.kind != "count" and one.most >= least * whole.most]
     faster = [
         one

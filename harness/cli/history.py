@@ -17,6 +17,7 @@ from harness.errors import ExitCode
 from harness.frame import choose
 from harness.frame.load import everything
 from harness.records import environment
+from harness.records.units import counted
 from harness.report import files
 from harness.verdicts import inside
 from harness.verdicts.history import history as change_points
@@ -131,6 +132,9 @@ def _page(found: pd.DataFrame, since: str, narrow: bool, points: pd.DataFrame) -
 
 
 def _changes(found: pd.DataFrame, narrow: bool) -> Iterator[Part]:
+    often = found["change"].value_counts()
+    counts = ", ".join(f"{number} {change}" for change, number in often.items())
+    yield Heading(f"{counted(len(found), 'change point')}: {counts}.")
     rows = texts.table(found)
     if narrow:
         for row in rows.itertuples(index=False):

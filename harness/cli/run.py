@@ -13,7 +13,7 @@ from click.exceptions import Exit
 from harness import targets
 from harness.cli import options
 from harness.cli.inventory import discover, with_cases
-from harness.cli.output import Part, notes, print_page, say
+from harness.cli.output import Heading, Part, notes, print_page, say
 from harness.cli.parameter import Option
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
@@ -281,12 +281,12 @@ def _not_copied(record: Record) -> set[str]:
 def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
     """Yield what a sweep did, here or on a fleet, and where to look next."""
     frame = ordinary(frame_of(outcome.records))
-    if not frame.empty:
-        yield from stage_table(frame)
-    yield (
+    yield Heading(
         f"{outcome.measured} measured, {outcome.reused} measured before and reused, "
         f"{len(outcome.failed) + len(outcome.refused)} failed or refused."
     )
+    if not frame.empty:
+        yield from stage_table(frame)
     for name, reason in outcome.left_out.items():
         yield f"{name} is left out: {reason}."
     if outcome.unexplained:

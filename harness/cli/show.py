@@ -27,7 +27,7 @@ Value: median over processes; ±: half of its 95 % interval (6 processes or more
 ≥: the least call of a process, where its median is not known. Verdicts compare least calls.
 Next:  asv publish && asv preview             graphs over commits
        harness show --all                     every commit and environment
-       harness.load("results")                what was measured last as a pandas frame, in Python"""
+       harness.load("results")                what was measured last, in pandas"""
 
 
 HELP = """Print the table of stages.
@@ -114,6 +114,7 @@ def _why(results: Path, shown: pd.DataFrame, benchmarks: Path, output: Output) -
 
 
 def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:
+    yield Heading(tables.longest_text(frame))
     for heading, part in choose.by_origin(frame):
         yield Heading(heading)
         yield from stage_table(part)

@@ -12,7 +12,7 @@ from harness.frame.against_columns import axis_columns
 from harness.frame.frame import ORIGIN, rows_of
 from harness.frame.roofline import RESIDENT
 from harness.frame.tables import case_texts
-from harness.records.units import ratio_text, seconds_text
+from harness.records.units import counted, ratio_text, seconds_text
 
 HEADINGS = (
     *("case", "threads", "baseline", "XLA", "baseline's", "ratio", "launches", "bytes"),
@@ -40,6 +40,16 @@ LABELS = {
     "no ceilings": "no Ceilings workload was measured in the same sweep, so there is no roofline",
 }
 """What the labels of a row mean, and the reason for which it may be rejected."""
+
+
+def answer(frame: pd.DataFrame) -> str:
+    """Return in one sentence in how many comparisons which side is faster."""
+    often = frame["verdict"].str.partition(":")[0].value_counts()
+    won, lost = often.get("XLA faster", 0), often.get("baseline faster", 0)
+    rest = {"are unsure": often.get("unsure", 0), "have no ratio": often.get("no ratio", 0)}
+    said = ", ".join(f"{number} {what}" for what, number in rest.items() if number)
+    said = f"; {said}".replace(" 1 are", " 1 is").replace(" 1 have", " 1 has") if said else ""
+    return f"XLA is faster in {won} of {counted(len(frame), 'comparison')}, slower in {lost}{said}."
 
 
 def tables(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

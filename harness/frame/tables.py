@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.frame.axes_text import is_missing
-from harness.frame.frame import INSTRUMENTS, axis_columns, ordinary, stage_order
+from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, rows_of, stage_order
 from harness.program.facts import FACTS, FIRST, TOTALS
-from harness.records.units import scaled_text, seconds_text
+from harness.records.units import counted, scaled_text, seconds_text
 from harness.stages import compile
 from harness.stages.registry import CASE, CASE_STAGES, OF_CALLS, OWN_PROGRAM, PROCESS_STAGES, names
 
@@ -48,6 +49,48 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     usual = names(*CASE, where=lambda stage: stage.stacked)
     empty = [stage for stage in stages if set(table[stage]) <= {"", _WORDS["skipped"]}]
     return table.drop(columns=[stage for stage in empty if stage not in usual])
+
+
+_PARTS = names(*CASE, "compute", "load")
+"""Stages that no other stage of a case is a part of."""
+
+
+def longest_text(frame: pd.DataFrame) -> str:
+    """Return in a sentence or two which stage takes longest, and where most; and what failed.
+
+    Stages that consist of others (`first_call`, `start`) and benchmarks that are not ours are told
+    of where there is nothing else.
+    """
+    shown = typical(ordinary(frame))
+    shown = shown[~shown["stage"].isin([*_PROCESS, *TOTALS])].reset_index(drop=True)
+    shown = _labelled(shown.assign(mark=np.where(_is_least(shown), "≥ ", "")), _CASE)
+    failed = int(shown["status"].isin(("failed", "refused")).sum())
+    more = f" {counted(failed, 'row')} failed or refused; the reasons are below." * bool(failed)
+    timed = shown[(shown["status"] == "ok") & (shown["unit"] == "seconds")]
+    timed = timed[timed["value"].notna()]
+    parts = timed[timed["stage"].isin(_PARTS)]
+    timed = timed if parts.empty else parts
+    if timed.empty:
+        return f"No case has a time.{more}"
+    case = timed.groupby([*ORIGIN, "workload", "axes", "scenario", "version"], dropna=False)
+    longest = timed.loc[case["value"].idxmax()].sort_values("value", ascending=False)
+    most, *others = rows_of(longest)
+    stages = list(longest["stage"])
+    if timed["stage"].nunique() == 1:
+        among = f", of {len(stages)} cases" if others else ""
+        return f"{most['stage']} takes most in {_where(most)}{among}.{more}"
+    stage = max(stages, key=stages.count)
+    among = f" in {stages.count(stage)} of {len(stages)} cases, most" if others else ""
+    own = next(row for row in (most, *others) if row["stage"] == stage)
+    said = f"{stage} takes longest{among} in {_where(own)}."
+    if most["stage"] != stage:
+        said += f" The longest of all is {most['stage']} of {_where(most)}."
+    return said + more
+
+
+def _where(row: Mapping[str, Any]) -> str:
+    time = f"{row['mark']}{seconds_text(row['value'])}"
+    return f"{row['workload']} {row['axes']}".rstrip() + f": {time}"
 
 
 def typical(frame: pd.DataFrame) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def test_run_prints_progress_with_case_stage_and_eta_then_the_table(measured):
     assert last.startswith("[6/6] ETA 0 s")
     for text in ("small.Scale", "size=16", "compile", "Once per process: import", "bad.Skipping"):
         assert text in done.stdout
-    assert "6 measured, 0 measured before and reused, 0 failed or refused." in done.stdout
+    assert done.stdout.startswith("6 measured, 0 measured before and reused, 0 failed or refused.")
     assert "skipped: sixteen is too many" in done.stdout
     assert str(results) in done.stdout
 
@@ -57,6 +57,7 @@ def test_a_second_run_resumes_and_fresh_does_not(measured):
 def test_show_prints_the_stage_table_and_where_to_look_next(measured, command):
     code, shown, _ = command("show", measured[0], "--select", "Scale", "--calls")
     assert code == 0
+    assert re.match(r"\w+ takes longest in [12] of 2 cases, most in small.Scale size=", shown)
     assert re.search(r"stage +least +10 % +median +90 % +calls/s +calls", shown)
     assert len(re.findall(r" (?:dispatch|execute) .*\d *$", shown, re.MULTILINE)) == 4
     for text in ("small.Scale", "asv publish", 'harness.load("results")'):

@@ -67,6 +67,8 @@ def test_json_has_null_for_the_unknown_and_a_word_for_never(command, results):
 def test_the_command_prints_tables_what_they_mean_and_reasons(command, results):
     code, out, err = command("baselines", results)
     assert code == 0, err
+    answer, _ = out.split("\n", 1)
+    assert answer == "XLA is faster in 2 of 4 comparisons, slower in 1; 1 has no ratio."
     assert "softmax.Softmax · box · commit 01234567" in out
     assert "above 1 XLA is faster" in out
     assert "no ratio: fused: error 0.3" in out

@@ -1,7 +1,13 @@
 import pytest
 
 from harness.frame.load import frame_of
-from harness.frame.tables import call_table, program_texts, reason_texts, stage_table
+from harness.frame.tables import (
+    call_table,
+    longest_text,
+    program_texts,
+    reason_texts,
+    stage_table,
+)
 from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
 from harness.records.units import seconds_text
@@ -108,3 +114,34 @@ def test_a_reason_names_its_stages_and_its_only_case():
     assert reason_texts(frame_of(frames)) == ["family.Work, in_flight: ok: nothing is in flight"]
     (line,) = reason_texts(frame_of(frames[:1]))
     assert line == "family.Work size=1, in_flight: ok: nothing is in flight"
+
+
+def _told(*times_ns):
+    """Return the answer of cases with these times of stages."""
+    cases = enumerate(times_ns)
+    return longest_text(frame_of([record(0, stages, axes={"size": n}) for n, stages in cases]))
+
+
+def test_the_answer_is_which_stage_takes_longest_and_where_most():
+    compiles = {"trace": [4e6], "compile": [38e6]}, {"trace": [5e6], "compile": [30e6]}
+    assert _told(*compiles) == (
+        "compile takes longest in 2 of 2 cases, most in family.Work size=0: 38 ms."
+    )
+    assert _told(compiles[0]) == "compile takes longest in family.Work size=0: 38 ms."
+    assert _told(*compiles, {"compile": [9e6], "execute": [4e9]}) == (
+        "compile takes longest in 2 of 3 cases, most in family.Work size=0: 38 ms. "
+        "The longest of all is execute of family.Work size=2: ≥ 4.0 s."
+    )
+
+
+def test_the_answer_of_one_stage_is_where_it_takes_most_time():
+    assert _told({"trace": [4e6]}, {"trace": [5e6]}) == (
+        "trace takes most in family.Work size=1: 5.0 ms, of 2 cases."
+    )
+
+
+def test_the_answer_counts_what_failed_and_says_where_nothing_has_a_time():
+    none = longest_text(frame_of([failed(0)]))
+    assert none.startswith("No case has a time.")
+    assert none.endswith(" rows failed or refused; the reasons are below.")
+    assert longest_text(frame_of([])) == "No case has a time."

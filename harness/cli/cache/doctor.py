@@ -24,7 +24,7 @@ from harness.cache.quarantine import Moved, move_aside
 from harness.cache.survey import survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
-from harness.cli.output import Output
+from harness.cli.output import Heading, Output, Part
 from harness.cli.parameter import Option
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
@@ -124,9 +124,9 @@ def doctor(
         if bad:  # others may have moved some, or written them anew: only another look can tell
             seen = survey(place)
             after = diagnose(seen)
-    parts = [*_findings(before), problem, *_cost_lines(cost), _loads_line(loads, len(seen.entries))]
-    parts += _moved_lines(moved, place.where)
-    parts.append(f"{place.where}: {len(seen.entries)} entries, {after.state}{_young(after)}.")
+    answer = Heading(f"{place.where}: {len(seen.entries)} entries, {after.state}{_young(after)}.")
+    parts: list[Part] = [answer, *_findings(before), problem, *_cost_lines(cost)]
+    parts += [_loads_line(loads, len(seen.entries)), *_moved_lines(moved, place.where)]
     document = {"schema": 1, "diagnosis": before, "moved": moved, "state": after.state}
     document["loads"] = loads
     write(output, filter(None, parts), before.findings, document, as_json)

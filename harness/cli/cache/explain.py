@@ -12,9 +12,10 @@ from harness.cache.explain import Explained, explain_runs
 from harness.cache.ledger import read
 from harness.cli import options
 from harness.cli.cache.options import write
-from harness.cli.output import Output
+from harness.cli.output import Heading, Output, Part
 from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode
+from harness.records.units import counted
 
 HELP = """Say, module by module, which part of the key changed between two runs, and how.
 
@@ -44,8 +45,8 @@ def explain(
     modules = explain_runs(*runs)
     shown = [one for one in modules if everything or one.status != "hit"]
     hits = sum(one.status == "hit" for one in modules)
-    parts = [line for alike in _alike(shown) for line in _lines(alike)]
-    parts.append(f"{len(modules)} modules, {hits} of them hits.")
+    parts: list[Part] = [Heading(f"{hits} of {counted(len(modules), 'module')} hit.")]
+    parts += [line for alike in _alike(shown) for line in _lines(alike)]
     for path, run in zip((a, b), runs, strict=True):
         keyless = [event for event in run.events if not event.key]
         if keyless:

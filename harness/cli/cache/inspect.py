@@ -12,7 +12,7 @@ from harness.cache.directory import open_directory
 from harness.cache.survey import Entry, Evictions, Survey, Totals
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
-from harness.cli.output import Output, Part, TextTable
+from harness.cli.output import Heading, Output, Part, TextTable
 from harness.cli.parameter import Option
 from harness.errors import UsageError
 from harness.records.printable import printable
@@ -59,8 +59,10 @@ def inspect(
     totals = surveys.totals(entries)
     evictions = surveys.evictions(entries, max_size) if max_size >= 0 else None
     shown = entries[: limit or None]
-    parts: list[Part] = [_table(shown, survey.taken_at)] if shown else []
-    parts += _summary(survey, totals, len(shown))
+    answer, *rest = _summary(survey, totals, len(shown))
+    parts: list[Part] = [Heading(answer)]
+    parts += [_table(shown, survey.taken_at)] if shown else []
+    parts += rest
     parts += _evictions(evictions) if evictions else ()
     document = {"schema": 1, "survey": survey, "totals": totals, "evictions": evictions}
     write(output, parts, entries, document, as_json)

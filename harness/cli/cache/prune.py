@@ -16,7 +16,7 @@ from harness.cache.quarantine import Moved
 from harness.cache.survey import Entry, Survey, survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, write
-from harness.cli.output import Output, Part, TextTable
+from harness.cli.output import Heading, Output, Part, TextTable
 from harness.cli.parameter import Option
 from harness.errors import UsageError
 from harness.records.printable import printable
@@ -120,14 +120,15 @@ def _page(seen: Survey, going: Sequence[Entry], moved: Moved | None) -> Iterator
     if not going:
         yield f"Nothing is to go {rest}."
         return
+    if moved is None:
+        yield Heading(f"{len(going)} {rest} would go, {size_text(gone)}. --yes removes them.")
+    else:
+        left = size_text(whole - gone)
+        yield Heading(f"{len(moved.names)} {rest} are removed: {left} are left.")
     yield TextTable(pd.DataFrame(rows), left=("written", "last of use"), wrapped=("module",))
     if len(going) > SHOWN:
         yield f"… and {len(going) - SHOWN} more; --json gives all."
-    if moved is None:
-        yield f"{len(going)} {rest} would go, {size_text(gone)}. --yes removes them."
-        return
-    yield f"{len(moved.names)} {rest} are removed: {size_text(whole - gone)} are left."
-    if moved.gone or moved.changed:
+    if moved is not None and (moved.gone or moved.changed):
         yield f"{len(moved.gone)} were gone already, {len(moved.changed)} written anew, and stay."
 
 

@@ -33,6 +33,7 @@ def run(*arguments):
 def test_the_table_says_what_changed_and_where(tree):
     done = run(tree)
     assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("2 change points: ")
     text = " ".join(done.stdout.split())
     assert "program equal" in text
     assert "slower" in text
