@@ -137,7 +137,8 @@ def fitted(rows: TextTable, width: int) -> Iterator[Table | Text]:
     """Yield a table of text as it fits: as one, or where that is too wide as a block a row.
 
     No name, number or unit is cut. In a block stand the first columns that begin at the left, then
-    the others with their headings, and each long text in a line of its own, cut at its end.
+    the others with their headings, and each long text in a line of its own, cut between two of its
+    parts.
     """
     headings = [str(heading) for heading in rows.frame.columns]
     cells = [[printable(str(cell)) for cell in row] for row in rows.frame.itertuples(index=False)]
@@ -191,7 +192,18 @@ def _block(
     if line.strip():
         yield Text(line)
     for text in filter(None, long):
-        yield Text("  " + (text if len(text) <= width - 2 else f"{text[: width - 3]}…"))
+        yield Text(f"  {_begun(text, width - 2)}")
+
+
+def _begun(text: str, most: int) -> str:
+    """Return a text of at most so many characters: cut after a whole part, else after a word."""
+    if len(text) <= most:
+        return text
+    start = text[: most - 1]
+    end = max(start.rfind(mark) + 1 for mark in (", ", "; ", ". "))
+    if end < most / 2:
+        end = start.rfind(" ")
+    return f"{start[:end]} …" if end > 0 else f"{start}…"
 
 
 def markdown(parts: Iterable[Part]) -> str:

@@ -1,0 +1,91 @@
+"""The main tables as a terminal of each width shows them, against files that people have read.
+
+Each file in `golden/` holds what a command prints at 200 columns, and then at fewer what differs
+from that. After a change that is meant, write them anew and read the difference:
+
+    TESTS_GOLDEN=write python -m pytest tests/cli/test_golden.py
+"""
+
+import itertools
+import os
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+from harness.cli.output import WIDTH
+from tests.cache.test_entry import packed
+from tests.frame.trees import write
+from tests.verdicts.history.trees import nights, noisy
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = Path(__file__).with_name("golden")
+WRITE = os.environ.get("TESTS_GOLDEN") == "write"
+NARROWER = (120, 100, 80)
+LOOP = ("-s", "UnrolledLoop", "--case", "unroll=16")
+RELEASES = ("compare", "jax=0.11.2", "jax=0.12.0.1")
+COMMANDS = {
+    "show": (("show", *LOOP, "--case", "unroll=1"), ["control_flow.UnrolledLoop", "± 0.3 µs"]),
+    "compare": (
+        (*RELEASES, *LOOP, "--stage", "compile", "--stage", "dispatch"),
+        ["control_flow.UnrolledLoop", "unroll=16", "120 ms"],
+    ),
+    "baselines": (
+        ("baselines", "-s", "Predict", "--case", "batch=64", "--case", "dtype=float32"),
+        ["batch=64, dtype=float32", "205 µs", "baseline faster"],
+    ),
+    "history": (("history", "made"), ["family.Work size=8", "1.0 s → 1.3 s"]),
+    "inspect": (("cache", "inspect", "kept"), ["jit_train_step_of_a_transformer", "7 s"]),
+}
+"""What is typed, and names and values with their units that stand there as a whole."""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the results of this repository, a history of nights, and a cache."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").symlink_to(ROOT / "results")
+    times = [value * (1.3 if night >= 6 else 1) for night, value in enumerate(noisy(12, 1))]
+    write(tmp_path / "made", *nights(times))
+    (tmp_path / "kept").mkdir()
+    for module, days in (("jit_train_step_of_a_transformer", 3.2), ("jit_loss", 9.2)):
+        file = tmp_path / "kept" / f"{module}-{module.encode().hex():0<64.64}-cache"
+        file.write_bytes(zlib.compress(zlib.decompress(packed()), 0))
+        now = time.time()
+        os.utime(file, (now - (days - 1) * 86400, now - days * 86400))
+    return tmp_path
+
+
+def page(said):
+    """Return what stands in the file: all of the widest, of the others what is not in that."""
+    lines = [f"{WIDTH} columns:", *said[WIDTH]]
+    for _, widths in itertools.groupby(NARROWER, said.__getitem__):
+        equal = list(widths)
+        lines.append(f"{', '.join(map(str, equal))} columns:")
+        for known, part in itertools.groupby(said[equal[0]], said[WIDTH].__contains__):
+            lines += ["…"] if known else part
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_table_is_as_it_was_at_every_width(name, folder, command, monkeypatch):
+    words, whole = COMMANDS[name]
+    said = {}
+    for width in (WIDTH, *NARROWER):
+        monkeypatch.setattr("harness.cli.output.console.width", width)
+        code, out, err = command(*words)
+        assert code in (0, 1), err
+        assert "\x1b" not in out
+        said[width] = [line.rstrip() for line in out.replace(str(folder), "~").splitlines()]
+        for text in whole:
+            assert text in out, f"{width} columns"
+        # A sentence is longer where it must be, and the terminal breaks it; a row is not.
+        assert not [line for line in said[width] if len(line) > width and "  " in line]
+        # What is left out of a long text begins after a part of it, not inside a name or value.
+        cut = [line for line in said[width] if "…" in line]
+        assert all(line.endswith((", …", "; …")) for line in cut)
+    file = GOLDEN / f"{name}.txt"
+    if WRITE:
+        file.write_text(page(said), encoding="utf-8")
+    assert page(said) == file.read_text(encoding="utf-8"), "see the top of this file"
