@@ -172,9 +172,9 @@ def _differences(
         if compared:
             yield ""
         compared.append(found)
+        yield Heading(found.verdict)
         yield Heading(f"a: {a.label}")
         yield Heading(f"b: {b.label}")
-        yield found.verdict
         if found.facts:
             yield found.facts
         if found.text and not facts_only:

@@ -85,7 +85,7 @@ def test_another_case_is_compared_and_told_by_the_exit_code_only_if_asked(diff):
     case = ("--case", "size=8", "--stage", "stablehlo")
     code, out, _ = diff("Grow", "case:size=16", *case)
     assert code == 0
-    first, second, verdict, *rest = out.splitlines()
+    verdict, first, second, *rest = out.splitlines()
     assert (first, second) == ("a: waves.Grow size=8", "b: waves.Grow size=16")
     assert verdict.startswith("another program: ")
     assert any(line.startswith("-") and "tensor<8xf64>" in line for line in rest)
@@ -98,7 +98,7 @@ def test_another_case_is_compared_and_told_by_the_exit_code_only_if_asked(diff):
 def test_a_case_is_the_same_program_as_itself(diff):
     code, out, _ = diff("Same", "transform:forward", "--exit-code")
     assert code == 0
-    first, second, verdict = out.splitlines()
+    verdict, first, second = out.splitlines()
     assert (first, second) == ("a: waves.Same", "b: waves.Same (forward)")
     assert verdict.startswith("the same program (")
 
@@ -106,7 +106,7 @@ def test_a_case_is_the_same_program_as_itself(diff):
 def test_a_commit_is_built_as_it_was_with_its_own_types(diff):
     code, out, _ = diff("Grow", "commit:HEAD", "--case", "size=8", "--stage", "stablehlo")
     assert code == 0
-    first, second, *rest = out.splitlines()
+    _, first, second, *rest = out.splitlines()
     assert first.startswith("a: waves.Grow size=8 at ")
     assert second == "b: waves.Grow size=8 now"
     before = [line for line in rest if line.startswith("-")]
