@@ -82,7 +82,11 @@ def _taken_apart(name: str, value: Any, objects: Numbers, level: int = 0) -> Ite
     label = type_label(type(value))
     yield Static(name, label, f"<{label}>", 0)
     for field in fields:
-        yield from _taken_apart(f"{name}.{field}", getattr(value, field), objects, level + 1)
+        path, one = f"{name}.{field}", getattr(value, field)
+        if structures.is_shown(type(value), field):
+            yield from _taken_apart(path, one, objects, level + 1)
+        else:
+            yield static(path, one, objects, shown=False)
 
 
 def _fields(value: Any) -> tuple[str, ...]:
@@ -109,12 +113,12 @@ def parameters(function: Any, objects: Numbers) -> tuple[Static, ...]:
     return tuple(static(name, value, objects) for name, value in sorted(found.items()))
 
 
-def static(name: str, value: Any, objects: Numbers) -> Static:
+def static(name: str, value: Any, objects: Numbers, shown: bool = True) -> Static:
     """Return a static argument as it is written down."""
     kind = type(value)
-    text = text_of(value)
+    text = text_of(value) if shown else structures.NOT_SHOWN
     number = 0
-    if kind not in PLAIN or len(text) >= LONGEST:
+    if not shown or kind not in PLAIN or len(text) >= LONGEST:
         try:
             number = objects.of_equal(value)
         except Exception:  # no hash, or the user's own __eq__ raised: JAX refuses it, too

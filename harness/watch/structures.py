@@ -18,6 +18,9 @@ DEEPEST = 6
 MOST_VALUES = 2_000
 """Values in the fixed fields of one structure that are told."""
 
+NOT_SHOWN = "<not shown>"
+"""In place of a field that its class keeps out of its `repr`."""
+
 _PLAIN = (bool, int, float, complex, str, bytes)
 
 
@@ -37,6 +40,12 @@ def has_fields(kind: Any) -> bool:
         return True
     code = getattr(kind.__repr__, "__code__", None)
     return code is not None and origin_of(code.co_filename) == "program"
+
+
+def is_shown(kind: Any, field: str) -> bool:
+    """Return whether a class lets its field be shown: `dataclasses.field(repr=False)` does not."""
+    known = _dataclass_fields(kind).get(field)
+    return known is None or known.repr
 
 
 class _Text:
@@ -75,7 +84,12 @@ class _Text:
             names = []
         named = [""] * (len(fixed) - len(names)) + [f"{name}=" for name in names]
         pairs = zip(named, fixed, strict=True)
-        return _tuple_text([f"{name}{self.value(one, DEEPEST)}" for name, one in pairs])
+        return _tuple_text(
+            [
+                name + (self.value(one, DEEPEST) if is_shown(kind, name[:-1]) else NOT_SHOWN)
+                for name, one in pairs
+            ]
+        )
 
     def value(self, value: Any, level: int) -> str:
         kind: Any = type(value)
@@ -122,7 +136,10 @@ class _Text:
         for plain in _PLAIN:
             if isinstance(value, plain):
                 return plain.__repr__(value)
-        fields = ", ".join(f"{name}={self._in(one, level)}" for name, one in _fields(value))
+        fields = ", ".join(
+            f"{name}={self._in(one, level) if is_shown(kind, name) else NOT_SHOWN}"
+            for name, one in _fields(value)
+        )
         if kind.__eq__ is object.__eq__:  # two of them are two, whatever is in them
             return f"<{' '.join(filter(None, (kind.__qualname__, fields)))} at {id(value):#x}>"
         return f"{kind.__qualname__}({fields})" if fields else f"<{kind.__qualname__}>"
@@ -136,11 +153,15 @@ def _is_named_tuple(kind: Any) -> bool:
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
+def _dataclass_fields(kind: Any) -> dict[str, Any]:
+    return getattr(kind, "__dataclass_fields__", {})
+
+
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:
     kind: Any = type(value)
-    own = getattr(kind, "__dataclass_fields__", None)
-    if own is not None:
-        names: Iterable[str] = [one.name for one in own.values() if one.repr or one.compare]
+    own = _dataclass_fields(kind)
+    if own:
+        names: Iterable[str] = [name for name, one in own.items() if one.repr or one.compare]
     elif _is_named_tuple(kind):
         names = kind._fields
     else:
@@ -159,8 +180,8 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
 @functools.lru_cache(maxsize=1_000)
 def _fixed_names(kind: Any) -> list[str]:
     """Return the names of a class's fixed fields in JAX's order, as far as they are known."""
-    own = getattr(kind, "__dataclass_fields__", None)
-    if own is None:
+    own = _dataclass_fields(kind)
+    if not own:
         return []
     told = jax_names.meta_fields(kind)
     if told is not None:

@@ -277,6 +277,25 @@ def test_fixed_fields_are_told_by_name_and_no_repr_of_the_users_is_called():
     assert first.arguments.tree != second.arguments.tree
 
 
+@functools.partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["token"])
+@dataclasses.dataclass(frozen=True)
+class Account:
+    """Keeps a field to itself."""
+
+    token: str = dataclasses.field(repr=False)
+
+
+def test_what_a_dataclass_keeps_out_of_its_repr_is_not_shown_and_told_apart():
+    assert "s3cret" not in structure_text(jax.tree.structure(Account("s3cret")))
+    assert one([Account("s3cret")]).value == "[Account(token=<not shown>)]"
+    jitted = jax.jit(lambda x, account: x * 2, static_argnums=1)
+    found = builds(lambda: [jitted(X, Account(token)) for token in ("s3cret", "another")])
+    ((_, first), (_, second)) = (build.arguments.statics for build in found)
+    assert first.name == "account.token"
+    assert first.value == second.value == "<not shown>"
+    assert first.object != second.object
+
+
 def total(layer):
     """Be jitted."""
     return layer.w * layer.rate
