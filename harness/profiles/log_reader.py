@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ import msgspec
 from harness.errors import ProfileError
 from harness.profiles.model import Process
 from harness.records.files import lines as lines_of
-from harness.records.json_file import SEALED
+from harness.records.json_file import SEALED, check_numbers
 from harness.watch.events import SCHEMA, AnyLine, Started
 from harness.watch.log_file import SUFFIX, is_sealed
 
@@ -23,9 +22,6 @@ _decoders: dict[str, msgspec.json.Decoder[Any]] = {
 }
 _EVENT = re.compile(rb'\{"event":"(\w+)"')
 """How a line begins, whoever of our own writes it; others are read twice."""
-
-_MANY_DIGITS = re.compile(rb"[0-9]{19}")
-"""Lines without hold no integer of more than 62 bits."""
 
 
 class _Head(msgspec.Struct):
@@ -120,8 +116,7 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
     if event in _decoders:
         try:
             line = _decoders[event].decode(text)
-            if _MANY_DIGITS.search(text):
-                json.loads(text, parse_int=_counted)
+            check_numbers(text)
         except (ValueError, RecursionError):  # msgspec's and Unicode's are such
             line = None
     if line is None or isinstance(line, Started):
@@ -132,13 +127,6 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
                 f"one reads up to {SCHEMA}. Read it with that release."
             )
     return line
-
-
-def _counted(text: str) -> int:
-    number = int(text)
-    if abs(number) >= 2**62:  # so that differences have 64 bits, too
-        raise ValueError(f"{text} is no number of ours")
-    return number
 
 
 def _read_head(text: bytes) -> _Head:

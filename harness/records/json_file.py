@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -84,8 +86,28 @@ def decode(text: bytes, kind: type[T]) -> T:
     try:
         text.decode()
         found = msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        check_numbers(text)
+    except (ValueError, RecursionError) as error:  # msgspec's and Unicode's are such
         raise DamagedError(" ".join(str(error).split()) or "it is nested too deep") from None
     if closed is None and getattr(found, "schema", 0) >= SEALED:
         raise DamagedError("its checksum is missing")
     return found
+
+
+_MANY_DIGITS = re.compile(rb"[0-9]{19}")
+"""JSON without holds no integer of more than 62 bits."""
+
+
+def check_numbers(text: bytes) -> None:
+    """Raise where JSON holds an integer of which the differences do not fit into 64 bits.
+
+    Raises:
+        ValueError: one does, or it is no JSON.
+    """
+
+    def check(digits: str) -> None:
+        if abs(int(digits)) >= 2**62:
+            raise ValueError(f"{digits[:20]} is too large a number")
+
+    if _MANY_DIGITS.search(text):
+        json.loads(text, parse_int=check)
