@@ -89,6 +89,28 @@ def test_a_filter_acts_on_figures_and_tables(page):
     assert "trace" not in heads
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("stage", "compile"), ("one_case", "good.Work size=64")]
+)
+def test_what_a_filter_changed_says_what_is_said_when_it_is_drawn_anew(page, name, value):
+    said = (
+        "return [...document.querySelectorAll('.chart')].filter(c => c.getClientRects().length)"
+        ".map(c => [...c.querySelectorAll('path, text')]"
+        ".map(e => e.ariaLabel || e.textContent).filter(Boolean).sort())"
+    )
+    everything = page.execute_script(said)
+    page.execute_script(
+        "document.forms[0].elements[arguments[0]].value = arguments[1];"
+        "document.forms[0].dispatchEvent(new Event('input', {bubbles: true}))",
+        *(name, value),
+    )
+    wait_until(page, f"{COMPLETE} && location.search.startsWith('?{name}=')")
+    changed = page.execute_script(said)
+    page.refresh()
+    wait_until(page, COMPLETE)
+    assert changed == page.execute_script(said) != everything
+
+
 def test_a_search_is_one_step_back_however_often_its_typist_paused(page):
     before = page.execute_script("return history.length")
     for typed, whole in (("GOOD", "GOOD"), (".wo", "GOOD.wo"), ("rk", "GOOD.work")):

@@ -223,6 +223,7 @@
     const picks = {};
     picked.push({ name: node.dataset.figure, wished, start });
     let drawn = null;
+    let wide = 0;
     let zoomed = null;
 
     const current = () => {
@@ -255,12 +256,20 @@
       const fit = matching(main, filters()).length;
       summary.textContent = fit === main.length ? figure.summary
         : `Of ${main.length} rows ${fit} fit the filters.`;
+      const width = chart.clientWidth;
+      if (drawn && rows.length && width === wide && width >= 500) {
+        // Only its rows are others: Vega keeps what it has compiled.
+        for (const [name, values] of Object.entries(datasets)) drawn.view.data(name, values);
+        await drawn.view.runAsync();
+        performance.mark("figure");
+        return;
+      }
       if (drawn) { drawn.finalize(); drawn = null; }
       if (!rows.length) {
         chart.replaceChildren(element("p", { class: "empty" }, "Nothing fits the filters."));
         return;
       }
-      const width = chart.clientWidth;
+      wide = width;
       const spec = {
         ...figure.spec, datasets, width: "container", description: `${figure.title}. ${figure.summary}`,
         autosize: { type: "fit-x", contains: "padding" },
@@ -350,7 +359,8 @@
     const mine = turn += 1;
     delete document.documentElement.dataset.complete;
     later(async () => {
-      const near = parts.map((part) => [away(part), part]).sort(([a], [b]) => a - b);
+      const near = parts.filter(({ node }) => !node.closest("section").hidden)
+        .map((part) => [away(part), part]).sort(([a], [b]) => a - b);
       for (const [, { node, draw }] of near) {
         if (mine !== turn) return;
         try {
