@@ -2,7 +2,7 @@
 
     python -m tests.performance.report_scale [--cases 500] [--nights 30]
 
-The rows are made up, 8 stages a case. The first figure is timed from the navigation's start, in
+The rows are made up, 9 stages a case. The first figure is timed from the navigation's start, in
 Chromium, and from the choice of a target or a case.
 """
 

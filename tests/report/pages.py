@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 import shutil
@@ -54,9 +56,9 @@ def without_scripts(page: str) -> str:
 
 def embedded(page: str) -> Any:
     """Return the data of a page."""
-    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    data = re.search(r'<script type="application/gzip" id="data">(.*?)</script>', page)
     assert data is not None
-    return json.loads(data.group(1))
+    return json.loads(gzip.decompress(base64.b64decode(data.group(1))))
 
 
 def assert_loads_nothing(page: str) -> None:

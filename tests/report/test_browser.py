@@ -111,6 +111,17 @@ def test_what_a_filter_changed_says_what_is_said_when_it_is_drawn_anew(page, nam
     assert changed == page.execute_script(said) != everything
 
 
+def test_a_browser_that_cannot_unpack_the_data_is_told_so(page):
+    script = {"source": "delete window.DecompressionStream"}
+    added = page.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", script)
+    try:
+        page.refresh()
+        status = wait_until(page, "document.getElementById('status').textContent")
+    finally:
+        page.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+    assert status == "Figures and tables need a browser of 2023 or later."
+
+
 def test_a_search_is_one_step_back_however_often_its_typist_paused(page):
     before = page.execute_script("return history.length")
     for typed, whole in (("GOOD", "GOOD"), (".wo", "GOOD.wo"), ("rk", "GOOD.work")):

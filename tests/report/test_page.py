@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -12,7 +15,7 @@ from harness.errors import UsageError
 from harness.frame.load import everything
 from harness.report import asv_page, images
 from harness.report.content import Column, Table
-from harness.report.page import encode, render, rounded, to_script
+from harness.report.page import encode, packed, render, rounded
 from harness.report.sweep import error_rates
 from tests.report.pages import (
     RESULTS,
@@ -54,6 +57,12 @@ def test_one_commit_has_neither_history_nor_verdicts_and_is_told_how_to_get_them
     assert "harness run --night NAME" in page
 
 
+def test_a_night_more_adds_less_than_3_bytes_for_a_stage_of_a_case():
+    week, year = (frame(["a.A", "b.B", "c.C"], nights=nights) for nights in (7, 365))
+    more = len(render(reported(year))) - len(render(reported(week)))
+    assert 0 < more < 3 * (len(year) - len(week))
+
+
 def test_nothing_is_loaded_from_elsewhere(hostile_page):
     assert_loads_nothing(hostile_page)
 
@@ -68,9 +77,11 @@ def test_hostile_names_are_data_only(hostile_page):
 
 
 def test_the_data_of_a_page_can_close_nothing():
-    text = to_script({"a": "</script><!-- & \u2028", "b": "ضرب"})
-    assert not set("<>&\u2028") & set(text)
-    assert json.loads(text) == {"a": "</script><!-- & \u2028", "b": "ضرب"}
+    data = {"a": "</script><!-- & \u2028", "b": "ضرب"}
+    text = packed(data)
+    assert re.fullmatch("[A-Za-z0-9+/]+=*", text)
+    assert json.loads(gzip.decompress(base64.b64decode(text))) == data
+    assert packed(data) == text
 
 
 def test_a_table_keeps_four_digits_and_says_what_is_unknown():
