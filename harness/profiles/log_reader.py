@@ -24,6 +24,10 @@ _EVENT = re.compile(rb'\{"event":"(\w+)"')
 """How a line begins, whoever of our own writes it; others are read twice."""
 
 
+MOST_S = 8e9
+"""Seconds since 1970, as far as pandas counts their nanoseconds: the year 2223."""
+
+
 class _Head(msgspec.Struct):
     """As much of a first line as any release writes."""
 
@@ -117,6 +121,8 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
         try:
             line = _decoders[event].decode(text)
             check_numbers(text)
+            if isinstance(line, Started) and not 0 <= line.at_s < MOST_S:
+                raise ValueError("not so late")
         except (ValueError, RecursionError):  # msgspec's and Unicode's are such
             line = None
     if line is None or isinstance(line, Started):

@@ -89,25 +89,37 @@ def decode(text: bytes, kind: type[T]) -> T:
         check_numbers(text)
     except (ValueError, RecursionError) as error:  # msgspec's and Unicode's are such
         raise DamagedError(" ".join(str(error).split()) or "it is nested too deep") from None
-    if closed is None and getattr(found, "schema", 0) >= SEALED:
+    if closed is None and (getattr(found, "schema", 0) >= SEALED or _has_strange(text, found)):
         raise DamagedError("its checksum is missing")
     return found
 
 
-_MANY_DIGITS = re.compile(rb"[0-9]{19}")
-"""JSON without holds no integer of more than 62 bits."""
+def _has_strange(text: bytes, found: object) -> bool:
+    """Tell whether there is a field that no release has written: `schema` with a wrong bit."""
+    known = getattr(found, "__struct_fields__", None) or getattr(found, "__slots__", None)
+    return known is not None and not msgspec.json.decode(text).keys() <= set(known)
+
+
+_LARGE = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{2}")
+"""JSON without holds no number that is too large for us."""
 
 
 def check_numbers(text: bytes) -> None:
-    """Raise where JSON holds an integer of which the differences do not fit into 64 bits.
+    """Raise where JSON holds a number that no measurement has.
+
+    Differences of integers fit into 64 bits, and sums of others are finite.
 
     Raises:
         ValueError: one does, or it is no JSON.
     """
 
-    def check(digits: str) -> None:
-        if abs(int(digits)) >= 2**62:
-            raise ValueError(f"{digits[:20]} is too large a number")
+    def check(number: float) -> None:
+        if not abs(number) < 2**62:
+            raise ValueError("one of its numbers is too large")
 
-    if _MANY_DIGITS.search(text):
-        json.loads(text, parse_int=check)
+    if _LARGE.search(text):
+        json.loads(
+            text,
+            parse_int=lambda digits: check(int(digits)),
+            parse_float=lambda digits: check(float(digits)),
+        )

@@ -320,6 +320,15 @@ def test_lines_nested_without_end_are_broken_not_fatal(tmp_path):
     assert only(tmp_path).broken_lines == 2
 
 
+@pytest.mark.parametrize("at_s", [1e300, -1.0, 9.3e9])
+def test_a_moment_that_no_table_can_hold_breaks_its_line(tmp_path, at_s):
+    path = whole(tmp_path)
+    named = {"event": "started", **msgspec.to_builtins(replace(STARTED, at_s=at_s))}
+    with path.open("ab") as file:
+        file.write(sealed(json.dumps(named).encode()) + b"\n")
+    assert only(tmp_path).broken_lines == 1
+
+
 @pytest.mark.parametrize("number", [2**62, -(2**63), 2**64, 10**40])
 def test_a_number_that_no_table_can_hold_breaks_its_line(tmp_path, number):
     path = whole(tmp_path)

@@ -7,6 +7,7 @@ import pytest
 from harness.profiles.causes.cause import Cause, ChangeKind, Kind
 from harness.profiles.causes.registry import KINDS, LOOKS
 from tests.added import House
+from tests.report.pages import embedded
 
 PRECISION = "harness/profiles/causes/precision.py"
 
@@ -50,9 +51,8 @@ def test_a_cause_is_one_new_file_and_its_entry(house):
     assert "`step` was traced once more: products of matrices were highest, now default" in answer
     assert "Set it once." in answer
     assert "precision,precision,1," in table
-    assert "Products of matrices were highest, now default." in (
-        house.folder / "page.html"
-    ).read_text(encoding="utf-8")
+    page = (house.folder / "page.html").read_text(encoding="utf-8")
+    assert "Products of matrices were highest, now default." in str(embedded(page))
 
 
 @pytest.mark.parametrize(
