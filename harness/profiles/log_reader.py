@@ -14,7 +14,7 @@ from harness.errors import ProfileError
 from harness.profiles.model import Process
 from harness.records.files import lines as lines_of
 from harness.records.json_file import SEALED, check_numbers
-from harness.watch.events import SCHEMA, AnyLine, Started
+from harness.watch.events import SCHEMA, AnyLine, Started, Visits
 from harness.watch.log_file import SUFFIX, is_sealed
 
 _decoders: dict[str, msgspec.json.Decoder[Any]] = {
@@ -25,7 +25,7 @@ _EVENT = re.compile(rb'\{"event":"(\w+)"')
 
 
 MOST_S = 8e9
-"""Seconds since 1970, as far as pandas counts their nanoseconds: the year 2223."""
+"""Seconds, as far as pandas counts nanoseconds since 1970: to the year 2223."""
 
 
 class _Head(msgspec.Struct):
@@ -121,8 +121,8 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
         try:
             line = _decoders[event].decode(text)
             check_numbers(text)
-            if isinstance(line, Started) and not 0 <= line.at_s < MOST_S:
-                raise ValueError("not so late")
+            if not -MOST_S < _seconds(line) < MOST_S:
+                raise ValueError("no program takes so long")
         except (ValueError, RecursionError):  # msgspec's and Unicode's are such
             line = None
     if line is None or isinstance(line, Started):
@@ -133,6 +133,16 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
                 f"one reads up to {SCHEMA}. Read it with that release."
             )
     return line
+
+
+def _seconds(line: AnyLine) -> float:
+    match line:
+        case Started():
+            return line.at_s
+        case Visits():
+            return line.seconds
+        case _:
+            return 0.0
 
 
 def _read_head(text: bytes) -> _Head:

@@ -320,7 +320,7 @@ def test_lines_nested_without_end_are_broken_not_fatal(tmp_path):
     assert only(tmp_path).broken_lines == 2
 
 
-@pytest.mark.parametrize("at_s", [1e300, -1.0, 9.3e9])
+@pytest.mark.parametrize("at_s", [1e300, -1e10, 9.3e9])
 def test_a_moment_that_no_table_can_hold_breaks_its_line(tmp_path, at_s):
     path = whole(tmp_path)
     named = {"event": "started", **msgspec.to_builtins(replace(STARTED, at_s=at_s))}
