@@ -199,6 +199,17 @@ def test_devices_that_differ_are_named(changed, said):
     assert accelerator.changes(devices(), devices(**changed)) == said
 
 
+@pytest.mark.parametrize(("number", "end"), [(8, "f6, f7"), (9, "f6, f7 and 1 more")])
+def test_of_features_of_a_processor_that_differ_eight_are_named(monkeypatch, number, end):
+    kept = [
+        replace(accelerator.Accelerator.read(devices()), features=features)
+        for features in (frozenset(), frozenset(f"f{one}" for one in range(number)))
+    ]
+    monkeypatch.setattr(accelerator.Accelerator, "read", lambda text: kept[int(text)])
+    (said,) = accelerator.changes("0", "1")
+    assert said.endswith(end)
+
+
 def test_compile_options_that_differ_are_named_with_both_values():
     old = {"build.debug": "0", "build.optimization_level": "1", "list": "x" * 200}
     new = {"build.debug": "0", "build.optimization_level": "3", "list": "y" * 200, "more": "1"}
