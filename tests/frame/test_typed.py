@@ -13,6 +13,7 @@ import pytest
 import harness
 from harness.errors import UsageError
 from harness.frame.export import write
+from tests.frame import trees
 
 
 def through_parquet(frame):
@@ -85,6 +86,16 @@ def test_what_has_been_through_pandas_gives_the_same_answer(frame, answers, trea
     found = QUESTIONS[question](TREATED[treated](frame))
     assert set(found.columns) == set(answers[question].columns)
     assert sorted_rows(found) == sorted_rows(answers[question])
+
+
+def test_an_axis_of_numbers_and_texts_has_two_columns_in_every_answer(tmp_path):
+    cases = ({"block": 8}, {"block": "auto"})
+    trees.write(tmp_path, *(trees.record(number, axes=axes) for number, axes in enumerate(cases)))
+    frame = harness.load(tmp_path, all=True)
+    for given in (frame, through_csv(frame)):
+        found = harness.phases(given)
+        assert set(found["block"].dropna()) == {8}
+        assert set(found["block_text"].dropna()) == {"auto"}
 
 
 def test_a_column_of_other_values_is_named(frame):
