@@ -21,6 +21,7 @@ def test_each_release_stands_beside_the_one_before_it():
     found = harness.releases(
         frame(*(measured(jax, s) for jax, s in zip(RELEASES, (0.1, 0.2, 0.1), strict=True)))
     )
+    assert found.index.tolist() == [0, 1]
     assert found["jax_a"].tolist() == ["0.9.2", "0.10.2"]  # by version, not by text
     assert found["jax_b"].tolist() == ["0.10.2", "0.12.0.1"]
     assert found["b_s"].tolist() == pytest.approx([0.2, 0.1], rel=0.01)
