@@ -149,8 +149,8 @@ def measured(repository: Repository, checkouts: Path, python: str) -> Outcome:
             for number in (1, 2):
                 clone.commit_all(f"Benchmarks {number}")
                 clone.harness(quick)
-            said = clone.harness("compare HEAD~1 HEAD --counts").strip().splitlines()[-1]
-            verdict = said.removeprefix("By counts, ")
+            said = clone.harness("compare HEAD~1 HEAD --counts").strip().splitlines()[0]
+            verdict = said.removeprefix("By counts, ").removesuffix(".")
         except (CommandFailed, subprocess.TimeoutExpired) as error:
             verdict, failed = str(error), True
         seconds = set_up_s, time.monotonic() - began
