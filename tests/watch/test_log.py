@@ -381,11 +381,18 @@ def test_a_run_that_cannot_be_read_is_left_out_or_said(tmp_path):
     import harness
 
     whole(tmp_path)
-    for garbage in (b"", b"{", b"[]", b'{"command":["\xff"],"begin_ns":1}'):
+    unreadable = (
+        *(b"", b"{", b"[]", b'{"command":["\xff"],"begin_ns":1}'),
+        b'{"command":[],"begin_ns":9223372036854775808}',  # more than a table can hold
+        b'{"command":[],"begin_ns":1,"schemc":2,"crb32":"00000000"}',  # a wrong bit in both
+    )
+    for garbage in unreadable:
         (tmp_path / "run.json").write_bytes(garbage)
         profile = harness.load_profile(tmp_path)
         assert profile.run is None
         assert any(line.startswith("run.json is left out: ") for line in damage(profile))
+    (tmp_path / "run.json").write_bytes(b'{"command":["a"],"begin_ns":1}')  # of before 0.2.0
+    assert harness.load_profile(tmp_path).run.command == ("a",)
     (tmp_path / "run.json").unlink()
     (tmp_path / "run.json").mkdir()
     profile = harness.load_profile(tmp_path)
