@@ -67,7 +67,8 @@ def _steers(folder, own):
     other = folder / "harness"
     if (folder / "sitecustomize.py").exists() or (other.exists() and not other.samefile(own)):
         return True
-    named = {each.stem for each in folder.iterdir()} if folder.is_dir() else set()
+    inside = folder.iterdir() if folder.is_dir() else ()
+    named = {each.stem for each in inside if each.suffix == ".py" or each.is_dir()}
     return any(
         (INSTALLED / file).exists() for n in named for file in (f"{n}.py", f"{n}/__init__.py")
     )
