@@ -5,13 +5,15 @@
 
 Each round starts a command in a project of its own and kills it at a random moment (SIGKILL): the
 command, its process group, one of the processes below it, or all of them at once; or presses Ctrl-C
-until it has ended. The bytes of all
-whole lines of records that are there then must be there at every later look, in their place. After
-a few kills the next command runs to its end; then no process, no temporary folder, no worktree, no
-shared memory and no half-written file may be left, and `harness fsck` must find nothing damaged.
+until it has ended. Below a sweep over a fleet are the scheduler, the workers, and what measures
+there. The bytes of all whole lines of records that are there then must be there at every later
+look, in their place. After a few kills the next command runs to its end; then no process, no
+temporary folder, no worktree, no shared memory and no half-written file may be left, and `harness
+fsck` must find nothing damaged.
 
-Temporary folders of asv's own stay where asv is killed, and are counted apart. Fleets have
-processes on several machines: `python -m tests.fleet_kills`.
+Temporary folders of asv's and Dask's own stay where they are killed, and are counted apart.
+`python -m tests.fleet_kills` holds what a fleet's sweep has measured in the end against an
+undisturbed one.
 """
 
 from __future__ import annotations
@@ -35,8 +37,10 @@ from harness.records.store import record_files
 from tests import forks, started
 from tests.interrupts import PROGRAM
 from tests.left_over import Place
+from tests.performance.fleet_processes import Fleet, fleet
 
 HARNESS, ASV = ("-m", "harness"), ("-m", "asv")
+FLEET = "run on a fleet"
 SHORT = PROGRAM.replace("60", "3")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "run": (*HARNESS, "run", "--effort", "40x1", "--fresh"),
@@ -62,6 +66,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "cache pack": (*HARNESS, "cache", "pack", "-o", "{new}.zip", "--", "-c", SHORT),
     "ir of a commit": (*HARNESS, "ir", "Scale", "--diff", "commit:HEAD~1"),
     "compile": (*HARNESS, "compile", "Scale"),
+    FLEET: (*HARNESS, "run", "--on", "{fleet}", "--effort", "20x1", "--fresh", "--target", "cpu"),
 }
 NEXT = (*HARNESS, "run", "--effort", "1x1")
 WAYS = ("command", "group", "a process below", "everything", "Ctrl-C")
@@ -98,10 +103,13 @@ class Ledger:
         return sum(map(len, self._seen.values()))
 
 
-def disturb(place: Place, name: str, rng: random.Random, number: int, within_s: float) -> str:
+def disturb(
+    place: Place, fleet: Fleet, name: str, rng: random.Random, number: int, within_s: float
+) -> str:
     """Start a command and kill something of it; return what, or `ended before`."""
     night = f"night-{number // (3 * len(COMMANDS))}"  # some are gone on with
-    words = [word.format(new=f"new-{number}", night=night) for word in COMMANDS[name]]
+    parts = {"new": f"new-{number}", "night": night, "fleet": fleet.address}
+    words = [word.format(**parts) for word in COMMANDS[name]]
     running = subprocess.Popen(
         [sys.executable, *words],
         cwd=place.project,
@@ -116,6 +124,9 @@ def disturb(place: Place, name: str, rng: random.Random, number: int, within_s: 
         return "ended before"
     way = rng.choice(WAYS)
     below = psutil.Process(running.pid).children(recursive=True)
+    if name == FLEET:
+        # Python's own process that removes semaphores is spared: after it nobody could.
+        below += [one for one in fleet.processes() if not runs(one, "resource_tracker")]
     if way == "a process below" and below:
         with contextlib.suppress(psutil.NoSuchProcess):
             rng.choice(below).kill()
@@ -135,10 +146,22 @@ def disturb(place: Place, name: str, rng: random.Random, number: int, within_s: 
     return way
 
 
-def settled(place: Place) -> bool:
-    """Wait until no process is left of a killed command; return whether that came."""
+def runs(process: psutil.Process, module: str) -> bool:
+    """Tell whether a process runs a module of Python."""
+    with contextlib.suppress(psutil.Error):
+        return any(module in word for word in process.cmdline())
+    return False
+
+
+def settled(place: Place, fleet: Fleet) -> bool:
+    """Wait until no process is left of a killed command; return whether that came.
+
+    What does not measure in a fleet waits for the next sweep.
+    """
     deadline = time.monotonic() + END_S
-    while started.of(place.token):
+    while started.of(place.token) or any(
+        runs(one, "harness.engine.worker") for one in fleet.processes()
+    ):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.05)
@@ -146,7 +169,7 @@ def settled(place: Place) -> bool:
 
 
 def judged(place: Place) -> tuple[list[str], int]:
-    """Run the next command; return what is wrong afterwards, and how many folders asv left."""
+    """Run the next command; return what is wrong afterwards, and how many folders others left."""
     done = subprocess.run(
         [sys.executable, *NEXT],
         cwd=place.project,
@@ -156,7 +179,7 @@ def judged(place: Place) -> tuple[list[str], int]:
         text=True,
     )
     wrong = [] if done.returncode == 0 else [f"the next command: {done.returncode} {done.stderr}"]
-    wrong += place.left(but=of_asv)
+    wrong += place.left(but=of_others)
     checked = subprocess.run(
         [sys.executable, *HARNESS, "fsck", "--format", "json"],
         cwd=place.project,
@@ -172,11 +195,11 @@ def judged(place: Place) -> tuple[list[str], int]:
     wrong += [
         str(one) for one in found or () if "torn" not in one["what"] and one["state"] != "foreign"
     ]
-    return wrong, sum(of_asv(f"folder {one.name}") for one in place.scratch.iterdir())
+    return wrong, sum(of_others(f"folder {one.name}") for one in place.scratch.iterdir())
 
 
-def of_asv(left: str) -> bool:
-    """Tell whether something that is left is a temporary folder of asv's own."""
+def of_others(left: str) -> bool:
+    """Tell whether something that is left is a temporary folder of asv's or Dask's own."""
     return left.startswith("folder ") and "harness" not in left
 
 
@@ -189,14 +212,22 @@ def campaign(
     counts: Counter[str] = Counter()
     until = time.monotonic() + 60 * minutes
     variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
-    with tempfile.TemporaryDirectory() as folder, Place(Path(folder), variables) as place:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Place(Path(folder), variables) as place,
+        fleet(Path(folder), ("alpha", "beta"), bare=("beta",), variables=place.locks) as on,
+    ):
         records = Ledger(place.results)
         number, since, took_s = 0, list[str](), dict[str, float]()
         while counts["kills"] < count and time.monotonic() < until:
             name = names[number % len(names)]
             number += 1
+            if name == FLEET:
+                on.start()
+                on.wait(len(on.machines))
             began = time.monotonic()
-            way = disturb(place, name, rng, number, min(longest_s, took_s.get(name, longest_s)))
+            within_s = min(longest_s, took_s.get(name, longest_s))
+            way = disturb(place, on, name, rng, number, within_s)
             if way == "ended before":
                 counts[way] += 1
                 took_s[name] = time.monotonic() - began
@@ -204,13 +235,13 @@ def campaign(
             counts["kills"] += 1
             counts[f"kills of {name}"] += 1
             since.append(f"{name} ({way})")
-            wrong = [] if settled(place) else ["processes are left"]
+            wrong = [] if settled(place, on) else ["processes are left"]
             wrong += [f"records lost: {one}" for one in records.look()]
             if len(since) == KILLS_A_LOOK:
-                more, of_asv = judged(place)
+                more, of_others = judged(place)
                 wrong += [*more, *(f"records lost: {one}" for one in records.look())]
                 counts["looks after the next command"] += 1
-                counts["folders of asv's own"] += of_asv
+                counts["folders of asv's and Dask's own"] += of_others
             if wrong:
                 counts["wrong"] += 1
                 print(f"#{number} {', '.join(since)}: {wrong}"[:2000], flush=True)
@@ -218,6 +249,9 @@ def campaign(
                 since.clear()
                 place.tidy()
         counts["bytes of records held against"] = records.size
+        if left := on.stop():
+            counts["wrong"] += 1
+            print(f"left of the fleet: {left}")
     return counts
 
 

@@ -30,11 +30,11 @@ class Place:
         self.scratch.mkdir()
         (self.project / "cache").mkdir()
         self.token = str(folder)
+        self.locks = {"TMPDIR": str(self.scratch), "HARNESS_LOCKS": str(folder)}
         self.environment = {
             **variables,
             **self.made.environment,
-            "TMPDIR": str(self.scratch),
-            "HARNESS_LOCKS": str(folder),
+            **self.locks,
             started.TOKEN: self.token,
             "JAX_PLATFORMS": "cpu",
         }

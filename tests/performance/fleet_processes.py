@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +46,8 @@ class Fleet:
     """The machines whose worker has no nanny."""
     preload: str = ""
     """A module that each worker imports first."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """More of the environment of each process."""
     port: int = field(default_factory=free_port)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -69,6 +71,7 @@ class Fleet:
             ),
             "JAX_PLATFORMS": "cpu",
             "JAX_ENABLE_COMPILATION_CACHE": "0",
+            **self.variables,
         }
         if machine:
             found |= {"HARNESS_MACHINE": machine, "HARNESS_CLASS": machine}
@@ -130,7 +133,7 @@ class Fleet:
         return found
 
     def wait(self, workers: int, timeout_s: float = 60.0) -> None:
-        """Wait until so many workers have come to the scheduler."""
+        """Wait until so many workers have come; start again what ends meanwhile."""
         from distributed import Client
 
         until = time.monotonic() + timeout_s
@@ -139,8 +142,9 @@ class Fleet:
                 contextlib.suppress(OSError, TimeoutError),
                 Client(self.address, timeout=5, set_as_default=False) as client,
             ):
-                client.wait_for_workers(workers, timeout=max(1, until - time.monotonic()))
+                client.wait_for_workers(workers, timeout=5)
                 return
+            self.start()
             assert time.monotonic() < until, f"{workers} workers did not come to {self.address}"
 
     def stop(self, patience_s: float = 15.0) -> list[str]:
