@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.engine.child import Child
 from harness.errors import UsageError
@@ -20,6 +21,8 @@ from harness.profiles.recorded import Recorded, read
 from harness.watch import programs, remedies
 from harness.watch.session import SAMPLE_VARIABLE
 
+_CACHE = "the persistent cache, from the second run on"
+
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Exit|Interrupt)\b")
 """Begins the line of a traceback that says what was raised."""
 
@@ -30,12 +33,12 @@ class AppliedRemedy:
 
     name: str
     """In words: `steps` of `relax` as a dynamic argument."""
-    function: tuple[str, str, int, str]
-    """Whose builds it is to leave out: its name, file, line, and what is around it."""
-    told: Mapping[str, str | int]
-    """What :mod:`harness.watch.remedies` is told."""
+    function: tuple[str, str, int, str] | None
+    """Whose builds it is to leave out: its name, file, line, and what is around it; None: any."""
+    told: Mapping[str, Any]
+    """What :mod:`harness.watch.remedies` is told; nothing of the persistent cache."""
     predicted: int
-    """Builds that have the cause."""
+    """Builds that it is to leave out."""
     predicted_s: float
     """Their seconds: what the answer says that mending it saves at most."""
 
@@ -47,7 +50,7 @@ class Trial:
     remedy: AppliedRemedy
     before: int
     before_s: float
-    """Builds of the function as it is, and their seconds."""
+    """Builds of the function as it is, and their seconds; of the cache, programs compiled."""
     after: int = 0
     after_s: float = 0.0
     failed: str = ""
@@ -60,34 +63,44 @@ class Trial:
 
 
 def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[str]]:
-    """Return what can be tried without an edit of the program, the dearest first, and what not."""
+    """Return what can be tried without an edit of the program, the dearest first, and what not.
+
+    The persistent cache comes last: what it saves, the others save in part.
+    """
     names = Names(built.function for built in profile.builds)
-    found, left = [], []
+    found: dict[str, AppliedRemedy] = {}
+    left = []
     for group in groups(profile, [built for built in profile.builds if not built.eager]):
         kind = KINDS[group.cause.kind]
         if group.cause.kind in BLAMELESS or not group.cause.remedy:
             continue
         name = names.of(group.builds[0])
-        argument = f"`{group.cause.argument}` of " if group.cause.argument else ""
-        told: dict[str, str | int] = {}
-        if isinstance(kind, ChangeKind) and kind.tried:
-            told |= kind.tried(group.cause)
-        if not told or not group.function.file:
+        key = function_key(group.function)
+        tried = None
+        if isinstance(kind, ChangeKind) and kind.tried and group.function.file:
+            tried = kind.tried(group.cause, _of_function(profile, key))
+        if tried is None:
+            argument = f"`{group.cause.argument}` of " if group.cause.argument else ""
             left.append(f"{kind.name} of {argument}{name}")
             continue
-        what = "as a dynamic argument" if told["how"] == "dynamic" else f"always {told['dtype']}"
-        place: dict[str, str | int] = {
-            "file": group.function.file,
-            "line": group.function.line,
-        }
-        key = function_key(group.function)
-        name = f"{argument}{name} {what}"
-        found.append(AppliedRemedy(name, key, told | place, len(group.builds), group.seconds))
-    return found, left
+        told = {**tried.told, "file": group.function.file, "line": group.function.line}
+        builds = group.builds if tried.left_out is None else tried.left_out
+        words = tried.words.format(name=name)
+        found[words] = AppliedRemedy(words, key, told, len(builds), seconds_of(builds))
+    dearest = sorted(found.values(), key=lambda remedy: -remedy.predicted_s)
+    requests = [request for built in profile.builds for request in built.line.requests]
+    if any(request.outcome in ("hit", "written") for request in requests):
+        left.append("the persistent cache, which the program has")
+    elif compiled := sum(built.compiles for built in profile.builds):
+        seconds = sum(built.stage_ns("compile") for built in profile.builds) / 1e9
+        dearest.append(AppliedRemedy(_CACHE, None, {}, compiled, seconds))
+    return dearest, left
 
 
 def run(profile: Recorded, tried: Sequence[AppliedRemedy], folder: Path) -> Iterator[Trial]:
     """Run the program as it is, then once with each remedy; yield what each saved.
+
+    With the persistent cache it runs twice, and the second time counts.
 
     Args:
         profile: of a command, whose folder and arguments are taken.
@@ -102,34 +115,44 @@ def run(profile: Recorded, tried: Sequence[AppliedRemedy], folder: Path) -> Iter
             "This profile is of no command, which could run again. Record one with "
             "`harness profile -o FOLDER -- PROGRAM`."
         )
-    usual, said = _ran(profile, folder / "as-it-is", [])
+    usual, said = _ran(profile, folder / "as-it-is", {})
     if usual is None:
         raise UsageError(f"The program fails as it is: {said}")
     again = {remedy.name: remedy for remedy in of(usual)[0]}  # under the load of now
     for number, remedy in enumerate((again.get(one.name, one) for one in tried), 1):
-        builds = _builds(usual, remedy)
-        before = len(builds), seconds_of(builds)
-        changed, said = _ran(profile, folder / f"remedy-{number}", [remedy])
+        variables = {remedies.VARIABLE: json.dumps([dict(remedy.told)])}
+        if remedy.function is None:
+            variables = {
+                "JAX_COMPILATION_CACHE_DIR": str(folder.resolve() / "cache"),
+                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            }
+            _ran(profile, folder / "cold", variables)
+        changed, said = _ran(profile, folder / f"remedy-{number}", variables)
+        before = _counted(usual, remedy)
         if changed is None:
             yield Trial(remedy, *before, failed=said)
         else:
-            builds = _builds(changed, remedy)
-            yield Trial(remedy, *before, len(builds), seconds_of(builds))
+            yield Trial(remedy, *before, *_counted(changed, remedy))
 
 
-def _builds(profile: Recorded, remedy: AppliedRemedy) -> list[Built]:
-    return [built for built in profile.builds if function_key(built.function) == remedy.function]
+def _counted(profile: Recorded, remedy: AppliedRemedy) -> tuple[int, float]:
+    if remedy.function is None:
+        return sum(built.compiles for built in profile.builds), seconds_of(profile.builds)
+    builds = _of_function(profile, remedy.function)
+    return len(builds), seconds_of(builds)
+
+
+def _of_function(profile: Recorded, key: tuple[str, str, int, str]) -> list[Built]:
+    return [built for built in profile.builds if function_key(built.function) == key]
 
 
 def _ran(
-    profile: Recorded, folder: Path, tried: Sequence[AppliedRemedy]
+    profile: Recorded, folder: Path, variables: Mapping[str, str]
 ) -> tuple[Recorded | None, str]:
     """Return the profile of the program that ran again; None, and its last words, if it failed."""
     assert profile.run is not None
     folder.mkdir(parents=True)
-    there = programs.environment(os.environ, HARNESS_PROFILE=str(folder.resolve()))
-    if tried:
-        there[remedies.VARIABLE] = json.dumps([dict(remedy.told) for remedy in tried])
+    there = programs.environment(os.environ, HARNESS_PROFILE=str(folder.resolve()), **variables)
     there[SAMPLE_VARIABLE] = "0"
     where = Path(profile.processes[0].started.cwd)
     with Child(profile.run.command, there, cwd=where) as child:

@@ -1,7 +1,10 @@
 """Remedies that need no edit of a program: functions are jitted, or called, otherwise.
 
-Each is a mapping of texts: `how` (:data:`HOW`), the `file` and `line` of the function's code, the
-`argument`, and for `strong` its `dtype`.
+Each is a mapping: `how`, the `file` and `line` of the function's code, and
+
+- `dynamic`: the static `argument` that is made dynamic;
+- `strong`: the `argument` that is given a `dtype` where it is a Python number or weakly typed;
+- `padded`: `axes`, of each array by its path, that are filled up with zeros to a power of two.
 """
 
 from __future__ import annotations
@@ -10,16 +13,13 @@ import functools
 import inspect
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.watch.call_sites import code_of
 
 VARIABLE = "HARNESS_PROFILE_REMEDIES"
 """The environment variable that holds them, as JSON."""
-
-HOW = ("dynamic", "strong")
-"""A static argument is made dynamic; a Python number or weakly typed array is given a dtype."""
 
 
 def apply(text: str) -> None:
@@ -43,8 +43,8 @@ def apply(text: str) -> None:
                 options = without_static(function, options, one["argument"])
         made = jit(*functions, **options)
         for one in mine:
-            if one["how"] == "strong":
-                made = Strong(made, _position(function, one["argument"]), one, jax.numpy.asarray)
+            if one["how"] != "dynamic":
+                made = Remedied(made, tuple(inspect.signature(function).parameters), one)
         return made
 
     jax.jit = remedied
@@ -54,13 +54,11 @@ def _place(remedy: Mapping[str, Any]) -> tuple[str, int]:
     return remedy["file"], remedy["line"]
 
 
-def _position(function: Callable[..., Any], name: str) -> int:
+def _position(function: Any, name: str) -> int:
     return list(inspect.signature(function).parameters).index(name)
 
 
-def without_static(
-    function: Callable[..., Any], options: Mapping[str, Any], name: str
-) -> dict[str, Any]:
+def without_static(function: Any, options: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the options of `jax.jit` with one static argument less, by number and by name."""
     number, count = _position(function, name), len(inspect.signature(function).parameters)
     left = dict(options)
@@ -74,23 +72,21 @@ def _several(given: Any) -> Sequence[Any]:
     return () if given is None else (given,) if isinstance(given, int | str) else tuple(given)
 
 
-class Strong:
-    """A jitted function that is called with one argument always of one dtype."""
+class Remedied:
+    """A jitted function that is called with other arguments."""
 
-    def __init__(
-        self, jitted: Any, position: int, remedy: Mapping[str, Any], asarray: Callable[..., Any]
-    ) -> None:
+    def __init__(self, jitted: Any, names: Sequence[str], remedy: Mapping[str, Any]) -> None:
         self.__wrapped__ = jitted
-        self._position, self._name = position, remedy["argument"]
-        self._dtype, self._asarray = remedy["dtype"], asarray
+        self._names, self._remedy = names, remedy
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        at = self._position
-        if at < len(args):
-            args = (*args[:at], self._strong(args[at]), *args[at + 1 :])
-        elif self._name in kwargs:
-            kwargs = {**kwargs, self._name: self._strong(kwargs[self._name])}
+        # More arguments than names: `*args`, which keep theirs.
+        args = (
+            *(self._changed(name, value) for name, value in zip(self._names, args, strict=False)),
+            *args[len(self._names) :],
+        )
+        kwargs = {name: self._changed(name, value) for name, value in kwargs.items()}
         return self.__wrapped__(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -101,6 +97,31 @@ class Strong:
         """Be a method where a class has it."""
         return self if instance is None else functools.partial(self, instance)
 
-    def _strong(self, value: Any) -> Any:
-        weak = isinstance(value, bool | int | float | complex) or getattr(value, "weak_type", False)
-        return self._asarray(value, self._dtype) if weak else value
+    def _changed(self, name: str, value: Any) -> Any:
+        jax: Any = sys.modules["jax"]
+        remedy = self._remedy
+        if remedy["how"] == "strong":
+            weak = isinstance(value, bool | int | float | complex)
+            weak = name == remedy["argument"] and (weak or getattr(value, "weak_type", False))
+            return jax.numpy.asarray(value, remedy["dtype"]) if weak else value
+
+        def padded(path: Any, leaf: Any) -> Any:
+            axes = remedy["axes"].get(name + jax.tree_util.keystr(path), ())
+            return _padded(leaf, axes) if axes and not isinstance(leaf, jax.core.Tracer) else leaf
+
+        if any(path.startswith(name) for path in remedy["axes"]):
+            return jax.tree_util.tree_map_with_path(padded, value)
+        return value
+
+
+def _padded(array: Any, axes: Sequence[int]) -> Any:
+    """Return an array filled up with zeros; NumPy does it, so that JAX builds nothing for it."""
+    numpy: Any = sys.modules["numpy"]
+    more = [power_of_two(n) - n if axis in axes else 0 for axis, n in enumerate(array.shape)]
+    filled = numpy.pad(numpy.asarray(array), [(0, n) for n in more])
+    return filled if isinstance(array, numpy.ndarray) else sys.modules["jax"].device_put(filled)
+
+
+def power_of_two(size: int) -> int:
+    """Return the least power of two that is not below a size; 0 of 0."""
+    return 1 << (size - 1).bit_length() if size else 0

@@ -1,10 +1,10 @@
 """What the answer of a profile says that a remedy saves, against what it saves.
 
-    python -m tests.performance.tried_remedies [--functions 24]
+    python -m tests.performance.tried_remedies [--functions 30]
 
-A program of so many functions, each of another size and with an argument that is static or at times
-a Python number, is profiled; `harness profile try` then applies each remedy alone (target: within
-20 % in 20 findings).
+A program of so many functions, each of another size and with an argument that is static, at times a
+Python number, or of several lengths, is profiled; `harness profile try` then applies each remedy
+alone (target: within 20 % in 20 findings).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.performance.command import options
 
 PROGRAM = """
 import functools, sys
-import jax, jax.numpy as jnp
+import jax, jax.numpy as jnp, numpy as np
 
 x = jnp.ones((16, 16))
 """
@@ -43,14 +43,24 @@ def weak_{number}(x, by):
 weak_{number}(x, jnp.float32(2)), weak_{number}(x, 2.0)
 """
 
+LENGTH = """
+@jax.jit
+def length_{number}(rows):
+    for _ in range({size}):
+        rows = jnp.tanh(rows @ x)
+    return rows.sum()
+for n in range(5, 6 + {values}):
+    length_{number}(np.ones((n, 16), np.float32))
+"""
+
 
 def main() -> None:
     """Print a line for each finding; exit with 1 where fewer than 20 are within 20 %."""
-    given = options(__doc__, functions=24)
+    given = options(__doc__, functions=30)
     text = PROGRAM
     for number in range(given.functions):
-        kind = STATIC if number % 3 else WEAK
-        text += kind.format(number=number, size=5 + 4 * number, values=3 + number % 3)
+        kind = (WEAK, STATIC, LENGTH)[number % 3]
+        text += kind.format(number=number, size=5 + 4 * number, values=3 + number % 4)
     with tempfile.TemporaryDirectory(prefix="harness-tried-") as scratch:
         script, folder = Path(scratch) / "train.py", Path(scratch) / "p"
         script.write_text(text)

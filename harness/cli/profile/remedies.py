@@ -32,8 +32,9 @@ of the profile; what it prints is not shown. Let it do as little as shows the bu
 that may not be done twice.
 
 Tried are: a static number becomes a dynamic argument, where the function works on it so; an
-argument that is sometimes weakly typed always has its dtype. What else there is, is named. Padding
-computes something else, so it is yours to try; `harness cache advise` tries the persistent cache.
+argument that is sometimes weakly typed always has its dtype; axes that vary are filled up with
+zeros to powers of two (the results are others, so only building is compared: mask them in your
+own code); the persistent cache, in a folder of its own. What else there is, is named.
 
 Exit codes: 0 fine; 2 wrong usage, or the program fails as it is; 4 no profile, or nothing to try.
 """
@@ -52,8 +53,11 @@ def try_(
     if not found:
         say("there is no remedy that can be tried without an edit.", *left)
         raise Exit(ExitCode.NOTHING)
-    chosen = found[:most]
-    say(f"the program runs {counted(len(chosen) + 1, 'time')}; what it prints is not shown.")
+    cache = [one for one in found if one.function is None]
+    found = [one for one in found if one.function is not None]
+    chosen = [*found[:most], *cache]
+    times = 1 + len(chosen) + len(cache)
+    say(f"the program runs {counted(times, 'time')}; what it prints is not shown.")
     tried = []
     with tempfile.TemporaryDirectory(prefix="harness-try-") as scratch:
         for trial in trials.run(profile, chosen, Path(scratch)):
@@ -77,9 +81,18 @@ def _row(trial: Trial) -> dict[str, object]:
 
 
 def _page(tried: Sequence[Trial], left: Sequence[str]) -> Iterator[Part]:
-    good = [trial for trial in tried if not trial.failed and trial.after < trial.before]
-    saved = seconds_text(sum(trial.saved_s for trial in good))
-    yield Heading(f"{len(good)} of {len(tried)} remedies leave builds out: {saved} saved.")
+    alone = [trial for trial in tried if trial.remedy.function is not None]
+    good = [trial for trial in alone if not trial.failed and trial.after < trial.before]
+    answer = []
+    if alone:
+        saved = seconds_text(sum(trial.saved_s for trial in good))
+        answer.append(f"{len(good)} of {len(alone)} remedies leave builds out: {saved} saved.")
+    for trial in tried:
+        if trial.remedy.function is None and not trial.failed:
+            answer.append(
+                f"The persistent cache saves {seconds_text(trial.saved_s)} from the second run on."
+            )
+    yield Heading(" ".join(answer) or "No remedy works.")
     rows = [
         {
             "remedy": trial.remedy.name,

@@ -61,6 +61,17 @@ class Change(NamedTuple):
     line: int = 0
 
 
+class WithoutEdit(NamedTuple):
+    """How a remedy is applied without an edit."""
+
+    told: Mapping[str, Any]
+    """What :mod:`harness.watch.remedies` is told besides the function."""
+    words: str
+    """With `{name}` of the function in it."""
+    left_out: Sequence[Built] | None = None
+    """The builds that it leaves out, if not all that have the cause."""
+
+
 class Difference(NamedTuple):
     """One thing that is not as it was."""
 
@@ -137,9 +148,9 @@ class ChangeKind(Kind):
     """Whether it is about where an array lies, of which one thing is told."""
     weight: int = 2
     """How far it takes two builds apart."""
-    tried: Callable[[Cause], dict[str, str]] | None = None
-    """How `harness profile try` applies the remedy without an edit: what
-    :mod:`harness.watch.remedies` is told besides the function; nothing where it cannot."""
+    tried: Callable[[Cause, Sequence[Built]], WithoutEdit | None] | None = None
+    """How `harness profile try` applies the remedy without an edit, given all builds of the
+    function; None where it cannot."""
 
     def __post_init__(self) -> None:
         wrong = [place for place in self.looks if place not in PLACES]

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.profiles.causes.arrays import array_type
-from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
 from harness.profiles.causes.words import of_operations
 from harness.profiles.model import Built
 from harness.watch.events import Leaf
+from harness.watch.remedies import power_of_two
 
 _PARAMETERS = (
     *("shape", "sizes", "new_sizes", "slice_sizes", "start_indices", "limit_indices"),
@@ -37,19 +38,56 @@ def _sentence(built: Built, what: Change) -> str:
 
 def _remaining(shapes: Sequence[str]) -> str:
     """Say how many shapes are left where each axis that varies is padded to powers of two."""
-    sizes = [tuple(map(int, re.findall(r"\d+", text))) for text in shapes]
-    if len({len(shape) for shape in sizes}) != 1:
-        return ""
-    fixed = [len(set(axis)) == 1 for axis in zip(*sizes, strict=True)]
-    padded = {
-        tuple(
-            n if same else 1 << (n - 1).bit_length() for n, same in zip(shape, fixed, strict=True)
-        )
-        for shape in sizes
-    }
-    if len(padded) >= len(sizes):
+    sizes = [_sizes(text) for text in shapes]
+    axes = _varying(sizes)
+    padded = {_padded(shape, axes) for shape in sizes}
+    if not axes or len(padded) >= len(sizes):
         return ""
     return f"Padded to powers of two, these {len(sizes)} shapes are {len(padded)}."
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)))
+
+
+def _varying(shapes: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return the axes that have several sizes; none where the number of axes itself varies."""
+    if len(set(map(len, shapes))) != 1:
+        return []
+    return [n for n, sizes in enumerate(zip(*shapes, strict=True)) if len(set(sizes)) > 1]
+
+
+def _padded(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(power_of_two(n) if axis in axes else n for axis, n in enumerate(shape))
+
+
+def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
+    """Pad whatever varies among the function's arguments: axes of one length belong together."""
+    shapes = [
+        {
+            leaf.path: _sizes(kind.shape)
+            for leaf in (built.arguments.leaves if built.arguments else ())
+            if (kind := array_type(leaf.aval))
+        }
+        for built in builds
+    ]
+    axes = {
+        path: varying
+        for path in sorted(set().union(*shapes))
+        if (varying := _varying([one[path] for one in shapes if path in one]))
+    }
+    seen, left_out = set(), []
+    for built, paths in zip(builds, shapes, strict=True):
+        padded = {path: _padded(shape, axes.get(path, ())) for path, shape in paths.items()}
+        signature = str((padded, built.arguments and built.arguments.statics))
+        if signature in seen:
+            left_out.append(built)
+        seen.add(signature)
+    if not left_out:
+        return None
+    arguments = ", ".join(f"`{path}`" for path in axes)
+    words = f"{arguments} of {{name}} padded to powers of two"
+    return WithoutEdit({"how": "padded", "axes": axes}, words, left_out)
 
 
 CAUSE = ChangeKind(
@@ -60,5 +98,6 @@ CAUSE = ChangeKind(
     remedy="Pad `{argument}` to few sizes (a multiple, or buckets): XLA compiles each size, also "
     "those of one jax.export with symbolic shapes.",
     remaining=_remaining,
+    tried=_tried,
     each=True,
 )

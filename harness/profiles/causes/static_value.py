@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
-from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
 from harness.profiles.causes.values import AN_ARRAY, defined_at, is_array, static_text
 from harness.profiles.causes.words import FILTER_JIT, library_remedy
 from harness.profiles.model import Built
@@ -105,12 +105,13 @@ def _is_number(what: Change) -> bool:
     return re.match(r"(np\.\w+\()?-?\d", what.after) is not None
 
 
-def _tried(cause: Cause) -> dict[str, str]:
+def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
     values = cause.before, cause.after
     plain = all(re.fullmatch(r"(np\.\w+\()?-?\d[^ ]*|True|False", text) for text in values)
     if not plain or not cause.argument.isidentifier():
-        return {}
-    return {"how": "dynamic", "argument": cause.argument}
+        return None
+    told = {"how": "dynamic", "argument": cause.argument}
+    return WithoutEdit(told, f"`{cause.argument}` of {{name}} as a dynamic argument")
 
 
 CAUSE = ChangeKind(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.profiles.causes.arrays import array_type
-from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
 from harness.profiles.causes.words import of_operations
 from harness.profiles.model import Built
 from harness.watch.events import Leaf
@@ -38,16 +38,14 @@ def _remedy(built: Built, what: Change) -> str:
     return f"Pass `{what.argument}` always as an array, e.g. jnp.{dtype}(...), or never."
 
 
-def _tried(cause: Cause) -> dict[str, str]:
+def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
     strong = [text for text in (cause.before, cause.after) if " weakly " not in f" {text} "]
     strong = [text for text in strong if not text.startswith("a Python")]
     if not strong or not cause.argument.isidentifier():
-        return {}
-    return {
-        "how": "strong",
-        "argument": cause.argument,
-        "dtype": strong[0].rpartition(" ")[2],
-    }
+        return None
+    dtype = strong[0].rpartition(" ")[2]
+    told = {"how": "strong", "argument": cause.argument, "dtype": dtype}
+    return WithoutEdit(told, f"`{cause.argument}` of {{name}} always {dtype}")
 
 
 CAUSE = ChangeKind(

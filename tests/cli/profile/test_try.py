@@ -60,18 +60,59 @@ def test_each_remedy_is_applied_alone_and_what_it_saves_is_measured(tmp_path):
     assert (weak["before"], weak["after"]) == (3, 2)  # by name is another call than by place
     sized = rows["`n` of `numbered` as a dynamic argument"]
     assert sized["failed"].startswith("TypeError: Shapes must be")
+    cache = rows["the persistent cache, from the second run on"]
+    assert cache["before"] == cache["predicted"] > 0 == cache["after"]
+    assert 0 < cache["saved_s"] < cache["before_s"]
     assert (tmp_path / "p" / "run.json").exists()
     assert "printed by the program" not in done.stdout + done.stderr
 
 
-def test_what_cannot_be_tried_is_named(tmp_path):
+SHAPES = """
+import jax, jax.numpy as jnp, numpy as np
+
+class Model:
+    @jax.jit
+    def loss(self, batch, *more):
+        assert isinstance(batch["y"], jax.Array)
+        return ((batch["x"] @ jnp.ones(3) - batch["y"]) ** 2).mean() + sum(more)
+
+jax.tree_util.register_static(Model)
+model = Model()
+for n in (5, 6, 8, 9):
+    batch = {"x": np.ones((n, 3), np.float32), "y": jnp.asarray(np.ones(n, np.float32))}
+    model.loss(batch, 1.0, 2.0)
+few = jax.jit(lambda x: x)
+few(np.ones(2)), few(np.ones(3))
+"""
+
+
+def test_axes_that_vary_are_padded_together_where_that_leaves_builds_out(tmp_path):
+    profile, _ = recorded(tmp_path, SHAPES)
+    done = forks.harness("profile", "try", profile, "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    padded, _ = json.loads(done.stdout)
+    assert padded["remedy"] == "`batch['x']`, `batch['y']` of `loss` padded to powers of two"
+    counts = [padded[name] for name in ("before", "predicted", "after", "failed")]
+    assert counts == [4, 2, 2, ""]
+    done = forks.harness("profile", "try", profile, cwd=tmp_path)
+    assert done.stdout.startswith("1 of 1 remedies leave builds out: ")
+    assert "The persistent cache saves " in done.stdout.partition("\n")[0]
+    assert "Not tried: shape of `x` of `<lambda>`" in done.stdout
+
+
+def test_where_nothing_can_be_tried_that_is_said(tmp_path):
     profile, _ = recorded(
-        tmp_path, "import jax, numpy as np\nf = jax.jit(lambda x: x)\nf(np.ones(2)), f(np.ones(3))"
+        tmp_path,
+        "import jax, numpy as np\n"
+        "jax.config.update('jax_compilation_cache_dir', 'cache')\n"
+        "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0)\n"
+        "f = jax.jit(lambda x: x)\nf(np.ones(2)), f(np.ones(3))",
     )
     done = forks.harness("profile", "try", profile)
     assert done.returncode == 4
     assert "no remedy that can be tried without an edit" in done.stderr
     assert "shape of `x` of `<lambda>`" in done.stderr
+    assert "the persistent cache, which the program has" in done.stderr
 
 
 def test_a_program_that_cannot_run_again_is_said(tmp_path):
