@@ -59,7 +59,7 @@ def probe(python, rows):
 
 
 def main():
-    """Probe, and write the page."""
+    """Probe, and write the page or say which rows differ from the committed results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="whose JAX; harness is not needed")
     parser.add_argument("--row", action="append", choices=list(ROWS), help="only this; repeat")
@@ -71,6 +71,14 @@ def main():
         folder.mkdir(exist_ok=True)
         page.save(folder / f"{report.installation.jax}.json", report)
         asked.write.write_text(page.page(page.load(folder)), encoding="utf-8")
+        return
+    known = page.committed().get(report.installation.jax, {})
+    differ = [
+        f"{found.row}: {found.verdict}, and {known[found.row]} is committed"
+        for found in report.findings
+        if found.verdict not in ("n/a", known.get(found.row, found.verdict))
+    ]
+    sys.exit("\n".join(differ))
 
 
 if __name__ == "__main__":

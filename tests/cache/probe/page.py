@@ -1,6 +1,7 @@
 """What the probe found: the evidence in JSON, one file per installation, and the page of them."""
 
 import re
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from tests.cache.probe.bench import Run
 from tests.cache.probe.rows import ROWS
 
+DOCS = Path(__file__).parents[3] / "docs" / "cache"
 WARNING_LENGTH = 150
 """Longer warnings are cut on the page; the JSON file has them whole."""
 
@@ -60,6 +62,14 @@ def load(folder):
         for report in msgspec.json.decode(path.read_bytes(), type=list[Report])
     ]
     return sorted(reports, key=lambda one: [int(n) for n in one.installation.jax.split(".")])
+
+
+def committed():
+    """Return by release the verdict on each row that the page shows."""
+    return {
+        report.installation.jax: {finding.row: finding.verdict for finding in report.findings}
+        for report in load(DOCS / "probe-results")
+    }
 
 
 def evidence(finding):
