@@ -15,17 +15,11 @@ import sys
 from pathlib import Path
 
 import harness
+from harness.targets import registry
 from tests import forks
 
 PACKAGES = {"gpu:h200": "jax_cuda13_plugin", "tpu:v5e": "libtpu"}
 """What has to be installed to build for a target."""
-
-TPU = {
-    "TPU_SKIP_MDS_QUERY": "1",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
-    "TPU_WORKER_ID": "0",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-}
 
 CONFIG = Path(harness.__file__).parent / "targets" / "data" / "h200.pbtxt"
 
@@ -35,7 +29,7 @@ def build(target, names=()):
     variables = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
     done = forks.run(
         [sys.executable, "-m", "tests.program.built", target, *names],
-        env=os.environ | variables | (TPU if target == "tpu:v5e" else {}),
+        env=os.environ | variables | registry.find(target).environment,
         cwd=forks.ROOT,
         check=True,
     )
