@@ -27,6 +27,7 @@ LIGHT = [
     "harness.declare.check",
     "harness.engine.plan",
     "harness.engine.worker",
+    "harness.program.difference",
 ]
 
 AFTER_EACH = """

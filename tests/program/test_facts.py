@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -54,12 +55,14 @@ def test_without_any_stage_nothing_is_known():
 SCRIPT = """
 import msgspec, sys
 from harness.program.facts import facts_of
+from harness.program.text import fingerprint
 from tests.program.test_facts import program
-sys.stdout.buffer.write(msgspec.json.encode(facts_of(*program())))
+built = program()
+sys.stdout.buffer.write(msgspec.json.encode([facts_of(*built), fingerprint(built[-1])]))
 """
 
 
-def test_facts_are_the_same_bytes_in_every_process():
+def test_facts_and_the_fingerprint_are_the_same_bytes_in_every_process():
     started = [
         subprocess.Popen(
             [sys.executable, "-c", "\n" * seed + SCRIPT],
@@ -70,7 +73,9 @@ def test_facts_are_the_same_bytes_in_every_process():
     ]
     said = {process.communicate()[0] for process in started}
     assert len(said) == 1
-    assert msgspec.json.decode(said.pop(), type=Facts).launches > 0
+    facts, fingerprint = msgspec.json.decode(said.pop(), type=tuple[Facts, str])
+    assert facts.launches > 0
+    assert re.fullmatch(r"[0-9a-f]{16}", fingerprint)
 
 
 def test_pmap_has_no_jaxpr_and_all_else():
