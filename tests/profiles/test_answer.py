@@ -67,17 +67,31 @@ def test_the_first_line_is_the_answer_and_the_dearest_cause_follows(tmp_path):
     assert f"harness profile show {tmp_path} --table causes" in text
 
 
-def test_a_program_without_jax(tmp_path):
-    text = text_of(profile_of(tmp_path, [started(), ended(2_000)]))
-    assert text.startswith("2.0 s, and JAX built nothing: no process that was followed imported it")
+FAILED = replace(ended(2_000), failures=("PackageNotFoundError: jax",))
+
+
+@pytest.mark.parametrize(
+    ("lines", "first", "more"),
+    [
+        ([ended(2_000)], "and JAX built nothing: no process that was followed imported it", ""),
+        (
+            [FAILED],
+            "and nobody knows what JAX built: recording it failed.",
+            "The profile itself failed once: PackageNotFoundError: jax",
+        ),
+        (
+            [IMPORT, ended(2_000)],
+            "and JAX built nothing: no function was traced, lowered or compi",
+            "",
+        ),
+    ],
+    ids=["no JAX", "nothing recorded", "no builds"],
+)
+def test_a_profile_without_builds_says_why(tmp_path, lines, first, more):
+    text = text_of(profile_of(tmp_path, [started(), *lines]))
+    assert text.startswith(f"2.0 s, {first}")
+    assert more in text
     assert "Next" not in text
-
-
-def test_what_could_not_be_recorded_is_not_said_to_be_nothing(tmp_path):
-    failed = replace(ended(2_000), failures=("PackageNotFoundError: jax",))
-    text = text_of(profile_of(tmp_path, [started(), failed]))
-    assert text.startswith("2.0 s, and nobody knows what JAX built: recording it failed.")
-    assert "The profile itself failed once: PackageNotFoundError: jax" in text
 
 
 def test_one_large_program_outside_jit_is_a_finding_of_its_own(tmp_path):
@@ -88,11 +102,6 @@ def test_one_large_program_outside_jit_is_a_finding_of_its_own(tmp_path):
         "JAX's `broadcast_in_dim` was compiled outside jit",
         "9 small programs outside jit: JAX's own `broadcast_in_dim`",
     ]
-
-
-def test_jax_without_builds(tmp_path):
-    text = text_of(profile_of(tmp_path, [started(), IMPORT, ended(2_000)]))
-    assert text.startswith("2.0 s, and JAX built nothing: no function was traced, lowered or compi")
 
 
 def test_one_build_only(tmp_path):
@@ -330,7 +339,7 @@ def test_it_fits_a_screen_whatever_is_in_it(tmp_path, width):
 
 def test_many_builds_are_told_in_seconds(tmp_path):
     lines = []
-    for n in range(1, 20_001):
+    for n in range(1, 10_001):
         stages = [("trace", n, n + 0.2), ("lower", n + 0.2, n + 0.3), ("compile", n + 0.3, n + 0.9)]
         asked = (request("written", 0.5, 0.4, write=0.1, key=str(n)),)
         lines.append(build(n, n, n + 0.95, *stages, requests=asked, thread=n % 3))
@@ -338,8 +347,8 @@ def test_many_builds_are_told_in_seconds(tmp_path):
     caused(profile, argument="n")
     before = time.process_time()
     text = text_of(profile)
-    assert time.process_time() - before < 5  # 0.6 s on the machine it was written on
-    assert "20,000 builds of 1 function in 3 threads" in text
+    assert time.process_time() - before < 3  # 0.3 s on the machine it was written on
+    assert "10,000 builds of 1 function in 3 threads" in text
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
 
 from harness.profiles.recorded import read
+from tests import forks
 from tests.watch.programs import environment
 
 PLUGIN = "harness.profiles.pytest_plugin"
@@ -36,15 +36,8 @@ def test_nothing():
 def run(folder, *options):
     (folder / "test_own.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", PLUGIN]
-    return subprocess.run(
-        [*command, "-p", "xdist", *options],
-        cwd=folder,
-        env=environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    variables = environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    return forks.run([*command, "-p", "xdist", *options], cwd=folder, env=variables, timeout=120)
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
@@ -81,7 +74,7 @@ def test_where_jax_cannot_be_imported_it_is_said_in_a_sentence(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_where_it_is_not_asked_for_nothing_is_imported(tmp_path):
+def test_where_it_is_not_asked_for_nothing_is_imported(tmp_path, fresh_processes):
     code = (
         "import sys, pytest\n"
         "def test_light():\n"

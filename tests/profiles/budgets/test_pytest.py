@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
-import subprocess
 import sys
 
 import pytest
+
+from tests import forks
 
 pytest_plugins = ["pytester"]
 
@@ -85,8 +86,9 @@ OPTIONS += [] if INSTALLED else ["-p", PLUGIN]
 def test_marks(tmp_path):
     (tmp_path / "test_own.py").write_text(TESTS)
     (tmp_path / "pytest.ini").touch()
-    command = [sys.executable, "-W", "error", "-m", "pytest", *OPTIONS, "-n2"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    # Where pytest is forked, it has imported the plugin before.
+    warnings = ["-W", "error", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    done = forks.run([sys.executable, "-m", "pytest", *OPTIONS, *warnings], cwd=tmp_path)
     code, text = done.returncode, done.stdout + done.stderr
     assert code == 1, text
     passed = {
