@@ -38,7 +38,8 @@ ADDRESS = "TESTS_FORK_SERVER"
 INSTALLED = Path(sysconfig.get_path("purelib"))
 """The folder of packages, which another folder may hold another one of."""
 FREE = (
-    *("JAX_", "XLA_FLAGS", "TPU_", "TF_CPP_", "HARNESS_", "PYTEST_", "NO_COLOR", "TERM"),
+    *("JAX_", "XLA_FLAGS", "TPU_", "ALLOW_MULTIPLE_LIBTPU_LOAD", "TF_CPP_", "HARNESS_", "PYTEST_"),
+    *("NO_COLOR", "TERM"),
     *("ASV_", "GIT_", "PIP_", "HOME", "PATH", "TMPDIR", ADDRESS, "PYTHONPATH", "PYTHONSAFEPATH"),
     *("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"),
 )

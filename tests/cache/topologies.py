@@ -12,16 +12,16 @@ import functools
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cache.accelerator import changes
-from harness.cache.ledger import read
+from harness.cache.ledger import ledger, read
 from harness.targets import registry
 from harness.watch.cache_keys import ACCELERATOR, accelerator_part
+from tests import forks
 from tests.cache.sharing import ROOT, write_table
 
 
@@ -56,8 +56,8 @@ PAIRS = (
 """Who fills, and who reads. The first pair of each is the same place twice."""
 
 
-def child(name: str, topology: str, used: int) -> None:
-    """Compile a program for some devices of a topology."""
+def child(path: str, name: str, topology: str, used: int) -> None:
+    """Compile a program for some devices of a topology, under a ledger."""
     import jax
     from jax.experimental import topologies
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -77,21 +77,21 @@ def child(name: str, topology: str, used: int) -> None:
     def step(x):
         return jax.numpy.tanh(x @ x.T).sum()
 
-    jax.jit(step).lower(argument).compile()
+    with ledger(path):
+        jax.jit(step).lower(argument).compile()
 
 
-def compile_for(place: Place, ledger: Path, cache: Path) -> None:
+def compile_for(place: Place, made: Path, cache: Path) -> None:
     """Compile for a place in a process of its own, with a ledger and a cache.
 
     Raises:
         RuntimeError: It ended badly; with its last words.
     """
     target = registry.find(place.target)
-    mine = json.dumps([place.target, place.topology, place.used])
-    command = ["-m", "tests.cache.topologies", "--child", mine]
+    mine = json.dumps([str(made), place.target, place.topology, place.used])
     kept = {name: text for name, text in os.environ.items() if not name.startswith("JAX_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", "cache", "ledger", "-o", str(ledger), "--", *command],
+    done = forks.run(
+        [sys.executable, "-m", "tests.cache.topologies", "--child", mine],
         env={
             **kept,
             **target.environment,
@@ -100,8 +100,6 @@ def compile_for(place: Place, ledger: Path, cache: Path) -> None:
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         },
         cwd=ROOT,
-        capture_output=True,
-        text=True,
         timeout=300,
     )
     if done.returncode:
@@ -140,12 +138,12 @@ def table() -> str:
             return made
 
         @functools.cache
-        def ledger(place: Place) -> Path:
+        def once(place: Place) -> Path:
             return compiled(place, len(list(folder.glob("*.jsonl"))))
 
         for number, (filled, reads) in enumerate(PAIRS):
-            first = ledger(filled)
-            second = compiled(reads, 100 + number) if filled == reads else ledger(reads)
+            first = once(filled)
+            second = compiled(reads, 100 + number) if filled == reads else once(reads)
             differs = difference(first, second)
             rows.append(
                 f"| {filled} | {reads} | {'no' if differs else 'yes'} | {'; '.join(differs)} |"

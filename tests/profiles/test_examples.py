@@ -41,6 +41,7 @@ def test_every_command_of_the_cookbook_has_what_was_said():
         assert "went into building programs" in text, command
 
 
+@pytest.mark.replay
 def test_the_shortest_example_runs():
     if importlib.util.find_spec("optax") is None:
         pytest.skip("optax is not installed: pip install optax")
