@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -22,3 +23,12 @@ def test_a_process_is_forked_unless_its_folder_has_a_module_of_its_own(
     with forks.forking(fork_server):
         assert forks.run(ask, cwd=tmp_path, check=True).stdout == f"{forked}\n"
         assert forks.run(ask, cwd=forks.ROOT, check=True).stdout == "True\n"
+
+
+def test_the_harness_of_a_forked_process_is_the_one_beside_the_tests(fork_server, tmp_path):
+    ask = [sys.executable, "-c", "import harness, sys; print(harness.__file__, *sys.path[:2])"]
+    with forks.forking(fork_server):
+        said = forks.run(ask, cwd=tmp_path, check=True, env=os.environ | {"PYTHONPATH": ""}).stdout
+    file, *path = said.split()
+    assert file == str(forks.ROOT / "harness" / "__init__.py")
+    assert str(forks.ROOT) not in path
