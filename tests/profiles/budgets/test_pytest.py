@@ -24,13 +24,13 @@ def many(count):
         function(np.ones(size, np.float32))
 
 def test_within(): many(2)
-def test_over(): many(5)
+def test_over(): many(3)
 
-@pytest.mark.jax_budget(max_compiles=9)
-def test_nearest_mark(): many(9)
+@pytest.mark.jax_budget(max_compiles=3)
+def test_nearest_mark(): many(3)
 
 @pytest.mark.jax_budget(max_compiles=None)
-def test_lifted(): many(12)
+def test_lifted(): many(3)
 
 def other(): pass
 
@@ -44,11 +44,11 @@ def test_no_such_function(): pass
 def test_expected(): many(3)
 
 def test_own_failure():
-    many(5)
+    many(3)
     raise KeyError("own")
 
 @pytest.fixture
-def built(): many(7)
+def built(): many(2)
 def test_fixtures_are_free(built): many(1)
 
 class TestClass:
@@ -105,7 +105,7 @@ def test_marks(tmp_path):
     }, text
     assert "XFAIL test_own.py::test_expected" in text
     assert (
-        "5 compiles, and jax_budget of test_own.py::test_over allows 2 (max_compiles = 2)." in text
+        "3 compiles, and jax_budget of test_own.py::test_over allows 2 (max_compiles = 2)." in text
     )
     assert "jax_budget of test_own.py::TestClass::test_method allows 1" in text
     assert "jax_budget of test_own.py::test_also_other allows 2" in text
