@@ -78,7 +78,7 @@ def main():
         for found in report.findings
         if found.verdict not in ("n/a", known.get(found.row, found.verdict))
     ]
-    sys.exit("\n".join(differ))
+    sys.exit("\n".join(differ) or 0)
 
 
 if __name__ == "__main__":
