@@ -73,17 +73,6 @@ def ran(outcome):
     return {r.code["./helper.py"] for r in outcome.records if r.workload == "edited.Helped"}
 
 
-def test_edited_code_is_measured_anew_and_the_same_code_is_not(project):
-    first = measure(project, processes=1)
-    assert (first.measured, first.reused) == (1, 0)
-    again = measure(project, processes=1)
-    assert (again.measured, again.reused) == (0, 1)
-    (project / "helper.py").write_text(HELPER.format(2))
-    edited = measure(project, processes=1)
-    assert (edited.measured, edited.reused) == (1, 0)
-    assert ran(again) == ran(first) != ran(edited)
-
-
 def test_an_edit_between_two_processes_has_the_first_measured_again(project):
     def edit(progress):
         if progress.record and not edited:
@@ -96,6 +85,12 @@ def test_an_edit_between_two_processes_has_the_first_measured_again(project):
     assert len(ran(outcome)) == 1
     assert code.conflicts(outcome.records[-1].code, edited[0].code) == ["./helper.py"]
     assert outcome.edited == ["./helper.py"]
+    again = measure(project)
+    assert (again.measured, again.reused) == (0, 2)
+    (project / "helper.py").write_text(HELPER.format(3))
+    anew = measure(project, processes=1)
+    assert (anew.measured, anew.reused) == (1, 0)
+    assert ran(again) == ran(outcome) != ran(anew)
 
 
 def test_code_that_never_rests_is_measured_and_said(project):
@@ -147,35 +142,20 @@ def test_a_file_that_changes_during_the_sweep_has_what_read_it_before_measured_a
     assert len(ran - {code.EDITED}) == len(ran) == 1
 
 
-def test_a_file_from_the_future_was_not_edited_while_it_ran(project):
-    """The clock was ahead when it was written, or is behind now."""
+def test_what_is_from_the_future_was_neither_edited_while_it_ran_nor_measured_since_then(project):
+    """The clock was ahead when a file was written or a record made, or is behind now."""
     later_s = time.time() + 3_600
     os.utime(project / "weights.npy", (later_s, later_s))
     outcome = measure(project, processes=1, name="Configured")
     assert (outcome.measured, outcome.edited) == (1, [])
-    again = measure(project, processes=1, name="Configured")
-    assert (again.measured, again.reused) == (0, 1)
-
-
-def test_a_record_from_the_future_is_not_what_was_asked_for_since_then(project):
-    """It was measured when the clock was ahead, before what is asked for now."""
-    measure(project, processes=1)
     (file,) = (project / "results").rglob("*.jsonl")
     records = Store(file).read()
     for one in records:
         one.started_at_ms += 3_600_000
     file.unlink()
     Store(file).append(records)
-    anew = measure(project, processes=1, since_ms=int(time.time() * 1000))
+    again = measure(project, processes=1, name="Configured")
+    assert (again.measured, again.reused) == (0, 1)
+    asked = {"processes": 1, "name": "Configured", "since_ms": int(time.time() * 1000)}
+    anew = measure(project, **asked)
     assert (anew.measured, anew.reused) == (1, 0)
-
-
-def test_processes_with_another_variable_are_not_pooled(project, monkeypatch):
-    monkeypatch.setenv("HARNESS_MODE", "1")
-    measure(project, processes=2, name="Configured")
-    monkeypatch.setenv("HARNESS_MODE", "2")
-    measure(project, processes=1, name="Configured")
-    frame = everything(project / "results")
-    (row,) = frame[(frame["workload"] == "edited.Configured") & (frame["stage"] == "trace")].iloc
-    assert row["n_processes"] == 1
-    assert row["reason"] == "1 of 2 processes ran other code and are left out: env:HARNESS_MODE"

@@ -61,7 +61,8 @@ QUESTIONS = {
 @pytest.fixture(scope="module")
 def frame():
     whole = harness.load("results", all=True)
-    return whole[whole["workload"].str.contains("Softmax|UnrolledLoop")]
+    few = whole[whole["workload"].str.contains("Softmax|UnrolledLoop")]
+    return few[few["target"].eq("cpu") | few["width"].eq(128)]
 
 
 @pytest.fixture(scope="module")
@@ -77,15 +78,15 @@ def sorted_rows(answer):
     return sorted(map(tuple, texts.itertuples(index=False)))
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("treated", TREATED)
-def test_what_has_been_through_pandas_gives_the_same_answer(frame, answers, treated, question):
-    if question == "recompile_map" and "order of rows" in treated:
-        pytest.skip("its rows say what is new against those before them")
-    assert not answers[question].empty
-    found = QUESTIONS[question](TREATED[treated](frame))
-    assert set(found.columns) == set(answers[question].columns)
-    assert sorted_rows(found) == sorted_rows(answers[question])
+def test_what_has_been_through_pandas_gives_the_same_answers(frame, answers, treated):
+    given = TREATED[treated](frame)
+    for name, expected in answers.items():
+        if name == "recompile_map" and "order of rows" in treated:
+            continue  # its rows say what is new against those before them
+        found = QUESTIONS[name](given)
+        assert set(found.columns) == set(expected.columns), name
+        assert sorted_rows(found) == sorted_rows(expected) != [], name
 
 
 def test_an_axis_of_numbers_and_texts_has_two_columns_in_every_answer(tmp_path):
