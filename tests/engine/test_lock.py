@@ -16,7 +16,6 @@ import pytest
 from harness.engine.child import Child
 from harness.engine.lock import alone, measuring, processor
 from harness.errors import UsageError
-from tests.forks import harness
 from tests.sweeps import SUITES, sweep, workload
 
 Scale = workload("small", "Scale")
@@ -61,7 +60,8 @@ def test_a_sweep_waits_for_who_measures_says_for_whom_and_goes_on_when_that_is_k
     assert warnings[0] == told[0].warning, "nothing is measured before"
     assert outcome.measured == 2
 
-    again = sweep([Scale], tmp_path / "results", wait=False)
+    with alone([processor()], print):  # what is measured already waits for nobody
+        again = sweep([Scale], tmp_path / "results", wait=False)
     assert (again.measured, again.reused) == (0, 2)
 
 
@@ -81,19 +81,16 @@ BENCHMARKS = ("--benchmarks", SUITES / "troubled")
     ],
     ids=lambda words: " ".join(words[:3]),
 )
-def test_every_command_that_measures_ends_where_it_is_not_to_wait(holder, words, tmp_path):
-    done = harness(*words, cwd=tmp_path, environment={**os.environ, "HARNESS_WAIT": "0"})
-    assert done.returncode == 2, done.stderr
-    assert f"harness: process {holder.pid} (" in done.stderr
-    assert "measures on this machine, and two at once would disturb each other" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_what_is_measured_already_waits_for_nobody(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
-    sweep([Scale], tmp_path / "results")
-    with alone([processor()], print):
-        assert sweep([Scale], tmp_path / "results", wait=False).reused == 2
+def test_every_command_that_measures_ends_where_it_is_not_to_wait(
+    holder, words, tmp_path, monkeypatch, command
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_WAIT", "0")
+    code, _, said = command(*words)
+    assert code == 2, said
+    assert f"harness: process {holder.pid} (" in said
+    assert "measures on this machine, and two at once would disturb each other" in said
+    assert "Traceback" not in said
 
 
 def test_two_who_wait_measure_one_after_the_other(tmp_path, monkeypatch):

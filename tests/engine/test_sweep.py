@@ -134,20 +134,18 @@ def test_a_target_that_the_machine_lacks_is_skipped_with_the_reason(tmp_path):
     assert outcome.measured == 0
 
 
-def test_thorough_adds_processes_until_the_limit_and_says_what_stayed_wide(tmp_path, monkeypatch):
-    monkeypatch.setattr(sampling, "is_narrow", lambda values: False)
-    effort = sampling.Effort("thorough", 1, 1, limit=3)
-    outcome = sweep([Scale], tmp_path, effort)
-    assert outcome.measured == 6
-    assert len(outcome.wide) == 2
-    assert "size=8" in outcome.wide[0]
-
-
-def test_thorough_stops_where_the_interval_is_narrow(tmp_path, monkeypatch):
+def test_thorough_adds_processes_until_it_is_narrow_or_the_limit_and_says_what_stayed_wide(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(sampling, "is_narrow", lambda values: len(values) >= 2)
     outcome = sweep([Scale], tmp_path, sampling.Effort("thorough", 1, 1, limit=5))
     assert outcome.measured == 4
     assert outcome.wide == []
+    monkeypatch.setattr(sampling, "is_narrow", lambda values: False)
+    outcome = sweep([Scale], tmp_path, sampling.Effort("thorough", 1, 1, limit=3))
+    assert (outcome.measured, outcome.reused) == (2, 4)
+    assert len(outcome.wide) == 2
+    assert "size=8" in outcome.wide[0]
 
 
 def test_a_results_folder_that_cannot_be_made_stops_before_measuring(tmp_path):

@@ -23,7 +23,7 @@ class Long(Workload):
 
     @staticmethod
     def function(x):
-        for number in range(120):
+        for number in range(40):
             x = jnp.sort(jnp.sin(x) * number + x[::-1])
         return x
 
