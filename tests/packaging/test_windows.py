@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +33,15 @@ READING = [
 MEASURING = ["run", "aa", "nightly", "compare --live HEAD HEAD~1", "doctor"]
 
 
+def few(folder):
+    """Copy the committed results, and of their records those of one workload."""
+    shutil.copytree(ROOT / "results", folder)
+    for file in folder.rglob("*.jsonl"):
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join(line for line in lines if b"Softmax" in line))
+    return str(folder)
+
+
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
     out = tmp_path_factory.mktemp("windows")
@@ -40,6 +51,7 @@ def answers(tmp_path_factory):
     done = subprocess.run(
         [sys.executable, "-m", "tests.packaging.windows"],
         cwd=ROOT,
+        env={**os.environ, "HARNESS_RESULTS": few(out / "results"), "TMPDIR": str(out)},
         input=commands,
         capture_output=True,
         text=True,
@@ -49,15 +61,15 @@ def answers(tmp_path_factory):
     return dict(zip([*READING, *MEASURING], json.loads(done.stdout), strict=True))
 
 
-@pytest.mark.parametrize("command", READING)
-def test_what_was_measured_is_read(answers, command):
-    code, said = answers[command]
-    assert code in (0, 1), said
-    assert said
-    assert "Traceback" not in said
+def test_what_was_measured_is_read(answers):
+    for command in READING:
+        code, said = answers[command]
+        assert code in (0, 1), (command, said)
+        assert said, command
+        assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("command", MEASURING)
-def test_nothing_is_measured(answers, command):
-    code, said = answers[command]
-    assert (code, "Windows" in said) == (4, True), said
+def test_nothing_is_measured(answers):
+    for command in MEASURING:
+        code, said = answers[command]
+        assert (code, "Windows" in said) == (4, True), (command, said)
