@@ -32,30 +32,31 @@ def outcome(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def everywhere(tmp_path_factory):
-    """Two cases in every scenario, called twice; and the jobs of the processes, in order."""
+    """A case in every scenario, called twice; and the jobs of the processes, in order."""
     jobs, run = [], execution.run
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execution, "run", lambda job, *others: jobs.append(job) or run(job, *others))
         results = tmp_path_factory.mktemp("everywhere")
-        return sweep([Scale], results, scenarios=SCENARIOS, first_calls=2), jobs
+        one = {"keep": lambda case: case.axes["size"] == 8, "first_calls": 2}
+        return sweep([Scale], results, scenarios=SCENARIOS, **one), jobs
 
 
 def test_a_first_call_has_a_process_of_its_own_in_every_scenario(everywhere):
     outcome, jobs = everywhere
     found = {(r.scenario, r.axes["size"], r.replicate[-2:]) for r in calls(outcome)}
-    assert found == {(s, n, k) for s in SCENARIOS for n in (8, 16) for k in ("#0", "#1")}
+    assert found == {(s, 8, k) for s in SCENARIOS for k in ("#0", "#1")}
     assert {r.status for r in calls(outcome)} == {"ok"}
     own = [job for job in jobs if job.apart]
     assert all(len(job.cases) == 1 for job in own)
     # `default` needs another process that fills its directory, `warm` has that of `cold`.
-    assert len(own) == len(calls(outcome)) + 4
+    assert len(own) == len(calls(outcome)) + 2
 
 
 def test_the_scenarios_of_a_case_follow_each_other_and_cold_fills_what_warm_reads(everywhere):
     _, jobs = everywhere
     own = [(job.process, job.cases[0].index, job.scenario) for job in jobs if job.apart]
     turns = [own[start : start + 5] for start in range(0, len(own), 5)]
-    assert len({turn[:2] for turn in own}) == len(turns) == 4
+    assert len({turn[:2] for turn in own}) == len(turns) == 2
     for turn in turns:
         assert len({each[:2] for each in turn}) == 1
         order = [scenario for *_, scenario in turn]
@@ -81,7 +82,7 @@ def test_a_visit_takes_no_first_call(everywhere):
 def test_first_calls_stand_beside_the_stages_of_their_case(everywhere):
     frame = frame_of(everywhere[0].records)
     table = stage_table(frame)
-    assert len(table) == 8
+    assert len(table) == 4
     assert (table["first_call"] != "").all()
     rows = frame[frame["stage"] == "first_call"]
     assert set(rows["n_processes"]) == {2}
@@ -91,7 +92,7 @@ def test_first_calls_stand_beside_the_stages_of_their_case(everywhere):
         frame[(frame["stage"] == "compile") & (frame["workload"] == "small.Scale")]["fingerprint"]
     )
     table = cache_effectiveness(frame)
-    assert list(table["size"]) == [8, 16]
+    assert list(table["size"]) == [8]
     assert table["relative_warm"].between(0, 2, inclusive="neither").all()
     assert (table["entry_bytes"] > 100).all()
     assert table["saved_s"].equals(table["compile_s"] - table["load_s"])
@@ -106,7 +107,7 @@ def test_what_the_garbage_collector_takes_is_part_of_a_first_call_and_told(outco
     assert said.endswith("first.Littering).")
 
 
-@pytest.mark.parametrize("scenario", ["off", "cold", "warm"])
+@pytest.mark.parametrize("scenario", ["cold", "warm"])
 def test_a_call_of_what_the_process_had_traced_is_refused_as_a_first_call(outcome, scenario):
     found = {r.axes["seen"]: r for r in calls(outcome, "Seen") if r.scenario == scenario}
     assert found[False].status == "ok"
@@ -127,12 +128,11 @@ def test_the_user_s_own_object_and_every_way_to_use_two_devices_have_first_calls
     assert devices == {"forward": 1, "sharded": 2, "pmap": 2}
 
 
-def test_a_workload_or_whoever_measures_can_leave_first_calls_out(outcome, tmp_path):
+def test_first_calls_are_left_out_by_a_workload_or_who_measures_and_where_there_is_no_cache(
+    outcome, tmp_path
+):
     assert calls(outcome, "LeftOut") == []
     assert calls(sweep([Scale], tmp_path, scenarios=("cold",), first_calls=0)) == []
-
-
-def test_without_a_cache_there_are_first_calls_only_where_they_are_asked_for(tmp_path):
     assert calls(sweep([Scale], tmp_path)) == []
 
 

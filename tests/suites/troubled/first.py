@@ -31,7 +31,7 @@ class Seen(Workload):
 
     sweep = {"seen": [True, False]}
     targets = ("cpu",)
-    scenarios = ("off", "cold", "warm")
+    scenarios = ("cold", "warm")
     first_calls = 1
 
     def inputs(self, seen):
