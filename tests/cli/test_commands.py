@@ -16,7 +16,7 @@ from harness import cli
 from harness.errors import ExitCode
 from harness.frame.load import load
 from harness.targets import Sighting
-from tests.forks import harness
+from tests.forks import harness, run
 from tests.sweeps import SUITES
 
 TROUBLED = ("--benchmarks", str(SUITES / "troubled"))
@@ -44,14 +44,15 @@ def test_run_prints_progress_with_case_stage_and_eta_then_the_table(measured):
     assert str(results) in done.stdout
 
 
-def test_a_second_run_resumes_and_fresh_does_not(measured):
-    results, _ = measured
-    again = harness("run", "Scale", "--effort", "2x1", "--results", results, *TROUBLED)
-    assert "0 measured, 4 measured before and reused" in again.stdout
-    assert again.returncode == 0
-    one = ("--case", "size=8", "--fresh")
-    fresh = harness("run", "Scale", "--effort", "2x1", "--results", results, *one, *TROUBLED)
-    assert "2 measured, 0 measured before" in fresh.stdout
+def test_a_second_run_resumes_says_what_filters_leave_out_and_fresh_measures_anew(
+    measured, command
+):
+    given = ("--effort", "2x1", "--results", measured[0], "--case", "size=8", *TROUBLED)
+    code, said, left_out = command("run", "Scale|Beside|Skipping", *given)
+    assert code == 0
+    assert "0 measured, 4 measured before and reused" in said
+    assert "harness: left out, no axis 'size': bad.Beside" in left_out
+    assert "2 measured, 0 measured before" in command("run", "Scale", "--fresh", *given)[1]
 
 
 def test_show_prints_the_stage_table_and_where_to_look_next(measured, command):
@@ -117,17 +118,14 @@ def test_some_failed_is_exit_code_3_and_the_rest_is_measured(tmp_path):
     assert "1 measured" in done.stdout
 
 
-def test_a_refused_stage_is_exit_code_3_and_what_filters_leave_out_is_said(tmp_path):
+def test_a_refused_stage_is_exit_code_3_and_what_has_other_targets_is_said(tmp_path, command):
     given = ("--effort", "quick", "--results", tmp_path, *TROUBLED)
-    done = harness("run", "Beside", *given)
-    assert done.returncode == 3
-    assert "bad.Beside, trace: refused: 1 sample refused: events show" in done.stdout
-    assert "1 measured, 0 measured before and reused, 1 failed or refused." in done.stdout
-    done = harness("run", "Scale|Beside|Skipping", "--case", "size=8", *given)
-    assert done.returncode == 0
-    assert "harness: left out, no axis 'size': bad.Beside" in done.stderr
-    done = harness("run", "Scale|Beside", "--target", "tpu", *given)
-    assert "bad.Beside is left out: its targets are cpu, and not tpu." in done.stdout
+    code, said, _ = command("run", "Beside", *given)
+    assert code == 3
+    assert "bad.Beside, trace: refused: 1 sample refused: events show" in said
+    assert "1 measured, 0 measured before and reused, 1 failed or refused." in said
+    _, said, _ = command("run", "Scale|Beside", "--target", "tpu", *given)
+    assert "bad.Beside is left out: its targets are cpu, and not tpu." in said
 
 
 def test_what_is_wrong_in_a_suite_is_said_and_the_rest_goes_on(tmp_path, command):
@@ -248,12 +246,7 @@ def test_a_shell_completes_commands_and_options(typed, offered):
         "COMP_CWORD": str(typed.count(" ")),
     }
     program = "from harness.cli import app; app(prog_name='harness')"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, **asked},
-        capture_output=True,
-        text=True,
-    )
+    done = run([sys.executable, "-c", program], env={**os.environ, **asked})
     assert f"plain,{offered}" in done.stdout.split()
 
 

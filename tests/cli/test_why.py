@@ -70,18 +70,18 @@ def test_what_is_other_code_now_is_marked_in_text_and_json(project):
     assert first["left_out"] == {"1": ["./benchmarks/helper.py"]}
 
 
-def test_records_of_before_and_a_distribution_that_is_gone(tmp_path):
+def test_records_of_before_and_a_distribution_that_is_gone(tmp_path, command):
     write(tmp_path, record(0, version="old"), record(0, code={"gone==1.0": "a", "jax==0.1": "b"}))
-    shown = harness("show", "--why", "-r", tmp_path).stdout
+    _, shown, _ = command("show", "--why", "-r", tmp_path)
     assert "measured again: it is not recorded which code ran" in shown
     assert "* gone==1.0 (now unreadable)" in shown
     assert "* jax==0.1 (now 0." in shown
     assert "measured again: gone==1.0, jax==0.1 changed" in shown
 
 
-def test_files_of_rows_do_not_say_what_ran(project, tmp_path):
+def test_files_of_rows_do_not_say_what_ran(project, tmp_path, command):
     rows = tmp_path / "rows.parquet"
-    assert harness("export", "-o", rows, cwd=project).returncode == 0
-    done = harness("show", "--why", "-r", rows)
-    assert done.returncode == 4
-    assert "files of rows do not say what code ran" in done.stderr
+    assert command("export", project / "results", "-o", rows)[0] == 0
+    code, _, said = command("show", "--why", "-r", rows)
+    assert code == 4
+    assert "files of rows do not say what code ran" in said
