@@ -101,10 +101,13 @@ def _c_type(argument: object) -> str:
 
 
 class OnCpu:
-    """Kernels that are compiled once each into a folder."""
+    """Kernels that are compiled once each into a folder, as is what all begin with."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.header = folder / "shim.h"
+        self.header.write_text(SHIM)
+        self._run("-o", f"{self.header}.gch", "-x", "c++-header", str(self.header))
 
     def launch(self, source: str, name: str, grid, block, arguments) -> None:
         """Run a kernel over arrays, which it may change, and NumPy's integers."""
@@ -113,7 +116,7 @@ class OnCpu:
             f"({kind}) arguments[{n}]" if kind.endswith("*") else f"*({kind}*) arguments[{n}]"
             for n, kind in enumerate(types)
         )
-        text = f"""{SHIM}
+        text = f"""#include "{self.header}"
         {source}
         static void call(void** arguments) {{ {name}({passed}); }}
         extern "C" void start(int* grid, int* block, void** arguments) {{
@@ -136,10 +139,14 @@ class OnCpu:
         if not place.exists():
             file = place.with_suffix(".cpp")
             file.write_text(text)
-            command = [COMPILER, "-O1", "-w", "-shared", "-fPIC", "-o", str(place), str(file)]
-            done = subprocess.run(command, capture_output=True, text=True)
-            assert done.returncode == 0, done.stderr
+            self._run("-shared", "-o", str(place), str(file))
         return ctypes.CDLL(str(place))
+
+    @staticmethod
+    def _run(*words: str) -> None:
+        command = [COMPILER, "-O1", "-w", "-fPIC", *words]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 class CupyOnCpu:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from pathlib import Path
@@ -174,7 +175,17 @@ def elementwise_source(inputs, output, operation, name, dtype):
 
 USED = re.compile(r"Used (\d+) registers(?:, used \d+ barriers)?(?:, .*?(\d+) bytes smem)?")
 HELD = Path(__file__).with_name("kernels.txt")
-"""Registers and shared memory of each kernel, by the release of NVRTC that it begins with."""
+"""Registers and shared memory of each kernel, below what has compiled which source of attention."""
+
+
+def compiler():
+    release = "NVRTC {}.{}".format(*nvrtc.getVersion())
+    source = hashlib.sha256(attention.source(64).encode()).hexdigest()[:12]
+    return f"{release}, attention {source}"
+
+
+def held():
+    return HELD.read_text().splitlines() if HELD.exists() else [""]
 
 
 def taken(said):
@@ -192,9 +203,13 @@ def kernels(on_cpu):
     headers = Path(cupy.__file__).parent / "_core/include"
     include = [f"-I{one}" for one in (headers, *headers.glob("cupy/_cccl/*")) if one.is_dir()]
     found = {}
+    # Attention would take two thirds of the time, and the same compiler says the same of it.
+    known = held()[0] == compiler()
     for architecture in ARCHITECTURES:
         raw = raw_sources() if architecture == WHOLE else raw_sources((7, 11, 15))
         for name, text in raw.items():
+            if known and name.startswith("attention"):
+                continue
             found[name, architecture] = taken(compiled(text, architecture))
         for texts in sorted(set(on_cpu.elementwise)):
             for dtype in ("float32", "float64"):
@@ -212,16 +227,18 @@ def test_every_kernel_compiles_without_spills(kernels):
 
 @needs_nvrtc
 def test_registers_and_shared_memory_are_what_is_held(kernels):
-    release = "NVRTC {}.{}".format(*nvrtc.getVersion())
     lines = [
         f"{name} sm_{architecture}: {registers} registers, {shared} bytes"
         for (name, architecture), (registers, shared, _) in sorted(kernels.items())
     ]
     if not HELD.exists():  # removed, to hold what is new
-        HELD.write_text("\n".join([release, *lines, ""]))
-    held, *before = HELD.read_text().splitlines()
-    if held != release:
-        pytest.skip(f"what is held is of {held}, and here is {release}")
+        HELD.write_text("\n".join([compiler(), *lines, ""]))
+    head, *before = held()
+    if head == compiler():
+        before = [line for line in before if not line.startswith("attention")]
+        lines = [line for line in lines if not line.startswith("attention")]
+    elif head.partition(",")[0] != compiler().partition(",")[0]:
+        pytest.skip(f"what is held is of {head}, and here is {compiler()}")
     assert lines == before, f"if it is meant to differ: remove {HELD}, and run this test"
 
 
