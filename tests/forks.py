@@ -241,39 +241,41 @@ def forking(address):
 
 
 def _serve(listener):
-    """Fork for each that asks, and tell it how that ended; return in the forks, with the order."""
-    running = {}
+    """Fork for each that asks, and tell it how that ended; return in the forks, with the order.
 
-    def reap(*_):
-        while running:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:  # the next signal's call, inside this one, saw them
-                return
-            if not pid:
-                return
-            with contextlib.suppress(OSError):  # nobody may be interested any more
-                running[pid].send(_STATUS.pack(status))
-            running.pop(pid).close()
-
-    signal.signal(signal.SIGCHLD, reap)
+    What has ended stays in the kernel's table until who asked has heard of it: its number, which
+    may be sent a signal until then, is no other's.
+    """
+    running, told = {}, {}
     while True:
-        readable, _, _ = select.select([listener, 0], [], [])
+        asking = [listener, 0, *told, *running]
+        readable, _, _ = select.select(asking, [], [])
         if 0 in readable:
             sys.exit()
+        for ended in running.keys() & set(readable):
+            connection = running.pop(ended)
+            told[connection] = ended
+            with contextlib.suppress(OSError):  # nobody may be interested any more
+                connection.send(_STATUS.pack(_status(ended)))
+        for connection in told.keys() & set(readable):  # it is closed at the other end
+            ended = told.pop(connection)
+            os.waitid(os.P_PIDFD, ended, os.WEXITED)
+            os.close(ended)
+            connection.close()
+        if listener not in readable:
+            continue
         connection, _ = listener.accept()
         _, fds, _, _ = socket.recv_fds(connection, 1, 64)
         with open(fds[0], "rb") as file:
             order = json.load(file)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of threads that libraries have started
             pid = os.fork()
         if not pid:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-            for other in [listener, *running.values()]:
+            for other in [listener, *running.values(), *told]:
                 other.close()
+            for other in [*running, *told.values()]:
+                os.close(other)
             if order["leads"]:
                 os.setsid()
             if order["group"]:
@@ -282,10 +284,15 @@ def _serve(listener):
             connection.close()
             _place(dict(zip(order["files"], fds[1:], strict=True)))
             return order
-        running[pid] = connection
+        running[os.pidfd_open(pid)] = connection
         for fd in fds[1:]:
             os.close(fd)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+
+
+def _status(ended):
+    """Return how a process ended as `wait` would, and leave it to be waited for."""
+    found = os.waitid(os.P_PIDFD, ended, os.WEXITED | os.WNOWAIT)
+    return found.si_status << 8 if found.si_code == os.CLD_EXITED else found.si_status
 
 
 def _place(files):
@@ -335,14 +342,16 @@ def _become(order):
 
 def _import():
     """Import what most processes need and what takes long."""
+    import asv.main
     import jax.numpy
     import pandas
     import scipy.stats
 
+    import harness.asv.suite
     import harness.cli
     import harness.engine.staged_worker
 
-    del jax, pandas, scipy, harness
+    del asv, jax, pandas, scipy, harness
 
 
 def _end(code):
