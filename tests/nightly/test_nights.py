@@ -14,10 +14,10 @@ from harness.nightly.state import Nights
 from harness.records import json_file
 from tests.asv.project import ENV, JAX, MACHINE, Project, wait_for
 from tests.forks import finished
-from tests.nightly.nights import TINY, begin, nightly, outcome, state
+from tests.nightly.nights import TINY, begin, nightly, outcome, state, words
 from tests.started import TOKEN, of
 
-FIRST, SECOND, KILLED = "2026-11-20", "2026-11-21", "2026-11-22"
+FIRST, SECOND = "2026-11-20", "2026-11-21"
 
 FAILING = """
 
@@ -38,8 +38,21 @@ class Broken(Workload):
 def project(tmp_path_factory):
     """A project after its first night; what was said and printed is kept with it."""
     project = Project(tmp_path_factory.mktemp("nights"), {"tiny": TINY})
-    project.printed, project.said = nightly(project, "-o", "copied", night=FIRST)
+    project.printed, project.said = nightly(project, "-o", "copied", night=FIRST, effort="2x1")
     return project
+
+
+@pytest.fixture
+def told(monkeypatch, command):
+    """Give the command for a night that starts no process; return what `nightly` does."""
+
+    def run(project, *arguments, code=0, **options):
+        monkeypatch.chdir(project.folder)
+        found, printed, said = command(*words(*arguments, **options))
+        assert found == code, said
+        return printed, said
+
+    return run
 
 
 @pytest.fixture
@@ -92,39 +105,52 @@ def test_what_is_kept_names_no_path_of_this_machine(project):
     assert f"jax=={JAX}" in (nights / FIRST / "freeze-installed.txt").read_text()
 
 
-def test_a_finished_night_does_nothing_again(project):
+def test_a_finished_night_does_nothing_again(project, told):
     before = state(project, FIRST)
-    printed, said = nightly(project, night=FIRST)
+    printed, said = told(project, night=FIRST)
     assert said == f"The night {FIRST} is finished; --night NAME begins another.\n"
     assert printed == project.printed
     assert state(project, FIRST) == before
 
 
-def test_a_folder_that_cannot_be_copied_to_is_told(project):
-    _, said = nightly(project, "-o", "asv.conf.json", night=FIRST, code=4)
+def test_a_folder_that_cannot_be_copied_to_is_told(project, told):
+    _, said = told(project, "-o", "asv.conf.json", night=FIRST, code=4)
     assert "The night's folder cannot be copied to asv.conf.json" in said
 
 
-def test_a_night_killed_while_measuring_ends_as_one_that_ran_through(project, copy):
+def test_a_night_that_is_stopped_and_killed_leaves_no_process_and_ends_as_one_that_ran_through(
+    project, copy, monkeypatch
+):
     # `python -m tests.nightly_kills` kills one at twenty random moments.
+    token = secrets.token_hex()
+    monkeypatch.setenv(TOKEN, token)
     whole = outcome(project, FIRST)
     records, nights = (copy.results / MACHINE / name for name in ("records", "nights"))
     shutil.rmtree(records)
     shutil.rmtree(nights)
+    running = begin(copy, night=FIRST, effort="2x1")
+    wait_for((nights / FIRST / "asv-installed.log").exists)
+    os.kill(running.pid, signal.SIGINT)
+    done = finished(running, 60)
+    assert done.returncode == 130, done.stderr
+    assert "the same command resumes" in done.stderr
+    assert of(token) == []
     running = begin(copy, night=FIRST)
     wait_for(lambda: records.is_dir() and any(records.iterdir()))
+    assert len(of(token)) > 3
     with running:
         running.kill()
+    wait_for(lambda: not of(token), 5)
     assert json.loads((nights / f"{FIRST}.json5").read_text())["exit_code"] is None
     _, said = nightly(copy, night=FIRST)
-    assert "goes on as it was begun: effort 1x1, environments installed." in said
+    assert "goes on as it was begun: effort 2x1, environments installed." in said
     assert outcome(copy, FIRST) == whole
 
 
 def test_a_second_night_is_compared_with_the_first_and_names_what_fails(copy):
     copy.write("benchmarks/tiny.py", TINY + FAILING)
     copy.commit()
-    printed, _ = nightly(copy, night=SECOND, code=3)
+    printed, _ = nightly(copy, night=SECOND, effort="2x1", code=3)
     (verdicts,) = state(copy, SECOND).verdicts
     assert (verdicts.kind, verdicts.against, verdicts.difference) == ("night", FIRST, "")
     assert sum(verdicts.counts.values()) >= 5
@@ -160,25 +186,6 @@ def test_fewer_rows_than_in_the_last_good_night_are_a_failure(copy):
     assert "- installed, fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows" in printed
 
 
-def test_an_interrupted_night_resumes_and_of_a_killed_one_no_process_is_left(copy, monkeypatch):
-    token = secrets.token_hex()
-    monkeypatch.setenv(TOKEN, token)
-    running = begin(copy, night=KILLED, effort="500x1")
-    wait_for(lambda: (copy.results / MACHINE / "nights" / KILLED / "asv-installed.log").exists())
-    os.kill(running.pid, signal.SIGINT)
-    done = finished(running, 60)
-    assert done.returncode == 130, done.stderr
-    assert "the same command resumes" in done.stderr
-    assert of(token) == []
-    running = begin(copy, night=KILLED, effort="500x1")  # it would go on for minutes
-    folder = copy.results / MACHINE / "records"
-    wait_for(lambda: any(KILLED in file.name for file in folder.iterdir()))
-    assert len(of(token)) > 3
-    with running:
-        running.kill()
-    wait_for(lambda: not of(token), 5)
-
-
 def test_a_night_that_measured_nothing_has_its_own_exit_code(copy):
     printed, _ = nightly(copy, "-b", "NoSuchBenchmark", night=SECOND, code=5)
     assert "**an environment measured nothing** (exit code 5)" in printed
@@ -199,16 +206,16 @@ def test_a_night_that_measured_nothing_has_its_own_exit_code(copy):
         (["--config", "none.json"], "`harness init` writes one"),
     ],
 )
-def test_wrong_names_are_told(project, arguments, text):
-    _, said = nightly(project, *arguments, night=SECOND, code=2)
+def test_wrong_names_are_told(project, told, arguments, text):
+    _, said = told(project, *arguments, night=SECOND, code=2)
     assert text in said
     assert not (project.results / MACHINE / "nights" / f"{SECOND}.json5").exists()
 
 
-def test_a_dry_run_tells_what_is_done_and_what_is_left(project):
-    done, _ = nightly(project, "--dry-run", night=FIRST)
+def test_a_dry_run_tells_what_is_done_and_what_is_left(project, told):
+    done, _ = told(project, "--dry-run", night=FIRST)
     assert "  measure installed: ok\n" in done
-    left, _ = nightly(project, "--dry-run", night=SECOND, bare=())
+    left, _ = told(project, "--dry-run", night=SECOND, bare=())
     assert [line.strip() for line in left.splitlines()[1:]] == [
         *("environment installed", "probe", "measure installed", "rows", "verdicts"),
         *("history", "report"),
@@ -216,18 +223,18 @@ def test_a_dry_run_tells_what_is_done_and_what_is_left(project):
     assert not (project.results / MACHINE / "nights" / f"{SECOND}.json5").exists()
 
 
-def test_a_night_goes_on_at_its_own_commit_only(copy):
+def test_a_night_goes_on_at_its_own_commit_only(copy, told):
     file = copy.results / MACHINE / "nights" / f"{FIRST}.json5"
     begun = written(file)
     json_file.write(file, {**begun, "exit_code": None})
     copy.commit()
-    _, said = nightly(copy, night=FIRST, code=2)
+    _, said = told(copy, night=FIRST, code=2)
     assert f"The night {FIRST} was begun at commit {begun['commit'][:8]}, and HEAD is" in said
 
 
-def test_a_damaged_night_is_told_and_not_overwritten(copy):
+def test_a_damaged_night_is_told_and_not_overwritten(copy, told):
     file = copy.results / MACHINE / "nights" / f"{FIRST}.json5"
     file.write_text("{")
-    _, said = nightly(copy, night=FIRST, code=4)
+    _, said = told(copy, night=FIRST, code=4)
     assert "cannot be read" in said
     assert file.read_text() == "{"
