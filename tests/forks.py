@@ -42,6 +42,8 @@ FREE = (
     *("NO_COLOR", "TERM"),
     *("ASV_", "GIT_", "PIP_", "HOME", "PATH", "TMPDIR", ADDRESS, "PYTHONPATH", "PYTHONSAFEPATH"),
     *("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"),
+    *("PWD", "OLDPWD", "SHLVL", "_"),  # a shell's own, and those of a job's steps
+    *("GITHUB_", "RUNNER_", "EFFORT", "MARK", "NUMBER", "SECONDS_AT_MOST"),
 )
 """Variables that may differ from the server's: nobody reads them at import, or `_become` does."""
 FLAGS = ("-B", "-P")
