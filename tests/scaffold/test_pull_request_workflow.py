@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from tests.scaffold.package import MODELS, PREDICT, Package
+from tests.scaffold.package import MODELS, Package
 
 COMPARE, COMMENT = "Compare", "One comment, which is brought up to date"
 
@@ -34,9 +34,11 @@ kept.write_text(json.dumps(comments))
 """
 
 SLOWER = MODELS.replace(
-    "    return jax.nn.relu(x @ w + b)",
-    "    for _ in range(40):\n        x = jax.numpy.sin(x) + 1\n    return jax.nn.relu(x @ w + b)",
+    "    return x.sum()",
+    "    for _ in range(40):\n        x = jax.numpy.sin(x) + 1\n    return x.sum()",
 )
+TOTAL = '--function mypackage.models:total --arg "float32[]"'
+"""One case: a scalar has no size to be swept."""
 
 
 class Job:
@@ -45,11 +47,11 @@ class Job:
     def __init__(self, folder, measured=True):
         self.package = package = Package(folder)
         if measured:
-            package.init(PREDICT)
+            package.init(TOTAL)
             package.run("git add --all && git commit --quiet -m Benchmarks")
         package.run("git checkout --quiet -b branch")
         if not measured:
-            package.init(PREDICT)
+            package.init(TOTAL)
         package.write(package.folder / "src/mypackage/models.py", SLOWER)
         package.run("git add --all && git commit --quiet -m Slower")
         package.run("git checkout --quiet trunk && git merge --quiet --no-ff --no-edit branch")
@@ -85,7 +87,7 @@ def test_a_slower_branch_is_named_in_one_comment_that_is_brought_up_to_date(tmp_
     job = Job(tmp_path)
     job.step(COMPARE)
     assert (job.temp / "output").read_text() == "code=1\n"
-    assert "predict.Predict" in (job.temp / "summary").read_text()
+    assert "total.Total" in (job.temp / "summary").read_text()
     job.step(COMMENT)
     (body,) = job.said()
     assert body.startswith("<!-- jax-harness -->\n")
@@ -99,7 +101,7 @@ def test_what_had_no_workloads_before_is_measured_once(tmp_path):
     job = Job(tmp_path, measured=False)
     job.step(COMPARE)
     assert (job.temp / "output").read_text() == "code=0\n"
-    assert "predict.Predict" in (job.temp / "comment.md").read_text()
+    assert "total.Total" in (job.temp / "comment.md").read_text()
 
 
 @pytest.mark.parametrize(("code", "fails"), [("0", False), ("1", True), ("4", False), ("7", True)])
