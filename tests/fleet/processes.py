@@ -261,8 +261,18 @@ class Fleet:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
+    def stop(self, process: subprocess.Popen) -> None:
+        """End a process as a user would: a nanny that is killed leaves its semaphores behind."""
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+        self.kill(process)
+
     def close(self) -> None:
         self.threads.shutdown(wait=False)
+        for process in self.processes:
+            if "--nanny" in process.args:
+                self.stop(process)
         for process in self.processes:
             self.kill(process)
             for stream in (process.stdout, process.stderr):

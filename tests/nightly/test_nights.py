@@ -142,6 +142,7 @@ def test_a_night_that_is_stopped_and_killed_leaves_no_process_and_ends_as_one_th
         running.kill()
     wait_for(lambda: not of(token), 5)
     assert json.loads((nights / f"{FIRST}.json5").read_text())["exit_code"] is None
+    monkeypatch.delenv(TOKEN)
     _, said = nightly(copy, night=FIRST)
     assert "goes on as it was begun: effort 2x1, environments installed." in said
     assert outcome(copy, FIRST) == whole
