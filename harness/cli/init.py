@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -15,6 +16,7 @@ from harness.cli.parameter import Argument, Option
 from harness.errors import UsageError
 from harness.records.printable import printable
 from harness.scaffold import File, Project
+from harness.scaffold.schema import schema as table_schema
 
 HELP = """Set a project of your own up for measuring: asv.conf.json, a workload, two workflows.
 
@@ -88,8 +90,19 @@ def init(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print what would be written, and write nothing.")
     ] = False,
+    schema: Annotated[
+        bool,
+        Option(
+            "--schema",
+            help="Print the JSON Schema of [tool.harness] in pyproject.toml, for editors; see "
+            "docs/method.md. Nothing is written.",
+        ),
+    ] = False,
 ) -> None:
     """Write the files, and say what comes next."""
+    if schema:
+        print(json.dumps(table_schema(), indent=2, ensure_ascii=False))
+        return
     if len(function or ()) > 1:
         raise UsageError(
             "--function is given more than once, and --arg would not say which one it is for. Run "

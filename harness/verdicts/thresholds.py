@@ -14,6 +14,7 @@ import numpy as np
 
 from harness.errors import UsageError, nearest
 from harness.frame.frame import axis_column
+from harness.records.project_tables import FILE, table_of
 from harness.records.schema import plain_axes
 from harness.stages import registry
 from harness.verdicts.error_rates import ErrorRates, Noise
@@ -85,7 +86,7 @@ def use_those_of(project: Path) -> None:
         UsageError: it is no TOML, or the table names no stage, or no share of its time.
     """
     registry.thresholds.clear()
-    file = project / "pyproject.toml"
+    file = project / FILE
     try:
         table: Any = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -93,10 +94,7 @@ def use_those_of(project: Path) -> None:
     except (OSError, ValueError) as error:  # no TOML, or no UTF-8
         raise UsageError(f"{file} cannot be read: {error}.") from None
     here = f"{file}: [tool.harness.thresholds]"
-    for name in ("tool", "harness", "thresholds"):
-        table = table.get(name, {})
-        if not isinstance(table, dict):
-            raise UsageError(f"{here}: {name} is {table!r}; expected a table.")
+    table = table_of(table, "thresholds", file)
     for stage, share in table.items():
         if stage not in registry.STAGES:
             like = nearest(stage, list(registry.STAGES))

@@ -292,6 +292,8 @@ def test_the_project_says_what_counts(compare, tmp_path, monkeypatch, threshold,
         ("[tool.harness.thresholds]\ncompile = 10", "compile is 10; expected the smallest change"),
         ('[tool.harness.thresholds]\ncompile = "10 %"', "compile is '10 %'; expected"),
         ("[tool.harness]\nthresholds = 0.1", "thresholds is 0.1; expected a table"),
+        ("[tool.harness.threshold]\ncompile = 0.1", "is not known. Did you mean 'thresholds'?"),
+        ("[tool.harness.budget.total]\nmax_compiles = 3", None),
         ("[tool.harness.thresholds", "pyproject.toml cannot be read"),
     ],
 )

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.profiles.budgets.limits import NAMES, WHOLE_ONLY, limits_of, regex, unknown
+from harness.profiles.budgets.limits import NAMES, ONE, limits_of, regex, unknown
 from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import Counted, by_function
 from harness.profiles.recorded import Recorded
 from harness.records import json_file
 from harness.records.files import replaced
+from harness.records.project_tables import FILE, table_of
 from harness.records.units import counted
 
 HEAD = """\
@@ -35,10 +36,7 @@ max_eager = {eager}
 max_compiles = 1
 """
 
-PROJECT = "pyproject.toml"
 TABLES = ("total", "default", "functions")
-ONE = tuple(name for name in NAMES if name not in WHOLE_ONLY)
-"""What can be limited of one function."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +83,14 @@ def read(path: Path | str) -> BudgetFile:
     """
     path = Path(path)
     tables = _parsed(path)
-    if path.name == PROJECT:
-        for name in ("tool", "harness", "budget"):
-            found = tables.get(name)
-            if not isinstance(found, Mapping):
-                raise UsageError(
-                    f"{path} has no [tool.harness.budget.total], [tool.harness.budget.default] or "
-                    "[tool.harness.budget.functions.NAME] table. "
-                    "docs/budgets.md says what stands in them."
-                )
-            tables = found
+    if path.name == FILE:
+        tables = table_of(tables, "budget", path)
+        if not tables:
+            raise UsageError(
+                f"{path} has no [tool.harness.budget.total], [tool.harness.budget.default] or "
+                "[tool.harness.budget.functions.NAME] table. "
+                "docs/budgets.md says what stands in them."
+            )
     for name, value in tables.items():
         if name in NAMES:
             raise UsageError(
@@ -230,7 +226,7 @@ def write(profile: Recorded, path: Path, force: bool = False) -> int:
         UsageError: if the file is there already, or is a `pyproject.toml`.
         StoreError: if it cannot be written.
     """
-    if path.name == PROJECT:
+    if path.name == FILE:
         raise UsageError(
             f"{path} is not written to. Write a file of its own, and put its tables under "
             "[tool.harness.budget] if you want them there."

@@ -54,6 +54,9 @@ NAMES = tuple(LIMITS)
 WHOLE_ONLY = ("max_eager",)
 """Limits of everything together: JAX's own functions are not told apart."""
 
+ONE = tuple(name for name in NAMES if name not in WHOLE_ONLY)
+"""What can be limited of one function."""
+
 Pattern = str | re.Pattern[str]
 
 EXPECTED = (

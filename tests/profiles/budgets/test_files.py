@@ -91,9 +91,18 @@ def test_a_table_without_a_function_is_reported_and_no_error(tmp_path):
 def test_pyproject_has_the_same_tables(tmp_path):
     path = file(tmp_path, "[tool.harness.budget.default]\nmax_compiles = 1", "pyproject.toml")
     assert len(check(program(losses=2).profile(), path)) == 1
-    for text in ("", "[tool]\nharness = 3", "[tool.harness.other]\nx = 1"):
-        with pytest.raises(UsageError, match=r"has no \[tool\.harness\.budget\.total\]"):
+    for text, said in (
+        ("", "has no [tool.harness.budget.total]"),
+        ("[tool.harness.thresholds]\ncompile = 0.1", "has no [tool.harness.budget.total]"),
+        ("[tool]\nharness = 3", "harness is 3; expected a table"),
+        (
+            "[tool.harness.budgets]\nx = 1",
+            "has 'budgets', which is not known. Did you mean 'budget'?",
+        ),
+    ):
+        with pytest.raises(UsageError) as caught:
             read(file(tmp_path, text, "pyproject.toml"))
+        assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(

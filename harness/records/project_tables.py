@@ -1,0 +1,39 @@
+"""What a project says of the harness: the tables below `[tool.harness]` of its pyproject.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError, nearest
+
+FILE = "pyproject.toml"
+
+TABLES = ("thresholds", "budget")
+"""All that there are; `harness.scaffold.schema` says what stands in them."""
+
+
+def table_of(told: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:
+    """Return the table `[tool.harness.NAME]` of a pyproject.toml; an empty one where it has none.
+
+    Raises:
+        UsageError: it is no table, or another one below `[tool.harness]` is not known.
+    """
+    here = f"{file}: [tool.harness.{name}]"
+    for part in ("tool", "harness", name):
+        if part == name:
+            _check(told, file)
+        told = told.get(part, {})
+        if not isinstance(told, Mapping):
+            raise UsageError(f"{here}: {part} is {told!r}; expected a table.")
+    return told
+
+
+def _check(tables: Mapping[str, Any], file: Path) -> None:
+    for name in tables:
+        if name not in TABLES:
+            raise UsageError(
+                f"{file}: [tool.harness] has {name!r}, which is not known."
+                f"{nearest(name, TABLES)} There are: {', '.join(TABLES)}."
+            )

@@ -1,0 +1,62 @@
+"""The JSON Schema of `[tool.harness]` in a pyproject.toml, for editors.
+
+Who reads these tables checks them, too, and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.profiles.budgets.limits import LIMITS, ONE
+from harness.records.project_tables import TABLES
+from harness.stages.registry import STAGES, effect
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema of a whole pyproject.toml, which says nothing of other tools' tables."""
+    about = {
+        "thresholds": _table(
+            "The smallest changes that count, as shares of a stage's time: 0.1 is 10 %.",
+            {name: _share(stage.title, effect(name)) for name, stage in STAGES.items()},
+        ),
+        "budget": _table(
+            "How much a program may build: harness profile check FOLDER --budget pyproject.toml.",
+            {
+                "total": _table("Of everything together.", _limits(LIMITS)),
+                "default": _table("Of each function without a table of its own.", _limits(ONE)),
+                "functions": {
+                    "description": "By name or regular expression: loss, train.py:loss.",
+                    "type": "object",
+                    "additionalProperties": _table("Of each function it means.", _limits(ONE)),
+                },
+            },
+        ),
+    }
+    own = _table("jax-harness", {name: about[name] for name in TABLES})
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "properties": {"tool": {"type": "object", "properties": {"harness": own}}},
+    }
+
+
+def _table(description: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "description": description,
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _share(title: str, usual: float) -> dict[str, Any]:
+    said = {"description": title, "default": usual}
+    return {**said, "type": "number", "exclusiveMinimum": 0, "maximum": 1}
+
+
+def _limits(names: Iterable[str]) -> dict[str, Any]:
+    return {
+        name: {"type": "number" if name.endswith("_seconds") else "integer", "minimum": 0}
+        for name in names
+    }
