@@ -16,6 +16,7 @@ from harness.cache.directory import CACHE_SUFFIX
 from harness.cache.ledger import read, summarize
 from harness.engine.child import Child, ChildError
 from harness.errors import UsageError
+from harness.records.units import seconds_text
 from harness.watch import programs
 
 DIRECTORY = "JAX_COMPILATION_CACHE_DIR"
@@ -127,6 +128,10 @@ def advise(
         place = folder / str(len(tried))
         first = _start(command, setting, place)
         tried.append(Tried(setting, first, [], _size(place)))
+        if len(tried) == 1:  # without a cache, which is the slowest as a rule
+            left = len(settings) * (1 + starts) - 1
+            took, at_most = seconds_text(first.whole_s), seconds_text(first.whole_s * left)
+            tell(f"it took {took}: about {at_most} for the {left} runs that are left, or less")
     order = random.Random(seed)
     for number in range(starts):
         tell(f"run {number + 1} of {starts}, under {len(tried)} settings in turns")

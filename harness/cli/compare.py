@@ -219,6 +219,8 @@ def measured(
         seed,
         environment.machine_name(),
     )
+    if level.limit > 1:
+        say(f"at most {level.limit} rounds, each a process per arm; the first tells how long")
     with warnings_said():
         try:
             with progress() as on_progress:

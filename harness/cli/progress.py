@@ -19,8 +19,10 @@ from rich.progress import (
 from rich.table import Column
 
 from harness.cli.output import notes
+from harness.engine.estimate import Expected
 from harness.engine.state import Progress as Message
 from harness.records.printable import printable
+from harness.records.units import counted, seconds_text
 
 PLAIN_EVERY_S = 5.0
 """Without a terminal, a line of progress is printed at most this often."""
@@ -55,6 +57,19 @@ def _failure(message: Message) -> str | None:
     return f"{record.status}: {message.workload} {message.case}{where}: {record.reason}"
 
 
+def expected_text(expected: Expected) -> str:
+    """Return how much there is to measure, and how long that will take, in a sentence."""
+    records = counted(expected.records, "record")
+    if not expected.known:
+        return f"{records} to measure, none like them on this machine yet: the first tell how long."
+    least = "at least" if expected.is_least else "about"
+    seconds = seconds_text(expected.seconds)
+    if expected.known < expected.records:
+        new = expected.records - expected.known
+        return f"{records} to measure: {least} {seconds}, if the {new} new ones take as others do."
+    return f"{records} to measure: {least} {seconds}, as long as the last time on this machine."
+
+
 def _at(message: Message) -> str:
     parts = (message.machine, message.workload, message.case, message.stage)
     return " · ".join(filter(None, parts))
@@ -78,8 +93,14 @@ def _live() -> Iterator[Callable[[Message], None]]:
         *columns, console=notes, transient=True, expand=True, refresh_per_second=2
     ) as bar:
         task = bar.add_task("starting", total=None)
+        told: list[Expected] = []  # of several sweeps, what is expected of the first is of all
 
         def on_progress(message: Message) -> None:
+            if message.expected is not None:
+                if not told:
+                    bar.console.print(expected_text(message.expected), markup=False)
+                    told.append(message.expected)
+                return
             text = printable(f"process {message.process + 1}: {_at(message)}")
             bar.update(task, completed=message.done, total=message.total, description=text)
             failed = printable(_failure(message) or "")
@@ -96,8 +117,14 @@ class _Plain:
         self.began = time.monotonic()
         self.said = float("-inf")
         self.first: int | None = None
+        self.expected: Expected | None = None
 
     def __call__(self, message: Message) -> None:
+        if message.expected is not None:
+            if self.expected is None:  # of several sweeps, what is expected of the first is of all
+                self.expected, self.began = message.expected, time.monotonic()
+                print(expected_text(self.expected), file=sys.stderr, flush=True)
+            return
         failed = printable(_failure(message) or "")
         if failed:
             print(failed, file=sys.stderr, flush=True)
@@ -109,8 +136,12 @@ class _Plain:
             return
         self.said = now
         new = message.done - self.first
-        left = (now - self.began) / new * (message.total - message.done) if new else None
-        eta = f"ETA {left:.0f} s" if left is not None else "ETA unknown"
+        left = None
+        if new:
+            left = (now - self.began) / new * (message.total - message.done)
+        elif self.expected and self.expected.known:
+            left = max(0.0, self.expected.seconds - (now - self.began))
+        eta = "ETA after the first" if left is None else f"ETA {left:.0f} s"
         print(
             f"[{message.done}/{message.total}] {eta}: process {message.process + 1}: "
             f"{printable(_at(message))}",

@@ -15,6 +15,7 @@ from harness.declare.code import conflicts, project_folder, proven
 from harness.declare.workload import Workload, name_of
 from harness.engine.broken import broken_records
 from harness.engine.context import Context, Options, SweepName
+from harness.engine.estimate import Expected, expected
 from harness.engine.job import Bye, Job, JobCase, unmeasured
 from harness.engine.plan import Group, Plan
 from harness.records import kept
@@ -52,6 +53,8 @@ class Progress:
     """Which of several machines measures; empty where there is one."""
     warning: str = ""
     """What is out of the ordinary."""
+    expected: Expected | None = None
+    """Where a sweep begins to measure: how long that will take."""
 
 
 def warn(on_progress: Callable[[Progress], None]) -> Callable[[str], None]:
@@ -185,6 +188,22 @@ class SweepState:
             else:
                 todo.append(ref)
         return self.plan.job(group, todo, process) if todo else None
+
+    def tell_expected(self, earlier: Path | None) -> None:
+        """Say how long what is left will take, as far as records of earlier sweeps tell.
+
+        Args:
+            earlier: their folder, where it is not that of the sweep's own.
+        """
+        effort = self.options.effort
+        jobs = [
+            job
+            for group in self.groups
+            for process in range(max([effort.processes, *group.processes.values()]))
+            if (job := self.job(group, process))
+        ]
+        told = expected(jobs, earlier or self.store.path.parent, effort.adaptive)
+        self.on_progress(Progress("", "", "", 0, self.done, self.total, expected=told))
 
     def _is_asked_for(self, earlier: Record) -> bool:
         """Tell whether a record is no older than what is asked for, as far as clocks tell.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -32,8 +33,11 @@ def sweep(
     context: Context,
     options: Options,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    earlier: Path | None = None,
 ) -> Outcome:
     """Measure every case of `workloads`, one process at a time, and return what there is then.
+
+    `earlier` is the folder of records that tell how long that will take, where it is another one.
 
     Raises:
         WorkloadError: a workload is declared wrongly; nothing has been measured.
@@ -60,6 +64,8 @@ def sweep(
                             # What was waited for may have measured some of it.
                             jobs = [job for group in groups if (job := state.job(group, process))]
                             is_alone = True
+                            if jobs:
+                                state.tell_expected(earlier)
                         if jobs:
                             job = replace(jobs[0], also=jobs[1:])
                             listener = GroupListener(state, groups, process)

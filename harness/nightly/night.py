@@ -22,6 +22,7 @@ from harness.nightly.environments import EnvironmentFailed, Recipe
 from harness.nightly.state import SCHEMA, Environment, Night, Nights, StepOutcome
 from harness.records import json_file
 from harness.records.files import OWN
+from harness.records.units import seconds_text
 from harness.stages import sampling
 from harness.verdicts.error_rates import ErrorRates
 
@@ -129,6 +130,8 @@ class NightRun:
             know_machine(self.night.machine)
             begins = "goes on as it was begun" if self.night.steps else "begins"
             self.say(f"The night {self.name} {begins}: {self._asked()}. Logs: {self.own}")
+            if not self.night.steps and (last := self.nights.last_like(self.night)):
+                self.say(f"The night {last.night} took {seconds_text(last.seconds)}.")
             self.nights.save(self.night)
             for name, work in self.steps():
                 if name not in self.night.steps:

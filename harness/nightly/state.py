@@ -132,6 +132,11 @@ class Night(msgspec.Struct):
         """Whether the A/A probe called too many identical rows different."""
         return "probe" in self.steps and self.steps["probe"].status == "noisy"
 
+    @property
+    def seconds(self) -> float:
+        """How long its steps took."""
+        return sum(step.seconds for step in self.steps.values())
+
     def good(self, environment: str) -> bool:
         """Tell whether later nights may be compared with one environment of this one.
 
@@ -269,6 +274,15 @@ class Nights:
                 f"--night {name}.2"
             )
         return name
+
+    def last_like(self, before: Night) -> Night | None:
+        """Return the last finished night that was asked for the same."""
+
+        def asked(night: Night) -> tuple[object, ...]:
+            return night.effort, night.bench, night.asked, night.without
+
+        found = [one for one in self.all() if one.finished_at_ms and asked(one) == asked(before)]
+        return found[-1] if found else None
 
     def last_good(self, before: Night, environment: str) -> Night | None:
         """Return the night to compare an environment with: good, and not noisy.

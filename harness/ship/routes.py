@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import random
 import statistics
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from harness.declare.workload import Case, Workload, name_of
 from harness.engine.child import ChildError, ask
 from harness.errors import UsageError
 from harness.records import environment
+from harness.records.units import seconds_text
 from harness.ship import cases
 from harness.ship.results import difference
 from harness.watch.temporary import temporary_folder
@@ -196,11 +198,15 @@ class RoutesInTurns(ABC):
                 self.shipped[route.name] += sum(entry.stat().st_size for entry in entries)
         replicates: dict[str, list[Replicate]] = {route.name: [] for route in self.routes}
         order = random.Random(seed)
+        began = time.monotonic()
         for number in range(processes):
+            left_s = (time.monotonic() - began) / number * (processes - number) if number else 0.0
+            left = f", about {seconds_text(left_s)} left" if number else ""
             routes = [route for route in self.routes if route.name not in self.reasons]
             order.shuffle(routes)
             for route in routes:
-                self.announce(f"process {number + 1} of {processes}: {route.name}")
+                self.announce(f"process {number + 1} of {processes}{left}: {route.name}")
+                left = ""
                 if replicate := self._try(route):
                     replicates[route.name].append(replicate)
         return [self._row(route, replicates[route.name]) for route in self.routes]

@@ -151,6 +151,7 @@ def measure(
                     workload=f"{label}: {message.workload}",
                     done=before + message.done,
                     total=before + message.total * left,
+                    expected=message.expected and message.expected.times(left),
                 )
             )
 
@@ -159,6 +160,7 @@ def measure(
             dataclasses.replace(context, results=place / label.replace(" ", "-")),
             dataclasses.replace(options, scenarios=(SCENARIO,), injected=injected, seed=seed),
             tell,
+            earlier=context.store.path.parent,
         )
         outcomes.append(outcome)
         steps.append(0)

@@ -25,6 +25,7 @@ from harness.records import json_file
 from harness.records.git import commit_of
 from harness.records.schema import Record
 from harness.records.store import machine_folder
+from harness.records.units import seconds_text
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between
 from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, prepared
@@ -147,6 +148,7 @@ class _Run:
         names = [f"^{re.escape(name)}$" for name in self.state.open] or self.options.select
         try:
             for number in range(self.state.rounds + 1, rounds + 1):
+                began = time.monotonic()
                 own, seed = self._place(number), self.state.seed
                 of_round = measure_round(
                     self.places, self.options, names, number, seed, own, self._told
@@ -154,7 +156,7 @@ class _Run:
                 self._add(of_round)
                 self.state.rounds = number
                 self.keep()
-                self._told()
+                self._told(warning=self._length(time.monotonic() - began) if number == 1 else "")
                 if number == 1:
                     for problem in difference_problems(self.arms, of_round):
                         warnings.warn(problem, HarnessWarning, stacklevel=3)
@@ -176,14 +178,23 @@ class _Run:
         for kept, more in zip(self.records, of_round, strict=True):
             kept += more
 
-    def _told(self, turn: int = 0, side: int | None = None) -> None:
+    def _length(self, round_s: float) -> str:
+        """Return how long the rounds to come take, where each takes as long as the first."""
+        look = next_look(0, self.limit)
+        took, some, every = (seconds_text(round_s * n) for n in (1, look - 1, self.limit - 1))
+        more = f", at most {every} for all {self.limit}" if self.limit > look else ""
+        until = f", {some} until {look} are there and looked at{more}" if self.limit > 1 else ""
+        return f"took {took}{until}"
+
+    def _told(self, turn: int = 0, side: int | None = None, warning: str = "") -> None:
         """Tell that an arm is measured, or that both of the last round are."""
         done = 2 * self.state.rounds + (0 if side is None else turn)
         number = self.state.rounds + (side is not None)
         rows = sum(self.state.open.values())
         label = f"round {number}" + (f", {rows} row{'s' * (rows > 1)} open" if rows else "")
         letter, what = ("", "done") if side is None else ("AB"[side], self.arms[side].text)
-        self.on_progress(Progress(label, letter, what, number - 1, done, 2 * self.limit))
+        said = label, letter, what, number - 1, done, 2 * self.limit
+        self.on_progress(Progress(*said, warning=warning))
 
 
 def _asked(

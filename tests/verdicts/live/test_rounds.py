@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -111,6 +112,7 @@ def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project,
     assert "=1 did not reach JAX in arm B: it found '0'" in unreached
     assert said == "stopped: 1 of at most 2 rounds are compared; the same command goes on"
     assert stopped.rounds == 1
+    assert re.search(r"^took .* at most .* for all 2$", told[2].warning)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
