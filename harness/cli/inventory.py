@@ -64,7 +64,7 @@ def list_(
     )
     cases = counted(int(rows["cases"].sum()), "case")
     answer = Heading(f"{counted(len(rows), 'workload')}, {cases} on one target.")
-    output.show([answer, TextTable(rows, rows.columns, rows.columns)], rows)
+    output.show([answer, TextTable(rows, rows.columns, ("axes", "shows"), whole=True)], rows)
     if found.broken:
         raise Exit(ExitCode.USAGE)
 
@@ -113,7 +113,7 @@ def targets(
         if here
         else "No such target can be used here."
     )
-    output.show([answer, TextTable(rows, rows.columns, rows.columns)], rows)
+    output.show([answer, TextTable(rows, rows.columns, ("what",), whole=True)], rows)
     if not here:
         raise Exit(ExitCode.NOTHING)
 

@@ -6,6 +6,7 @@ import enum
 import json
 import math
 import sys
+import textwrap
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -56,6 +57,8 @@ class TextTable:
     """Columns that begin at the left, with the first two; numbers end at the right."""
     wrapped: Collection[str] = ()
     """Columns whose cells may take several lines, with the second."""
+    whole: bool = False
+    """Whether such cells take as many lines in a block, too; else what does not fit is left out."""
 
 
 Part = str | Heading | TextTable | Table | Text
@@ -158,9 +161,10 @@ def fitted(rows: TextTable, width: int) -> Iterator[Table | Text]:
     if sum(least) + GAP * len(least) <= width:
         yield _grid(headings, cells, left, wrapped)
         return
-    named = next((place for place, begins in enumerate(left) if not begins), len(left))
+    ends = (place for place, begins in enumerate(left) if not begins)
+    named = next(ends, 1 if rows.whole else len(left))
     for row in cells:
-        yield from _block(headings, row, named, wrapped, width)
+        yield from _block(headings, row, named, wrapped, width, rows.whole)
 
 
 def _grid(
@@ -176,7 +180,12 @@ def _grid(
 
 
 def _block(
-    headings: list[str], row: list[str], named: int, wrapped: list[bool], width: int
+    headings: list[str],
+    row: list[str],
+    named: int,
+    wrapped: list[bool],
+    width: int,
+    whole: bool,
 ) -> Iterator[Text]:
     yield Text("  ".join(filter(None, row[:named])), style="bold")
     long, line = [], " "
@@ -192,7 +201,8 @@ def _block(
     if line.strip():
         yield Text(line)
     for text in filter(None, long):
-        yield Text(f"  {_begun(text, width - 2)}")
+        lines = textwrap.wrap(text, width - 2) if whole else [_begun(text, width - 2)]
+        yield from (Text(f"  {line}") for line in lines)
 
 
 def _begun(text: str, most: int) -> str:

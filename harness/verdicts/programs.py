@@ -11,6 +11,7 @@ from harness.errors import ExitCode
 from harness.frame.differences import ARROW, facts_difference
 from harness.frame.frame import axis_column, rows_of
 from harness.frame.tables import case_texts
+from harness.records.units import counted
 from harness.stages.registry import STAGES
 from harness.verdicts import counts, rules
 from harness.verdicts.pairs import CASE, Pair, Pairs, axes_key, axes_of, either
@@ -125,7 +126,7 @@ def changed_lines(frame: pd.DataFrame, every: bool = False) -> Iterator[str]:
     """Yield lines that name the changed programs, none where there are none."""
     lines = changed(frame)
     if lines:
-        yield f"Another program in {len(lines)} of {len(frame)} cases:"
+        yield f"Another program in {len(lines)} of {counted(len(frame), 'case')}:"
         yield from (f"  {line}" for line in (lines if every else lines[:MOST]))
         if len(lines) > MOST and not every:
             yield f"  … and {len(lines) - MOST} more; `--all` lists all."
@@ -155,11 +156,12 @@ def table(frame: pd.DataFrame, every: bool = False) -> pd.DataFrame:
 
 def summary_text(frame: pd.DataFrame) -> str:
     """Return in a line how many cases have which verdict, and how many another program."""
-    counted = frame["verdict"].value_counts()
-    parts = [f"{counted[verdict]} {verdict}" for verdict in VERDICTS if verdict in counted]
+    numbers = frame["verdict"].value_counts()
+    parts = [f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if verdict in numbers]
     other = int((frame["program"] != "").sum())
     parts += [f"another program in {other}"] if other else []
-    return f"By counts, of {len(frame)} cases: {', '.join(parts) or 'nothing to compare'}"
+    cases = counted(len(frame), "case")
+    return f"By counts, of {cases}: {', '.join(parts) or 'nothing to compare'}"
 
 
 def left_out(frame: pd.DataFrame) -> Iterator[str]:

@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from harness.cli.output import WIDTH
+from harness.profiles.causes.cause import Cause
 from tests.cache.test_entry import packed
 from tests.frame.trees import write
+from tests.profiles.made import Made
 from tests.verdicts.history.trees import nights, noisy
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +26,7 @@ GOLDEN = Path(__file__).with_name("golden")
 WRITE = os.environ.get("TESTS_GOLDEN") == "write"
 NARROWER = (120, 100, 80)
 LOOP = ("-s", "UnrolledLoop", "--case", "unroll=16")
+BENCHMARKS = ("--benchmarks", str(ROOT / "benchmarks"))
 RELEASES = ("compare", "jax=0.11.2", "jax=0.12.0.1")
 COMMANDS = {
     "show": (("show", *LOOP, "--case", "unroll=1"), ["control_flow.UnrolledLoop", "± 0.3 µs"]),
@@ -36,6 +39,14 @@ COMMANDS = {
         ["batch=64, dtype=float32", "205 µs", "baseline faster"],
     ),
     "history": (("history", "made"), ["family.Work size=8", "1.0 s → 1.3 s"]),
+    "explain": (
+        (*RELEASES, *LOOP, "--stage", "compile", "--explain"),
+        ["control_flow.UnrolledLoop", "unroll=16"],
+    ),
+    "list": (("list", "Gelu", "Predict", *BENCHMARKS), ["elementwise.Gelu", "approximate: True"]),
+    "functions": (("profile", "show", "started", "-t", "functions"), ["train_step", "30 ms"]),
+    "causes": (("profile", "show", "started", "-t", "causes"), ["train_step"]),
+    "stats": (("cache", "stats", "kept"), ["jit_train_step_of_a_transformer"]),
     "inspect": (("cache", "inspect", "kept"), ["jit_train_step_of_a_transformer", "7 s"]),
 }
 """What is typed, and names and values with their units that stand there as a whole."""
@@ -48,6 +59,12 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "results").symlink_to(ROOT / "results")
     times = [value * (1.3 if night >= 6 else 1) for night, value in enumerate(noisy(12, 1))]
     write(tmp_path / "made", *nights(times))
+    started = Made()
+    for steps in ("1", "2"):
+        started.build(
+            "train_step", line=12, cause=Cause("static value", "steps", steps, steps + "0")
+        )
+    started.build("loss_of_a_transformer", line=40).write(tmp_path / "started")
     (tmp_path / "kept").mkdir()
     for module, days in (("jit_train_step_of_a_transformer", 3.2), ("jit_loss", 9.2)):
         file = tmp_path / "kept" / f"{module}-{module.encode().hex():0<64.64}-cache"
@@ -81,7 +98,7 @@ def test_a_table_is_as_it_was_at_every_width(name, folder, command, monkeypatch)
         for text in whole:
             assert text in out, f"{width} columns"
         # A sentence is longer where it must be, and the terminal breaks it; a row is not.
-        assert not [line for line in said[width] if len(line) > width and "  " in line]
+        assert not [line for line in said[width] if len(line) > width and "  " in line.strip()]
         # What is left out of a long text begins after a part of it, not inside a name or value.
         cut = [line for line in said[width] if "…" in line]
         assert all(line.endswith((", …", "; …")) for line in cut)

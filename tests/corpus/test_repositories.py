@@ -30,7 +30,7 @@ def test_a_repository_is_set_up_measured_and_compared_and_left_as_it_was(checkou
     found = measured(
         Repository("me/repository", "adopt tests/test_speed.py"), checkouts, sys.executable
     )
-    assert (found.verdict, found.failed) == ("of 1 cases: 1 no rise", False)
+    assert (found.verdict, found.failed) == ("of 1 case: 1 no rise", False)
     assert (found.workloads, found.rows >= 8) == (1, True)
     *_, line = markdown([found])
     assert line.startswith("| [repository](https://github.com/me/repository), ")

@@ -37,7 +37,7 @@ def test_a_changed_program_is_named_though_no_time_tells(compare, tmp_path):
     _, document, _ = compare(*BOTH, folder, "--format", "json")
 
     assert code == 0
-    assert f"Another program in 1 of 1 cases:\n  {NAMED}\n" in table
+    assert f"Another program in 1 of 1 case:\n  {NAMED}\n" in table
     assert "another program in 1 case" in table
     assert f"- {NAMED}\n" in markdown
     assert "another program in 1 case**" in markdown
@@ -59,7 +59,7 @@ def test_what_is_named_has_an_end_unless_all_is_wanted(compare, tmp_path):
 @pytest.mark.parametrize(
     ("b", "code", "said"),
     [
-        (MORE, 0, "By counts, of 1 cases: 1 no rise, another program in 1"),
+        (MORE, 0, "By counts, of 1 case: 1 no rise, another program in 1"),
         (
             Facts(trace_calls=10_400, lower_calls=2_000, hlo_instructions=100, fusions=3),
             1,
