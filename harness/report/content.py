@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -76,6 +76,11 @@ class Figure:
     """Columns that hold lists, of which each element becomes a row."""
     zoom: bool = False
     """Whether readers may move the chart's parameters `from` and `to`, the ends of its x axis."""
+    most: str = ""
+    """The column by whose sums its chart draws cases (:func:`harness.report.charts.top`): a page
+    hands it no rows but those of the greatest."""
+    drawn: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """With `most`: columns of which the chart draws these values alone."""
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,19 @@ import base64
 import itertools
 import re
 
+from harness.frame.startup import STACKED
+from harness.report.page import render
 from tests.report.pages import (
     COMPLETE,
     assert_controls_are_labelled_and_hidden_in_print,
     assert_no_barrier,
     assert_no_window_scrolls_sideways,
     marks,
+    reported,
     texts,
     wait_until,
 )
-from tests.report.synthetic import HOSTILE
+from tests.report.synthetic import HOSTILE, frame
 
 FIGURES = 9
 
@@ -212,6 +215,25 @@ def test_any_two_nights_stand_side_by_side(page):
     assert texts(page, f"{table} td:nth-child(2)")[:4] == ["compile"] * 4
     assert all(1.4 < ratio < 1.6 for ratio in ratios)
     assert "pair.before=2026-01-01" in page.current_url
+
+
+def test_of_many_cases_those_that_take_longest_are_drawn(chromium, tmp_path):
+    rows = frame([f"family.Work{number}" for number in range(50)], sizes=(64,))
+    number = rows["workload"].str.removeprefix("family.Work").astype(int)
+    rows["value"] = 1e-3 * (1 + number * 7 % 50)  # no two alike
+    file = tmp_path / "many.html"
+    file.write_text(render(reported(rows)), encoding="utf-8")
+    chromium.get(file.as_uri())
+    for chosen in ("", "compile"):
+        wait_until(chromium, COMPLETE)
+        kept = rows[rows["stage"].isin([chosen] if chosen else STACKED)]
+        longest = kept.groupby("workload")["value"].sum().nlargest(20)
+        drawn = texts(chromium, "#figure-stages [aria-label^='Y-axis'] .role-axis-label text")
+        assert drawn == [f"{name} size=64" for name in longest.index], chosen
+        chromium.execute_script("document.querySelector('[name=stage]').value = 'compile'")
+        event = "new Event('input', {bubbles: true})"
+        chromium.execute_script(f"document.forms[0].dispatchEvent({event})")
+        wait_until(chromium, "location.search === '?stage=compile'")
 
 
 def test_a_long_table_is_sorted_and_unfolded_and_the_focus_stays(page):

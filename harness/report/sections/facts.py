@@ -69,6 +69,7 @@ def _figure(wide: pd.DataFrame) -> Figure:
         chart,
         ("fact_bars",),
         picks=(*machine_picks(wide), ("fact", "fact", "launches")),
+        most="count",
     )
 
 

@@ -65,6 +65,7 @@ def _figure(rows: pd.DataFrame, machines: list[str]) -> Figure:
         (spans + points).properties(height=alt.Step(22)),
         ("machine_points",),
         picks=(("stage", "stage", first[-1]),),
+        most="value",
     )
 
 

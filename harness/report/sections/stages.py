@@ -89,6 +89,8 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
         chart,
         ("stages",),
         picks=machine_picks(ok),
+        most="value",
+        drawn={"stage": tuple(shown), "scenario": tuple({*ok["scenario"]} - {left_out})},
     )
 
 

@@ -107,6 +107,10 @@
     return WORDS[kind] ? WORDS[kind](value) : String(value);
   };
 
+  // Names break behind these signs, where they must.
+  const breakable = (text) => text.split(/(?<=[._/(])/).flatMap((part, place) => (
+    place ? [document.createElement("wbr"), part] : [part]));
+
   // A table that can be read aloud and sorted with the keyboard.
   const collator = new Intl.Collator(undefined, { numeric: true });
   const isNumber = (column) => NUMBERS.has(column.kind) || column.kind === "list";
@@ -150,8 +154,11 @@
         const cell = number ? line.insertCell() : line.appendChild(element("th", { scope: "row" }));
         const one = !number && row.one_case;
         if (one && offers("one_case")?.value === "") {
-          cell.append(element("a", { href: `?${new URLSearchParams({ one_case: one })}`, "aria-label": one }, text));
-        } else cell.textContent = text;
+          const link = element("a", { href: `?${new URLSearchParams({ one_case: one })}`, "aria-label": one });
+          link.append(...breakable(text));
+          cell.append(link);
+        } else if (isNumber(column)) cell.textContent = text;
+        else cell.append(...breakable(text));
         if (isNumber(column)) cell.className = "number";
         else {
           cell.dir = "auto";
@@ -192,6 +199,7 @@
     const layers = (spec.layer || [spec]).map((layer) => (layer.encoding?.y?.field !== "row" ? layer : {
       ...layer, encoding: { ...layer.encoding, y: { ...layer.encoding.y, axis: {
         ...layer.encoding.y.axis, labelFontSize: 10,
+        labelOffset: 6 - 6 * lines, // else the first line stands in the middle
         labelExpr: "split(replace(datum.label, ' ', ', '), regexp(', (?![0-9])'))",
       } } },
     }));
@@ -235,6 +243,7 @@
     let wide = 0;
     let zoomed = null;
 
+    // The rows that fit, by table.
     const current = () => {
       const chosen = filters();
       let before = {};
@@ -243,29 +252,46 @@
         const read = main.readers[name];
         const offered = [...new Set(matching(main, chosen, before).map(read))];
         picks[name] = offered.includes(wished[name]) ? wished[name] : offered[0];
-        select.replaceChildren(...offered.map((value) => element("option", { value, dir: "auto" }, value)));
+        if (offered.join("\n") !== [...select.options].map(({ value }) => value).join("\n")) {
+          select.replaceChildren(...offered.map((value) => element("option", { value, dir: "auto" }, value)));
+        }
         select.value = picks[name];
         select.disabled = !offered.length;
         before = { ...before, [name]: picks[name] };
       }
-      return Object.fromEntries(figure.tables.map((name) => [
-        name, objects(tables[name], matching(tables[name], chosen, picks), figure.explode)]));
+      return Object.fromEntries(figure.tables.map((name) => [name, matching(tables[name], chosen, picks)]));
     };
-    const tabulate = (rows) => {
+    // Of thousands of rows a chart draws a few: the others are not worth Vega's time.
+    const worthDrawing = (fits) => {
+      if (!figure.most) return fits;
+      const read = main.readers;
+      const wanted = Object.entries(figure.drawn).map(([name, values]) => [read[name], new Set(values)]);
+      const rows = fits.filter((row) => wanted.every(([own, values]) => values.has(own(row))));
+      const label = (row) => `${read.workload(row)} ${read.case(row)}`;
+      const sums = new Map();
+      for (const row of rows) sums.set(label(row), (sums.get(label(row)) || 0) + read[figure.most](row));
+      const most = new Set([...sums].sort(([, a], [, b]) => b - a).slice(0, 2 * MOST).map(([name]) => name));
+      return rows.filter((row) => most.has(label(row)));
+    };
+    const tabulate = (fits) => {
       if (!details.open) return;
+      const rows = objects(main, fits, figure.explode);
       const columns = telling(visible(main, { exact: [] }), rows).map((c) => (c.kind === "list"
         ? { ...c, kind: c.name === "at" ? "count" : "seconds" } : c));
       drawTable(details.querySelector(".table"), figure.title, columns, rows, state);
     };
     const draw = async () => {
-      const datasets = current();
-      const rows = datasets[figure.tables[0]];
-      tabulate(rows);
+      const width = chart.clientWidth; // first: to ask when the page has changed lays it out anew
+      const fitting = current();
+      tabulate(fitting[main.name]);
+      fitting[main.name] = worthDrawing(fitting[main.name]);
+      const datasets = Object.fromEntries(figure.tables.map((name) => [
+        name, objects(tables[name], fitting[name], figure.explode)]));
+      const rows = datasets[main.name];
       // What was written of all of it does not hold of a part.
       const fit = matching(main, filters()).length;
       summary.textContent = fit === main.length ? figure.summary
         : `Of ${main.length} rows ${fit} fit the filters.`;
-      const width = chart.clientWidth;
       if (drawn && rows.length && width === wide && width >= 500) {
         // Only its rows are others: Vega keeps what it has compiled.
         for (const [name, values] of Object.entries(datasets)) drawn.view.data(name, values);
@@ -275,7 +301,8 @@
       }
       if (drawn) { drawn.finalize(); drawn = null; }
       if (!rows.length) {
-        chart.replaceChildren(element("p", { class: "empty" }, "Nothing fits the filters."));
+        chart.replaceChildren(element("p", { class: "empty" }, fit
+          ? "What fits the filters is no part of this figure; the table has it." : "Nothing fits the filters."));
         return;
       }
       wide = width;
