@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 from click.exceptions import Exit
@@ -57,28 +56,29 @@ def _usual(effort: str) -> str:
     return ", ".join(f"{stage}={effect:g}" for stage, effect in arms.usual_effects(effort).items())
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    pairs=Option(min=1, help="Pairs of identical arms."),
+    power=Option(help="Also put slow-downs in, and count those found."),
+    effect=Option(
+        metavar="STAGE=EFFECT",
+        help="A slow-down to put in, such as compile=0.2 for a fifth more time; repeat for "
+        f"several. Without it {_usual('default')}, and for thorough {_usual('thorough')} as "
+        "well.",
+    ),
+    name=Option(help="Name of the run; another name measures anew."),
+)
 def aa(
     *,
     select: options.Select = None,
     case: options.Cases = None,
     target: options.MeasuredTargets = None,
     effort: options.Effort = "default",
-    pairs: Annotated[int, Option(min=1, help="Pairs of identical arms.")] = 1,
-    power: Annotated[
-        bool, Option("--power", help="Also put slow-downs in, and count those found.")
-    ] = False,
-    effect: Annotated[
-        list[str] | None,
-        Option(
-            metavar="STAGE=EFFECT",
-            help="A slow-down to put in, such as compile=0.2 for a fifth more time; repeat for "
-            f"several. Without it {_usual('default')}, and for thorough {_usual('thorough')} as "
-            "well.",
-        ),
-    ] = None,
+    pairs: int = 1,
+    power: bool = False,
+    effect: list[str] | None = None,
     seed: options.Seed = None,
-    name: Annotated[str, Option(help="Name of the run; another name measures anew.")] = "",
+    name: str = "",
     results: options.ResultsTree = Path("results"),
     machine: options.Machine = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from harness import scaffold
 from harness.cli import options
@@ -43,20 +42,16 @@ Exit codes: 0 fine; 2 wrong usage, or no test could be adopted.
 """
 
 
-@options.command(HELP, no_args_is_help=True)
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    tests=Argument(metavar="FILE[::TEST]...", help="Tests, as pytest names them."),
+    directory=Option("--project", metavar="DIR", help="The folder of your project."),
+    force=Option(help="Replace these files where they are there."),
+    dry_run=Option(help="Print what would be written, and write nothing."),
+)
 def adopt(
-    tests: Annotated[
-        list[str], Argument(metavar="FILE[::TEST]...", help="Tests, as pytest names them.")
-    ],
-    directory: Annotated[
-        Path, Option("--project", metavar="DIR", help="The folder of your project.")
-    ] = Path("."),
-    force: Annotated[
-        bool, Option("--force", help="Replace these files where they are there.")
-    ] = False,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Print what would be written, and write nothing.")
-    ] = False,
+    tests: list[str], directory: Path = Path("."), force: bool = False, dry_run: bool = False
 ) -> None:
     """Write the workloads, and say what could not be adopted."""
     project = scaffold.look(directory, force=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
 from click.exceptions import Exit
 
@@ -106,37 +105,34 @@ usage; 4 nothing comparable; 7 something broke.
 """
 
 
-@options.command(HELP, no_args_is_help=True)
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    a=Argument(metavar="A", help="What to compare with."),
+    b=Argument(metavar="B", help="What is judged."),
+    explain=Option(
+        help="Show what verdicts rest on: processes, samples, hosts, programs and the rule; of "
+        "the worst 20 rows, or of those that filters leave."
+    ),
+    every=Option("--all", help="List every row, also those that are the same."),
+    across=Option(
+        help="Compare rows of two machines, which are incomparable without it: raw seconds "
+        "decide, and every row says how the machines differ."
+    ),
+    by_counts=Option("--counts", help="Decide by counts alone; see above."),
+    live_=Option(help="Measure both arms now, in turns; see above."),
+)
 def compare(
     *,
-    a: Annotated[str, Argument(metavar="A", help="What to compare with.")],
-    b: Annotated[str, Argument(metavar="B", help="What is judged.")],
+    a: str,
+    b: str,
     results: options.ResultsTree = Path("results"),
     filters: Filters,
-    explain: Annotated[
-        bool,
-        Option(
-            "--explain",
-            help="Show what verdicts rest on: processes, samples, hosts, programs and the rule; of "
-            "the worst 20 rows, or of those that filters leave.",
-        ),
-    ] = False,
-    every: Annotated[
-        bool, Option("--all", help="List every row, also those that are the same.")
-    ] = False,
-    across: Annotated[
-        list[Across] | None,
-        Option(
-            help="Compare rows of two machines, which are incomparable without it: raw seconds "
-            "decide, and every row says how the machines differ."
-        ),
-    ] = None,
-    by_counts: Annotated[
-        bool, Option("--counts", help="Decide by counts alone; see above.")
-    ] = False,
-    live_: Annotated[
-        bool, Option("--live", help="Measure both arms now, in turns; see above.")
-    ] = False,
+    explain: bool = False,
+    every: bool = False,
+    across: list[Across] | None = None,
+    by_counts: bool = False,
+    live_: bool = False,
     effort: options.Effort = "default",
     seed: options.Seed = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),

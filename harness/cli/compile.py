@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 import pandas as pd
@@ -80,48 +79,44 @@ class NothingTold(HarnessError):
     exit_code = ExitCode.NOTHING
 
 
-@options.command(HELP, no_args_is_help=True)
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    workload=Argument(help="The workload, or an expression only it matches."),
+    program=Argument(metavar="[-- PROGRAM [ARG]...]", help="Of which WORKLOAD names a function."),
+    case=Option(metavar="AXIS=VALUE", help="Which case; repeat."),
+    transform=Option(help="forward, gradient, vmap, sharded, pmap."),
+    target=Option(help="What to compile for: cpu, gpu, tpu, gpu:h200, ..."),
+    depth=Option(min=1, help="Levels of the tree that are shown."),
+    least=Option(min=0, max=100, help="Percent of the compile that a row must have."),
+    against=Option(
+        metavar="AXIS", help="Compile every value of an axis, and say what grows with it."
+    ),
+    rounds=Option(min=1, max=100, help="With --against: compiles of each value."),
+    tries=Option(
+        "--try/--no-try",
+        help="Try remedies that the harness can apply by itself: a compile more for each.",
+    ),
+    trace=Option(
+        metavar="FILE",
+        help="Write XLA's events as well, as they were, for Perfetto (ui.perfetto.dev) and "
+        "chrome://tracing: .json or .json.gz.",
+    ),
+)
 def compile(
-    workload: Annotated[str, Argument(help="The workload, or an expression only it matches.")],
-    program: Annotated[
-        list[str] | None,
-        Argument(metavar="[-- PROGRAM [ARG]...]", help="Of which WORKLOAD names a function."),
-    ] = None,
+    workload: str,
+    program: list[str] | None = None,
     *,
-    case: Annotated[
-        list[str] | None, Option(metavar="AXIS=VALUE", help="Which case; repeat.")
-    ] = None,
-    transform: Annotated[str | None, Option(help="forward, gradient, vmap, sharded, pmap.")] = None,
-    target: Annotated[
-        str | None, Option(help="What to compile for: cpu, gpu, tpu, gpu:h200, ...")
-    ] = None,
-    depth: Annotated[int, Option(min=1, help="Levels of the tree that are shown.")] = 6,
-    least: Annotated[
-        float, Option(min=0, max=100, help="Percent of the compile that a row must have.")
-    ] = 1.0,
-    against: Annotated[
-        str | None,
-        Option(metavar="AXIS", help="Compile every value of an axis, and say what grows with it."),
-    ] = None,
-    rounds: Annotated[
-        int, Option(min=1, max=100, help="With --against: compiles of each value.")
-    ] = 3,
-    tries: Annotated[
-        bool,
-        Option(
-            "--try/--no-try",
-            help="Try remedies that the harness can apply by itself: a compile more for each.",
-        ),
-    ] = True,
+    case: list[str] | None = None,
+    transform: str | None = None,
+    target: str | None = None,
+    depth: int = 6,
+    least: float = 1.0,
+    against: str | None = None,
+    rounds: int = 3,
+    tries: bool = True,
     figure: options.Figure = None,
-    trace: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="Write XLA's events as well, as they were, for Perfetto (ui.perfetto.dev) and "
-            "chrome://tracing: .json or .json.gz.",
-        ),
-    ] = None,
+    trace: Path | None = None,
     output: Output,
     benchmarks: options.Benchmarks = Path("benchmarks"),
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from click.exceptions import Exit
 
@@ -46,28 +45,26 @@ Exit codes: 0 fine; 2 wrong usage; 4 nothing was found, or the output cannot be 
 """
 
 
-@options.command(HELP, no_args_is_help=True)
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    output=Option(
+        "--output", "-o", help="A .csv or .parquet file, or a folder (a name without ending)."
+    ),
+    where=Option(
+        metavar="COLUMN=VALUE",
+        help="Only rows with this value in this column; repeat a column for several of its "
+        "values, and name several columns to narrow further.",
+    ),
+    partition=Option(help="Write a folder, whatever the output is called."),
+)
 def export(
     *,
-    output: Annotated[
-        Path,
-        Option(
-            "--output", "-o", help="A .csv or .parquet file, or a folder (a name without ending)."
-        ),
-    ],
+    output: Path,
     results: Results,
     filters: Filters,
-    where: Annotated[
-        list[str] | None,
-        Option(
-            metavar="COLUMN=VALUE",
-            help="Only rows with this value in this column; repeat a column for several of its "
-            "values, and name several columns to narrow further.",
-        ),
-    ] = None,
-    partition: Annotated[
-        bool, Option("--partition", help="Write a folder, whatever the output is called.")
-    ] = False,
+    where: list[str] | None = None,
+    partition: bool = False,
 ) -> None:
     """Write rows to files."""
     conditions = typed(where or [])

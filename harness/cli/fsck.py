@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
 
 import msgspec
 import pandas as pd
@@ -39,13 +38,8 @@ Exit codes: 0 fine, or all was repaired; 1 something is to be done; 2 it is no r
 """
 
 
-@options.command(HELP)
-def fsck(
-    *,
-    results: options.Results,
-    repair: Annotated[bool, Option("--repair", help="Repair what can be.")] = False,
-    output: Output,
-) -> None:
+@options.command(HELP, repair=Option(help="Repair what can be."))
+def fsck(*, results: options.Results, repair: bool = False, output: Output) -> None:
     """Check a results tree."""
     report = tree_check.check(results.path, repair)
     rows = pd.DataFrame(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 from click.exceptions import Exit
@@ -64,25 +63,22 @@ Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series ha
 """
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    since=Option(
+        metavar="NIGHT",
+        help="Only changes first seen in this night or later; a day where nights have no name.",
+    ),
+    cuts=Option(
+        help="Also where a series was cut: the workload, the effort or the machine changed."
+    ),
+)
 def history(
     *,
     results: Results,
     filters: Filters,
-    since: Annotated[
-        str,
-        Option(
-            metavar="NIGHT",
-            help="Only changes first seen in this night or later; a day where nights have no name.",
-        ),
-    ] = "",
-    cuts: Annotated[
-        bool,
-        Option(
-            "--cuts",
-            help="Also where a series was cut: the workload, the effort or the machine changed.",
-        ),
-    ] = False,
+    since: str = "",
+    cuts: bool = False,
     figure: options.Figure = None,
     output: Output,
 ) -> None:

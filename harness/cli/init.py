@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 from harness import scaffold
 from harness.cli import options
@@ -56,48 +55,38 @@ be written. docs/getting-started.md goes on from here.
 """
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    directory=Argument(metavar="[DIR]", help="The folder of your project."),
+    function=Option(
+        metavar="PACKAGE.MODULE:NAME",
+        help="Write a workload for this function; needs --arg or --inputs.",
+    ),
+    arg=Option(
+        metavar="DTYPE[SIZES]",
+        help="One argument of the function, an array: float32[64,784], int32[8], float32[] "
+        "for a scalar, key[] for a PRNG key. Repeat it in the function's order.",
+    ),
+    inputs=Option(
+        metavar="PACKAGE.MODULE:NAME",
+        help="Instead of --arg: a function that returns the arguments, as a tuple; pytrees, "
+        "parameters, whatever the function takes.",
+    ),
+    force=Option(help="Replace these files where they are there."),
+    dry_run=Option(help="Print what would be written, and write nothing."),
+    schema=Option(
+        help="Print the JSON Schema of [tool.harness] in pyproject.toml, for editors; see "
+        "docs/method.md. Nothing is written."
+    ),
+)
 def init(
-    directory: Annotated[
-        Path, Argument(metavar="[DIR]", help="The folder of your project.")
-    ] = Path("."),
-    function: Annotated[
-        list[str] | None,
-        Option(
-            metavar="PACKAGE.MODULE:NAME",
-            help="Write a workload for this function; needs --arg or --inputs.",
-        ),
-    ] = None,
-    arg: Annotated[
-        list[str] | None,
-        Option(
-            metavar="DTYPE[SIZES]",
-            help="One argument of the function, an array: float32[64,784], int32[8], float32[] "
-            "for a scalar, key[] for a PRNG key. Repeat it in the function's order.",
-        ),
-    ] = None,
-    inputs: Annotated[
-        str,
-        Option(
-            metavar="PACKAGE.MODULE:NAME",
-            help="Instead of --arg: a function that returns the arguments, as a tuple; pytrees, "
-            "parameters, whatever the function takes.",
-        ),
-    ] = "",
-    force: Annotated[
-        bool, Option("--force", help="Replace these files where they are there.")
-    ] = False,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Print what would be written, and write nothing.")
-    ] = False,
-    schema: Annotated[
-        bool,
-        Option(
-            "--schema",
-            help="Print the JSON Schema of [tool.harness] in pyproject.toml, for editors; see "
-            "docs/method.md. Nothing is written.",
-        ),
-    ] = False,
+    directory: Path = Path("."),
+    function: list[str] | None = None,
+    arg: list[str] | None = None,
+    inputs: str = "",
+    force: bool = False,
+    dry_run: bool = False,
+    schema: bool = False,
 ) -> None:
     """Write the files, and say what comes next."""
     if schema:

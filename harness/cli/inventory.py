@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 from click.exceptions import Exit
@@ -83,15 +82,11 @@ def _workload_row(workload: type[Workload]) -> tuple[str, int, str, str]:
     return name_of(workload), len(cases), text, first
 
 
-@options.command(TARGETS_HELP)
-def targets(
-    *,
-    names: Annotated[
-        list[str] | None,
-        Argument(metavar="[TARGET]...", help="Only these; a gpu:FILE.pbtxt is read."),
-    ] = None,
-    output: Output,
-) -> None:
+@options.command(
+    TARGETS_HELP,
+    names=Argument(metavar="[TARGET]...", help="Only these; a gpu:FILE.pbtxt is read."),
+)
+def targets(*, names: list[str] | None = None, output: Output) -> None:
     """Print a row per target."""
     chosen = known.find_all(names) if names else list(known.TARGETS.values())
     sightings = known.survey(chosen)

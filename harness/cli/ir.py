@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from click.exceptions import Exit
 from rich.table import Table
@@ -50,42 +50,35 @@ target is not here, or the records hold nothing to compare.
 """
 
 
-@options.command(HELP, no_args_is_help=True)
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    workload=Argument(help="The workload, or an expression only it matches."),
+    case=Option(metavar="AXIS=VALUE", help="Which case (transform=gradient works too); repeat."),
+    stage=Option(help="jaxpr (as traced), stablehlo (as lowered), hlo (as optimised)."),
+    transform=Option(
+        help="forward, gradient, vmap, sharded, pmap, whether the workload lists it or not."
+    ),
+    target=Option(help="What to build for: cpu, gpu, tpu, gpu:h200, ..."),
+    source=Option(help="Say where in the source each part comes from."),
+    facts=Option(help="Print facts of the program instead of its text."),
+    diff=Option(
+        metavar="WHAT",
+        help="Compare with case:AXIS=VALUE[,AXIS=VALUE], transform:NAME, target:NAME, "
+        "commit:REV; or records:REV..REV.",
+    ),
+    exit_code=Option(help="With --diff: end with 1 if the programs differ."),
+)
 def ir(
-    workload: Annotated[str, Argument(help="The workload, or an expression only it matches.")],
-    case: Annotated[
-        list[str] | None,
-        Option(metavar="AXIS=VALUE", help="Which case (transform=gradient works too); repeat."),
-    ] = None,
-    stage: Annotated[
-        str, Option(help="jaxpr (as traced), stablehlo (as lowered), hlo (as optimised).")
-    ] = "hlo",
-    transform: Annotated[
-        str | None,
-        Option(
-            help="forward, gradient, vmap, sharded, pmap, whether the workload lists it or not."
-        ),
-    ] = None,
-    target: Annotated[
-        str | None, Option(help="What to build for: cpu, gpu, tpu, gpu:h200, ...")
-    ] = None,
-    source: Annotated[
-        bool, Option("--source", help="Say where in the source each part comes from.")
-    ] = False,
-    facts: Annotated[
-        bool, Option("--facts", help="Print facts of the program instead of its text.")
-    ] = False,
-    diff: Annotated[
-        str | None,
-        Option(
-            metavar="WHAT",
-            help="Compare with case:AXIS=VALUE[,AXIS=VALUE], transform:NAME, target:NAME, "
-            "commit:REV; or records:REV..REV.",
-        ),
-    ] = None,
-    exit_code: Annotated[
-        bool, Option("--exit-code", help="With --diff: end with 1 if the programs differ.")
-    ] = False,
+    workload: str,
+    case: list[str] | None = None,
+    stage: str = "hlo",
+    transform: str | None = None,
+    target: str | None = None,
+    source: bool = False,
+    facts: bool = False,
+    diff: str | None = None,
+    exit_code: bool = False,
     output: options.OutputFile = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),

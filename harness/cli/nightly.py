@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 from click.exceptions import Exit
@@ -50,75 +49,60 @@ is told: 5, 7, 3, 1, 6. docs/nightly.md has the set-up for CI.
 """
 
 
-@options.command(HELP)
-def nightly(
-    night: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="Such as 2026-11-20. Without it: the newest unfinished night of this commit that "
-            "is younger than 24 h, else today (UTC).",
-        ),
-    ] = None,
-    jax: Annotated[
-        str | None,
-        Option(
-            metavar="LIST",
-            envvar="HARNESS_NIGHTLY_JAX",
-            help="Environments, with commas: installed (this Python), newest, nightly, or releases "
-            "such as 0.11.2. Without it: installed, newest if a package index answers, and nightly "
-            "with --nightly-index.",
-        ),
-    ] = None,
-    effort: Annotated[
-        str,
-        Option(envvar="HARNESS_EFFORT", help="quick, default, thorough, or such as 6x1."),
-    ] = "default",
-    bench: Annotated[
-        list[str] | None,
-        Option("--bench", "-b", metavar="REGEX", help="Only these benchmarks, as in asv."),
-    ] = None,
-    probe: Annotated[
-        str,
-        Option(metavar="REGEX", help="Workloads of the A/A probe; without it, the first by name."),
-    ] = "",
-    without: Annotated[
-        list[str] | None,
-        Option(metavar="STEP", help="Leave out probe, verdicts, history or report; repeatable."),
-    ] = None,
-    machine: options.Machine = None,
-    environments: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="Where environments are built: .asv/nightly."),
-    ] = None,
-    install: Annotated[
-        list[str] | None,
-        Option(
-            metavar="REQUIREMENT",
-            help="Installed into every environment that is built, such as 'jax[cuda13]'.",
-        ),
-    ] = None,
-    nightly_index: Annotated[
-        str,
-        Option(
-            metavar="URL",
-            envvar="HARNESS_NIGHTLY_INDEX",
-            help="The package index with JAX's nightly builds; JAX's installation guide names it.",
-        ),
-    ] = "",
-    config: Annotated[Path, Option(metavar="FILE", help="The asv project's configuration.")] = Path(
-        "asv.conf.json"
+@options.command(
+    HELP,
+    night=Option(
+        metavar="NAME",
+        help="Such as 2026-11-20. Without it: the newest unfinished night of this commit that "
+        "is younger than 24 h, else today (UTC).",
     ),
-    output: Annotated[
-        Path | None,
-        Option(
-            "--output", "-o", metavar="DIR", help="Copy the night's folder there, for an artifact."
-        ),
-    ] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Print the plan only.")] = False,
-    as_json: Annotated[
-        bool, Option("--json", help="Print the night as JSON instead of the summary.")
-    ] = False,
+    jax=Option(
+        metavar="LIST",
+        envvar="HARNESS_NIGHTLY_JAX",
+        help="Environments, with commas: installed (this Python), newest, nightly, or releases "
+        "such as 0.11.2. Without it: installed, newest if a package index answers, and nightly "
+        "with --nightly-index.",
+    ),
+    effort=Option(envvar="HARNESS_EFFORT", help="quick, default, thorough, or such as 6x1."),
+    bench=Option("--bench", "-b", metavar="REGEX", help="Only these benchmarks, as in asv."),
+    probe=Option(
+        metavar="REGEX", help="Workloads of the A/A probe; without it, the first by name."
+    ),
+    without=Option(
+        metavar="STEP", help="Leave out probe, verdicts, history or report; repeatable."
+    ),
+    environments=Option(metavar="DIR", help="Where environments are built: .asv/nightly."),
+    install=Option(
+        metavar="REQUIREMENT",
+        help="Installed into every environment that is built, such as 'jax[cuda13]'.",
+    ),
+    nightly_index=Option(
+        metavar="URL",
+        envvar="HARNESS_NIGHTLY_INDEX",
+        help="The package index with JAX's nightly builds; JAX's installation guide names it.",
+    ),
+    config=Option(metavar="FILE", help="The asv project's configuration."),
+    output=Option(
+        "--output", "-o", metavar="DIR", help="Copy the night's folder there, for an artifact."
+    ),
+    dry_run=Option(help="Print the plan only."),
+    as_json=Option("--json", help="Print the night as JSON instead of the summary."),
+)
+def nightly(
+    night: str | None = None,
+    jax: str | None = None,
+    effort: str = "default",
+    bench: list[str] | None = None,
+    probe: str = "",
+    without: list[str] | None = None,
+    machine: options.Machine = None,
+    environments: Path | None = None,
+    install: list[str] | None = None,
+    nightly_index: str = "",
+    config: Path = Path("asv.conf.json"),
+    output: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Do a night, and print its summary."""
     project = AsvProject.read(config)

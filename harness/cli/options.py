@@ -158,42 +158,53 @@ _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
 def command(
     help: str, cls: type[click.Command] = Command, **settings: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command of a function, whose parameters may be groups of options."""
+    """Make a command of a function.
+
+    Each parameter has its `Option` or `Argument` among the settings, or behind its type, or stands
+    for a group of options; other settings are click's.
+    """
+    told = {name: one for name, one in settings.items() if isinstance(one, Option)}
+    given = {name: one for name, one in settings.items() if name not in told}
 
     def made(function: Callable[..., None]) -> click.Command:
-        parameters, call = spread(function)
-        given = {"context_settings": SETTINGS, **settings}
-        return cls(function.__name__, callback=call, params=parameters, help=help, **given)
+        parameters, call = _spread(function, told)
+        own = {"context_settings": SETTINGS, **given}
+        return cls(function.__name__, callback=call, params=parameters, help=help, **own)
 
     return made
 
 
-def spread(
-    function: Callable[..., None],
+def _spread(
+    function: Callable[..., None], options: Mapping[str, Option]
 ) -> tuple[list[click.Parameter], Callable[..., None]]:
     """Return click's parameters for a function, every one of groups, and what takes their values.
 
     What is given several times is a list, and the parameter's default where it is not given.
     """
-    told: dict[str, tuple[Any, Any]] = {}
+    made: dict[str, click.Parameter] = {}
     groups = {}
+    defaults = {}
+
+    def add(name: str, annotation: Any, default: Any) -> None:
+        kind, option = get_args(annotation) if name not in options else (annotation, options[name])
+        made[name] = option.make(name, kind, default)
+        defaults[name] = default
+
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if parameter.annotation in _GROUPS:
-            groups[parameter.name] = _GROUPS[parameter.annotation]
-            told |= groups[parameter.name][1]
+        name, annotation = parameter.name, parameter.annotation
+        if annotation in _GROUPS:
+            groups[name] = _GROUPS[annotation]
+            for member, told in groups[name][1].items():
+                add(member, *told)
         else:
-            told[parameter.name] = parameter.annotation, parameter.default
-    made = []
-    for name, (annotation, default) in told.items():
-        kind, option = get_args(annotation)
-        made.append(option.make(name, kind, default))
+            add(name, annotation, parameter.default)
 
     def called(**given: Any) -> None:
         for name, value in given.items():
             if isinstance(value, tuple):
-                given[name] = list(value) or told[name][1]
+                given[name] = list(value) or defaults[name]
         for name, (make, members) in groups.items():
             given[name] = make(**{member: given.pop(member) for member in members})
         function(**given)
 
-    return made, called
+    return list(made.values()), called

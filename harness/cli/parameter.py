@@ -1,6 +1,6 @@
-"""An option or argument of a command, as it stands behind the type of a function's parameter.
+"""An option or argument of a command, told beside the type and default of a function's parameter.
 
-`live: Annotated[bool, Option("--live", help="Show it.")] = False` is click's flag `--live`.
+With `live=Option(help="Show it.")`, the parameter `live: bool = False` is click's flag `--live`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Option:
     """What click's option is told, but for what the type and the default of the parameter say.
 
     Args:
-        names: `--name` and `-n`, or `--name/--no-name`; without any they are the parameter's.
+        names: `--name` and `-n`, or `--name/--no-name`; without any it is the parameter's.
         settings: click's, and `min` and `max` of a number.
     """
 
@@ -29,10 +29,9 @@ class Option:
         """Return click's option of a parameter of that name, type and default."""
         settings: dict[str, Any] = {"show_default": True, "show_envvar": True, **self.settings}
         dashed = name.strip("_").replace("_", "-")
-        if _without_none(kind) is bool:
-            names = self.names or (f"--{dashed}/--no-{dashed}",)
-            return click.Option([name, *names], is_flag=True, default=default, **settings)
         names = self.names or (f"--{dashed}",)
+        if _without_none(kind) is bool:
+            return click.Option([name, *names], is_flag=True, default=default, **settings)
         return click.Option([name, *names], **_typed(settings, name, kind, default, "multiple"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 from click.exceptions import Exit
@@ -43,24 +42,22 @@ Exit codes: 0 written; 2 wrong usage; 4 there is nothing to report.
 """
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    output=Option("--output", "-o", help="The file. [default: report.html]"),
+    asv=Option(metavar="ADDRESS", help="Link to asv's pages: an address or a path."),
+    into=Option(metavar="DIR", help="Write it into asv's html_dir, and link both."),
+    figures=Option(metavar="DIR", help="Write each figure as SVG into this folder."),
+    png=Option(help="With --figures: as PNG, too."),
+)
 def report(
     *,
     results: Results,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="The file. [default: report.html]")
-    ] = None,
-    asv: Annotated[
-        str, Option(metavar="ADDRESS", help="Link to asv's pages: an address or a path.")
-    ] = "",
-    into: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="Write it into asv's html_dir, and link both."),
-    ] = None,
-    figures: Annotated[
-        Path | None, Option(metavar="DIR", help="Write each figure as SVG into this folder.")
-    ] = None,
-    png: Annotated[bool, Option("--png", help="With --figures: as PNG, too.")] = False,
+    output: Path | None = None,
+    asv: str = "",
+    into: Path | None = None,
+    figures: Path | None = None,
+    png: bool = False,
 ) -> None:
     """Write the report, and link it with asv's pages."""
     files.check_report()

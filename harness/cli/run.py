@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
 
 from click.exceptions import Exit
 
@@ -56,7 +55,65 @@ the fleet cannot be used; 130 interrupted (what was finished is kept).
 """
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    first_calls=Option(
+        metavar="N",
+        min=0,
+        envvar="HARNESS_FIRST_CALLS",
+        help="Processes of its own that take a case's first call, per scenario; 0 for none. "
+        "Without it none in off, and in the others as many as the effort has, 5 at the most.",
+    ),
+    with_baselines=Option(
+        help="Compare with NumPy on the CPU and CuPy on a GPU as well, where a workload has a "
+        "baseline."
+    ),
+    fresh=Option(help="Measure again what the results already hold."),
+    from_snapshot=Option(
+        help="Measure a copy of the project taken now, so that edits and checkouts during the "
+        "sweep change nothing."
+    ),
+    keep_programs=Option(
+        envvar="HARNESS_KEEP_PROGRAMS",
+        help="Keep the StableHLO and HLO of every program measured now, for "
+        "`harness ir --diff records:A..B`.",
+    ),
+    inside=Option(
+        envvar="HARNESS_INSIDE",
+        help="Compile every case once more, untimed, under XLA's own events: `harness compare` "
+        "then names the pass that a compile became slower in.",
+    ),
+    timeout=Option(min=0.001, help="Seconds that one pass over one case may take."),
+    wait=Option(
+        "--wait/--no-wait",
+        help="While others measure on this machine: wait for them, as by default, or end at "
+        "once. HARNESS_WAIT=0 does the latter for every command.",
+    ),
+    night=Option(
+        metavar="NAME",
+        help="Measure as one night of a series, such as 2026-11-20: anew, though other nights "
+        "have measured this commit.",
+    ),
+    on=Option(
+        metavar="ADDRESS",
+        help="Measure on the workers of the Dask scheduler at this address, such as "
+        "tcp://host:8786, and not here (extra 'fleet'; docs/fleet.md).",
+    ),
+    each_machine=Option(
+        help="With --on: every case on every machine that can measure it, under its own name."
+    ),
+    store=Option(
+        metavar="ADDRESS",
+        help="With --on: a folder that all workers see, or a bucket (s3://...; fsspec), that "
+        "they put their records into.",
+    ),
+    wait_for_workers=Option(
+        metavar="SECONDS",
+        min=0,
+        help="With --on: how long to wait for workers that can measure, 5 seconds by default: "
+        "jobs of Slurm queue.",
+    ),
+)
 def run(
     *,
     workloads: options.Workloads = None,
@@ -65,108 +122,21 @@ def run(
     target: options.MeasuredTargets = None,
     scenario: options.Scenarios = None,
     effort: options.Effort = "default",
-    first_calls: Annotated[
-        int | None,
-        Option(
-            "--first-calls",
-            metavar="N",
-            min=0,
-            envvar="HARNESS_FIRST_CALLS",
-            help="Processes of its own that take a case's first call, per scenario; 0 for none. "
-            "Without it none in off, and in the others as many as the effort has, 5 at the most.",
-        ),
-    ] = None,
-    with_baselines: Annotated[
-        bool,
-        Option(
-            "--with-baselines",
-            help="Compare with NumPy on the CPU and CuPy on a GPU as well, where a workload has a "
-            "baseline.",
-        ),
-    ] = False,
-    fresh: Annotated[
-        bool, Option("--fresh", help="Measure again what the results already hold.")
-    ] = False,
-    from_snapshot: Annotated[
-        bool,
-        Option(
-            "--from-snapshot",
-            help="Measure a copy of the project taken now, so that edits and checkouts during the "
-            "sweep change nothing.",
-        ),
-    ] = False,
-    keep_programs: Annotated[
-        bool,
-        Option(
-            "--keep-programs",
-            envvar="HARNESS_KEEP_PROGRAMS",
-            help="Keep the StableHLO and HLO of every program measured now, for "
-            "`harness ir --diff records:A..B`.",
-        ),
-    ] = False,
-    inside: Annotated[
-        bool,
-        Option(
-            "--inside",
-            envvar="HARNESS_INSIDE",
-            help="Compile every case once more, untimed, under XLA's own events: `harness compare` "
-            "then names the pass that a compile became slower in.",
-        ),
-    ] = False,
-    timeout: Annotated[
-        float | None,
-        Option(min=0.001, help="Seconds that one pass over one case may take."),
-    ] = None,
-    wait: Annotated[
-        bool | None,
-        Option(
-            "--wait/--no-wait",
-            help="While others measure on this machine: wait for them, as by default, or end at "
-            "once. HARNESS_WAIT=0 does the latter for every command.",
-        ),
-    ] = None,
+    first_calls: int | None = None,
+    with_baselines: bool = False,
+    fresh: bool = False,
+    from_snapshot: bool = False,
+    keep_programs: bool = False,
+    inside: bool = False,
+    timeout: float | None = None,
+    wait: bool | None = None,
     seed: options.Seed = None,
     machine: options.Machine = None,
-    night: Annotated[
-        str,
-        Option(
-            metavar="NAME",
-            help="Measure as one night of a series, such as 2026-11-20: anew, though other nights "
-            "have measured this commit.",
-        ),
-    ] = "",
-    on: Annotated[
-        str | None,
-        Option(
-            metavar="ADDRESS",
-            help="Measure on the workers of the Dask scheduler at this address, such as "
-            "tcp://host:8786, and not here (extra 'fleet'; docs/fleet.md).",
-        ),
-    ] = None,
-    each_machine: Annotated[
-        bool,
-        Option(
-            "--each-machine",
-            help="With --on: every case on every machine that can measure it, under its own name.",
-        ),
-    ] = False,
-    store: Annotated[
-        str,
-        Option(
-            metavar="ADDRESS",
-            help="With --on: a folder that all workers see, or a bucket (s3://...; fsspec), that "
-            "they put their records into.",
-        ),
-    ] = "",
-    wait_for_workers: Annotated[
-        float | None,
-        Option(
-            metavar="SECONDS",
-            min=0,
-            help="With --on: how long to wait for workers that can measure, 5 seconds by default: "
-            "jobs of Slurm queue.",
-        ),
-    ] = None,
+    night: str = "",
+    on: str | None = None,
+    each_machine: bool = False,
+    store: str = "",
+    wait_for_workers: float | None = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),
 ) -> None:

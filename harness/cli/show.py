@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 import pandas as pd
@@ -43,40 +42,30 @@ Exit codes: 0 fine; 2 wrong usage; 4 nothing is there to show.
 """
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    latest=Option(
+        "--latest/--all", help="Only what was measured last, or every commit and environment."
+    ),
+    facts=Option(help="Also what was built: launches, fusions, flops, bytes, temporaries, calls."),
+    calls=Option(
+        help="Also how calls were distributed: least, 10, 50 and 90 %, and calls per second, "
+        "waited for one by one and in flight."
+    ),
+    because=Option(
+        "--why",
+        help="Instead which code each row stands for, what of it differs from what is here "
+        "now, which processes are left out, and whether the next run measures it again.",
+    ),
+)
 def show(
     *,
     results: Results,
     filters: Filters,
-    latest: Annotated[
-        bool,
-        Option(
-            "--latest/--all", help="Only what was measured last, or every commit and environment."
-        ),
-    ] = True,
-    facts: Annotated[
-        bool,
-        Option(
-            "--facts",
-            help="Also what was built: launches, fusions, flops, bytes, temporaries, calls.",
-        ),
-    ] = False,
-    calls: Annotated[
-        bool,
-        Option(
-            "--calls",
-            help="Also how calls were distributed: least, 10, 50 and 90 %, and calls per second, "
-            "waited for one by one and in flight.",
-        ),
-    ] = False,
-    because: Annotated[
-        bool,
-        Option(
-            "--why",
-            help="Instead which code each row stands for, what of it differs from what is here "
-            "now, which processes are left out, and whether the next run measures it again.",
-        ),
-    ] = False,
+    latest: bool = True,
+    facts: bool = False,
+    calls: bool = False,
+    because: bool = False,
     benchmarks: options.Benchmarks = Path("benchmarks"),
     output: Output,
 ) -> None:

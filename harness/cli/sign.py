@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from harness.cli import options
 from harness.cli.parameter import Option
@@ -30,16 +29,14 @@ Exit codes: 0 fine; 2 there is no such key, or no results; 4 the list cannot be 
 """
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    key=Option(
+        metavar="FILE", envvar=signatures.KEY, help="A private key, as ssh-keygen makes it."
+    ),
+)
 def sign(
-    key: Annotated[
-        Path,
-        Option(
-            metavar="FILE", envvar=signatures.KEY, help="A private key, as ssh-keygen makes it."
-        ),
-    ],
-    results: options.ResultsTree = Path("results"),
-    machine: options.Machine = None,
+    key: Path, results: options.ResultsTree = Path("results"), machine: options.Machine = None
 ) -> None:
     """Sign a machine's folder."""
     folder = machine_folder(results, machine or machine_name())

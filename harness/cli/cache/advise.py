@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -37,18 +37,21 @@ Exit codes: 0 fine; 2 wrong usage; 3 the program failed; 4 it compiled nothing.
 """
 
 
-@options.command(HELP, no_args_is_help=True, context_settings={"allow_interspersed_args": False})
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    context_settings={"allow_interspersed_args": False},
+    words=Argument(
+        metavar="PROGRAM [ARG]...", help="A command, a .py file, -m MODULE or -c CODE, after --."
+    ),
+    starts=Option(min=1, help="Runs of each setting after the first."),
+    seed=Option(help="Seed of the order of the settings."),
+)
 def advise(
     *,
-    words: Annotated[
-        list[str],
-        Argument(
-            metavar="PROGRAM [ARG]...",
-            help="A command, a .py file, -m MODULE or -c CODE, after --.",
-        ),
-    ],
-    starts: Annotated[int, Option(min=1, help="Runs of each setting after the first.")] = 3,
-    seed: Annotated[int | None, Option(help="Seed of the order of the settings.")] = None,
+    words: list[str],
+    starts: int = 3,
+    seed: int | None = None,
     as_json: AsJson = False,
     output: Output,
 ) -> None:

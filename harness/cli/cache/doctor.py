@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
 
 from click.exceptions import Exit
 
@@ -47,52 +46,43 @@ PER_KIND = 10
 """So many findings of a kind are printed."""
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    quarantine=Option(help="Move bad entries aside, into a folder in DIR."),
+    settle=Option(
+        metavar="SECONDS",
+        min=0.0,
+        help="Only note, and leave, a bad entry younger than this: it may be being written.",
+    ),
+    put_cost=Option(
+        "--put-cost/--no-put-cost",
+        help="Measure what a write costs at this number of entries, in a scratch directory.",
+    ),
+    scratch=Option(
+        metavar="DIR",
+        help="Where to make the scratch directory: a folder on the cache's own file system "
+        "gives its own cost. The system's temporary folder without it.",
+    ),
+    loading=Option(
+        "--load",
+        help="Have XLA load each entry for CPUs, in a process of its own: about 1 ms each.",
+    ),
+    jax=Option(
+        metavar="RELEASE",
+        help="The JAX that will read the cache, such as 0.12.0.1; the one installed here "
+        "without it. What is harmless depends on it.",
+    ),
+)
 def doctor(
     *,
     directory: CacheDirectory,
-    quarantine: Annotated[
-        bool, Option("--quarantine", help="Move bad entries aside, into a folder in DIR.")
-    ] = False,
+    quarantine: bool = False,
     max_size: MaxSize = -1,
-    settle: Annotated[
-        float,
-        Option(
-            metavar="SECONDS",
-            min=0.0,
-            help="Only note, and leave, a bad entry younger than this: it may be being written.",
-        ),
-    ] = finder.SETTLE_S,
-    put_cost: Annotated[
-        bool,
-        Option(
-            "--put-cost/--no-put-cost",
-            help="Measure what a write costs at this number of entries, in a scratch directory.",
-        ),
-    ] = True,
-    scratch: Annotated[
-        Path | None,
-        Option(
-            metavar="DIR",
-            help="Where to make the scratch directory: a folder on the cache's own file system "
-            "gives its own cost. The system's temporary folder without it.",
-        ),
-    ] = None,
-    loading: Annotated[
-        bool,
-        Option(
-            "--load",
-            help="Have XLA load each entry for CPUs, in a process of its own: about 1 ms each.",
-        ),
-    ] = False,
-    jax: Annotated[
-        str,
-        Option(
-            metavar="RELEASE",
-            help="The JAX that will read the cache, such as 0.12.0.1; the one installed here "
-            "without it. What is harmless depends on it.",
-        ),
-    ] = "",
+    settle: float = finder.SETTLE_S,
+    put_cost: bool = True,
+    scratch: Path | None = None,
+    loading: bool = False,
+    jax: str = "",
     as_json: AsJson = False,
     output: Output,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from click.exceptions import Exit
 
@@ -32,14 +32,14 @@ MOST_NAMES = 3
 """So many modules of one verdict are named."""
 
 
-@options.command(HELP, no_args_is_help=True)
-def explain(
-    *,
-    a: Annotated[Path, Argument(metavar="A", help="The ledger of the run that compiled.")],
-    b: Annotated[Path, Argument(metavar="B", help="The ledger of the run that missed.")],
-    everything: Annotated[bool, Option("--all", help="Show the modules that hit as well.")] = False,
-    output: Output,
-) -> None:
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    a=Argument(metavar="A", help="The ledger of the run that compiled."),
+    b=Argument(metavar="B", help="The ledger of the run that missed."),
+    everything=Option("--all", help="Show the modules that hit as well."),
+)
+def explain(*, a: Path, b: Path, everything: bool = False, output: Output) -> None:
     """Compare two ledgers and write what changed."""
     runs = read(a), read(b)
     modules = explain_runs(*runs)

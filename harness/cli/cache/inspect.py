@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
@@ -41,13 +41,17 @@ Exit codes: 0 fine; 2 wrong usage; 5 the directory cannot be read.
 """
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    sort=Option(help=f"Order of the rows: {', '.join(SORTS)}."),
+    limit=Option(min=0, help="Rows to print; 0 for all."),
+)
 def inspect(
     *,
     directory: CacheDirectory,
     max_size: MaxSize = -1,
-    sort: Annotated[str, Option(help=f"Order of the rows: {', '.join(SORTS)}.")] = "size",
-    limit: Annotated[int, Option(min=0, help="Rows to print; 0 for all.")] = 20,
+    sort: str = "size",
+    limit: int = 20,
     as_json: AsJson = False,
     output: Output,
 ) -> None:

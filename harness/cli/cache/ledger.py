@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 from click.exceptions import Exit
 
@@ -35,41 +34,34 @@ Exit codes: the program's own; of ledgers 0, or 4 where no compile request is in
 """
 
 
-@options.command(HELP, no_args_is_help=True, context_settings={"allow_interspersed_args": False})
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    context_settings={"allow_interspersed_args": False},
+    words=Argument(
+        metavar="FILE... | PROGRAM [ARG]...",
+        help="Ledgers to add up; or, with -o, a program to run under one: a command, a .py "
+        "file, -m MODULE or -c CODE, after --.",
+    ),
+    output=Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Run, and append each request here, or to a file of its own in a folder.",
+    ),
+    variables=Option(
+        help="Print what a shell is to export, so that all that runs below it is recorded "
+        "in FILE, or in the folder FILE/, and run nothing."
+    ),
+    earlier=Option(help="A ledger that only lends its cold compile seconds; repeat for more."),
+    frame=Option(help="Write a row per request to a .csv or .parquet file as well."),
+)
 def ledger(
-    words: Annotated[
-        list[str],
-        Argument(
-            metavar="FILE... | PROGRAM [ARG]...",
-            help="Ledgers to add up; or, with -o, a program to run under one: a command, a .py "
-            "file, -m MODULE or -c CODE, after --.",
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Run, and append each request here, or to a file of its own in a folder.",
-        ),
-    ] = None,
-    variables: Annotated[
-        bool,
-        Option(
-            "--variables",
-            help="Print what a shell is to export, so that all that runs below it is recorded "
-            "in FILE, or in the folder FILE/, and run nothing.",
-        ),
-    ] = False,
-    earlier: Annotated[
-        list[Path] | None,
-        Option(help="A ledger that only lends its cold compile seconds; repeat for more."),
-    ] = None,
-    frame: Annotated[
-        Path | None,
-        Option(help="Write a row per request to a .csv or .parquet file as well."),
-    ] = None,
+    words: list[str],
+    output: Path | None = None,
+    variables: bool = False,
+    earlier: list[Path] | None = None,
+    frame: Path | None = None,
 ) -> None:
     """Run a program under a ledger, or print what ledgers add up to."""
     if frame is not None:  # before the program runs

@@ -35,11 +35,7 @@ AsJson = Annotated[bool, Option("--json", help="The same as --format json.")]
 
 
 def write(
-    output: Output,
-    parts: Iterable[Part],
-    rows: Sequence[Any],
-    document: Any,
-    as_json: bool = False,
+    output: Output, parts: Iterable[Part], rows: Sequence[Any], document: Any, as_json: bool = False
 ) -> None:
     """Write a page for people, a row per struct in CSV, or the whole document in JSON."""
     if as_json or output.format is Format.json:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
 
 from click.exceptions import Exit
 
@@ -54,25 +53,25 @@ SHOWN = 5
 
 
 @options.command(
-    PACK_HELP, no_args_is_help=True, context_settings={"allow_interspersed_args": False}
+    PACK_HELP,
+    no_args_is_help=True,
+    context_settings={"allow_interspersed_args": False},
+    words=Argument(
+        metavar="[PROGRAM [ARG]...]",
+        help="What is run: a command, a .py file, -m MODULE or -c CODE, after --.",
+    ),
+    file=Option("--output", "-o", metavar="FILE", help="The pack."),
+    ledger=Option(help="Run nothing: this ledger says what is needed."),
+    directory=Option(
+        metavar="DIR", help="The program's cache, where it and its environment set none."
+    ),
 )
 def pack(
     *,
-    words: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="[PROGRAM [ARG]...]",
-            help="What is run: a command, a .py file, -m MODULE or -c CODE, after --.",
-        ),
-    ] = None,
-    file: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The pack.")],
-    ledger: Annotated[
-        Path | None, Option(help="Run nothing: this ledger says what is needed.")
-    ] = None,
-    directory: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="The program's cache, where it and its environment set none."),
-    ] = None,
+    words: list[str] | None = None,
+    file: Path,
+    ledger: Path | None = None,
+    directory: Path | None = None,
 ) -> None:
     """Pack the entries that a program needs."""
     if bool(words) == (ledger is not None):
@@ -105,18 +104,20 @@ def _variables(directory: Path | None) -> dict[str, str]:
     return {name: value for name, value in wanted.items() if not os.environ.get(name)}
 
 
-@options.command(UNPACK_HELP, no_args_is_help=True)
+@options.command(
+    UNPACK_HELP,
+    no_args_is_help=True,
+    file=Argument(metavar="FILE", help="What `pack` wrote."),
+    jaxlib=Option(
+        metavar="RELEASE",
+        help="The jaxlib that will read the cache; the one installed here without it.",
+    ),
+)
 def unpack(
     *,
-    file: Annotated[Path, Argument(metavar="FILE", help="What `pack` wrote.")],
+    file: Path,
     directory: CacheDirectory,
-    jaxlib: Annotated[
-        str,
-        Option(
-            metavar="RELEASE",
-            help="The jaxlib that will read the cache; the one installed here without it.",
-        ),
-    ] = "",
+    jaxlib: str = "",
     as_json: AsJson = False,
     output: Output,
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 
@@ -42,31 +41,28 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdwy])")
 _TIMES_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31557600}
 
 
-@options.command(HELP)
+@options.command(
+    HELP,
+    max_size=Option(metavar="SIZE", help="As many go as leave this: 500MB, 10GB."),
+    unused=Option(metavar="TIME", help="Not used for so long: 12h, 30d, 1y."),
+    age=Option(metavar="TIME", help="Written so long ago."),
+    target=Option(help="Made for a `cpu`, or for `other`: a GPU or TPU, which does not say."),
+    jax=Option(metavar="RELEASE", help="Asked for by this JAX in one of --ledger."),
+    ledgers=Option("--ledger", help="A ledger that --jax is looked up in; repeat for more."),
+    keep=Option(help="A ledger whose entries stay, whatever else is said; repeat for more."),
+    yes=Option(help="Remove them."),
+)
 def prune(
     *,
     directory: CacheDirectory,
-    max_size: Annotated[
-        str, Option(metavar="SIZE", help="As many go as leave this: 500MB, 10GB.")
-    ] = "",
-    unused: Annotated[str, Option(metavar="TIME", help="Not used for so long: 12h, 30d, 1y.")] = "",
-    age: Annotated[str, Option(metavar="TIME", help="Written so long ago.")] = "",
-    target: Annotated[
-        str,
-        Option(help="Made for a `cpu`, or for `other`: a GPU or TPU, which does not say."),
-    ] = "",
-    jax: Annotated[
-        str, Option(metavar="RELEASE", help="Asked for by this JAX in one of --ledger.")
-    ] = "",
-    ledgers: Annotated[
-        list[Path] | None,
-        Option("--ledger", help="A ledger that --jax is looked up in; repeat for more."),
-    ] = None,
-    keep: Annotated[
-        list[Path] | None,
-        Option(help="A ledger whose entries stay, whatever else is said; repeat for more."),
-    ] = None,
-    yes: Annotated[bool, Option("--yes", help="Remove them.")] = False,
+    max_size: str = "",
+    unused: str = "",
+    age: str = "",
+    target: str = "",
+    jax: str = "",
+    ledgers: list[Path] | None = None,
+    keep: list[Path] | None = None,
+    yes: bool = False,
     as_json: AsJson = False,
     output: Output,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -40,16 +40,16 @@ SHOWN = 15
 """So many modules, runs and causes are shown."""
 
 
-@options.command(HELP, no_args_is_help=True)
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    ledgers=Argument(metavar="LEDGER...", help="A run each."),
+    fail_under=Option(
+        metavar="PERCENT", min=0, max=100, help="The hit rate by seconds that is expected."
+    ),
+)
 def report(
-    *,
-    ledgers: Annotated[list[Path], Argument(metavar="LEDGER...", help="A run each.")],
-    fail_under: Annotated[
-        float | None,
-        Option(metavar="PERCENT", min=0, max=100, help="The hit rate by seconds that is expected."),
-    ] = None,
-    as_json: AsJson = False,
-    output: Output,
+    *, ledgers: list[Path], fail_under: float | None = None, as_json: AsJson = False, output: Output
 ) -> None:
     """Report what the cache did in the newest of several runs."""
     if len(set(ledgers)) < len(ledgers):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import click
 import pandas as pd
@@ -50,37 +49,34 @@ class _WithProgram(Command):
         return super().parse_args(ctx, args)
 
 
-@options.command(HELP, no_args_is_help=True, cls=_WithProgram)
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    cls=_WithProgram,
+    words=Argument(
+        metavar="WORKLOAD | [FUNCTION] -- PROGRAM [ARG]...",
+        help="The workload, or an expression only it matches; or a command, a .py file, "
+        "-m MODULE or -c CODE after --, and before it which of its jitted functions.",
+    ),
+    case=Option(metavar="AXIS=VALUE", help="Which case; the first one of those that match."),
+    symbolic=Option(
+        metavar="AXIS",
+        help="Instead: one jax.export for all sizes of this axis, and what each still costs.",
+    ),
+    processes=Option(min=1, help="Fresh processes per path."),
+    target=Option(help="Where a workload runs: cpu, gpu, tpu.  [default: cpu]"),
+    seed=Option(help="Seed of the order of the paths."),
+    figure=Option(metavar="FILE", help="Draw the paths into a .svg, .png or .html file."),
+)
 def ship(
     *,
-    words: Annotated[
-        list[str],
-        Argument(
-            metavar="WORKLOAD | [FUNCTION] -- PROGRAM [ARG]...",
-            help="The workload, or an expression only it matches; or a command, a .py file, "
-            "-m MODULE or -c CODE after --, and before it which of its jitted functions.",
-        ),
-    ],
-    case: Annotated[
-        list[str] | None,
-        Option(metavar="AXIS=VALUE", help="Which case; the first one of those that match."),
-    ] = None,
-    symbolic: Annotated[
-        str | None,
-        Option(
-            metavar="AXIS",
-            help="Instead: one jax.export for all sizes of this axis, and what each still costs.",
-        ),
-    ] = None,
-    processes: Annotated[int, Option(min=1, help="Fresh processes per path.")] = 5,
-    target: Annotated[
-        str | None, Option(help="Where a workload runs: cpu, gpu, tpu.  [default: cpu]")
-    ] = None,
-    seed: Annotated[int | None, Option(help="Seed of the order of the paths.")] = None,
-    figure: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Draw the paths into a .svg, .png or .html file."),
-    ] = None,
+    words: list[str],
+    case: list[str] | None = None,
+    symbolic: str | None = None,
+    processes: int = 5,
+    target: str | None = None,
+    seed: int | None = None,
+    figure: Path | None = None,
     as_json: AsJson = False,
     benchmarks: Benchmarks = Path("benchmarks"),
     output: Output,

@@ -11,10 +11,7 @@ from harness.cli.parameter import Argument
 from harness.profiles.answer.summary import LINES, summary
 from harness.profiles.recorded import Recorded
 
-Folder = Annotated[
-    Path,
-    Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote."),
-]
+Folder = Annotated[Path, Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")]
 
 WIDTH, WIDEST = 100, 120
 """Characters of a line where there is no terminal, and on the widest one."""

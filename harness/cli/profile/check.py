@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 from click.exceptions import Exit
@@ -49,19 +48,15 @@ Exit codes: 0 within the budget; 1 over it; 2 wrong usage, or a file that is not
 """
 
 
-@options.command(HELP, no_args_is_help=True)
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    budget=Option(metavar="FILE", help="The budget file."),
+    write=Option(metavar="FILE", help="Write a budget that it just keeps to."),
+    force=Option(help="With --write: replace a file that is there."),
+)
 def check(
-    folder: Folder,
-    budget: Annotated[
-        Path | None, Option("--budget", metavar="FILE", help="The budget file.")
-    ] = None,
-    write: Annotated[
-        Path | None,
-        Option("--write", metavar="FILE", help="Write a budget that it just keeps to."),
-    ] = None,
-    force: Annotated[
-        bool, Option("--force", help="With --write: replace a file that is there.")
-    ] = False,
+    folder: Folder, budget: Path | None = None, write: Path | None = None, force: bool = False
 ) -> None:
     """Check a profile against budgets."""
     if (budget is None) == (write is None):

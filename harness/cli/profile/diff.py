@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 from harness.cli import options
 from harness.cli.output import Format, Heading, Output, Part, TextTable
@@ -36,16 +35,14 @@ It is no verdict: the exit code is 0 (2 for wrong usage, 4 for a folder without 
 """
 
 
-@options.command(HELP, no_args_is_help=True)
-def diff(
-    *,
-    a: Annotated[Path, Argument(metavar="A", help="The profile to compare with.")],
-    b: Annotated[Path, Argument(metavar="B", help="The profile that is compared.")],
-    every: Annotated[
-        bool, Option("--all", help="List every function, also those that are the same.")
-    ] = False,
-    output: Output,
-) -> None:
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    a=Argument(metavar="A", help="The profile to compare with."),
+    b=Argument(metavar="B", help="The profile that is compared."),
+    every=Option("--all", help="List every function, also those that are the same."),
+)
+def diff(*, a: Path, b: Path, every: bool = False, output: Output) -> None:
     """Compare two profiles."""
     difference = compare(read(a), read(b))
     page = _page(difference, every, output.format is Format.markdown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from harness.cli import options
 from harness.cli.output import say
@@ -40,16 +39,15 @@ with gzip if its name ends in .gz. It contains paths and values of static argume
 """
 
 
-@options.command(REPORT, no_args_is_help=True)
+@options.command(
+    REPORT,
+    no_args_is_help=True,
+    output=Option("--output", "-o", help="The file. [default: FOLDER/profile.html]"),
+    figures=Option(metavar="DIR", help="Write each figure as SVG into this folder."),
+    png=Option(help="With --figures: as PNG, too."),
+)
 def report(
-    folder: Folder,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="The file. [default: FOLDER/profile.html]")
-    ] = None,
-    figures: Annotated[
-        Path | None, Option(metavar="DIR", help="Write each figure as SVG into this folder.")
-    ] = None,
-    png: Annotated[bool, Option("--png", help="With --figures: as PNG, too.")] = False,
+    folder: Folder, output: Path | None = None, figures: Path | None = None, png: bool = False
 ) -> None:
     """Write the report."""
     files.check_report()
@@ -65,14 +63,12 @@ def report(
         say(f"{len(images.write(made, figures, png))} figures in {figures}")
 
 
-@options.command(TRACE, no_args_is_help=True)
-def trace(
-    folder: Folder,
-    output: Annotated[
-        Path | None,
-        Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"),
-    ] = None,
-) -> None:
+@options.command(
+    TRACE,
+    no_args_is_help=True,
+    output=Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"),
+)
+def trace(folder: Folder, output: Path | None = None) -> None:
     """Write the trace."""
     output = output or folder / "trace.json.gz"
     say(f"{output}: {write_trace(read(folder), output)} events")

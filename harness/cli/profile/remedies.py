@@ -6,7 +6,6 @@ import dataclasses
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 from click.exceptions import Exit
@@ -40,13 +39,12 @@ Exit codes: 0 fine; 2 wrong usage, or the program fails as it is; 4 no profile, 
 """
 
 
-@options.command(HELP, no_args_is_help=True)
-def try_(
-    *,
-    folder: Folder,
-    most: Annotated[int, Option(min=1, help="How many remedies, those that save most first.")] = 5,
-    output: Output,
-) -> None:
+@options.command(
+    HELP,
+    no_args_is_help=True,
+    most=Option(min=1, help="How many remedies, those that save most first."),
+)
+def try_(*, folder: Folder, most: int = 5, output: Output) -> None:
     """Try remedies."""
     profile = read(folder)
     found, left = trials.of(profile)

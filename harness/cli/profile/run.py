@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from click.exceptions import Exit
 
@@ -33,47 +33,35 @@ PYTHONPATH and read it: not `python -I`, `-E` or `-S`, nor where the environment
     HELP,
     no_args_is_help=True,
     context_settings={**SETTINGS, "allow_interspersed_args": False},
+    words=Argument(
+        metavar="PROGRAM [ARG]...", help="A command, a .py file, -m MODULE or -c CODE, after --."
+    ),
+    output=Option(
+        "--output",
+        "-o",
+        metavar="FOLDER",
+        help="Where to write the profile: a folder that is empty or new. "
+        "profile-YYYYMMDD-HHMMSS here without it.",
+    ),
+    live=Option(help="Show what is being compiled while the program runs."),
+    budget=Option(metavar="FILE", help="Exit with 1 where the program exceeds these budgets."),
+    report=Option(metavar="FILE", help="Write the HTML report here as well."),
+    inside=Option(
+        help="Also say what XLA does in the longest compiles, by its own events; a compile "
+        "takes about 15 ms more for it, half a second where libtpu is installed."
+    ),
+    sample=Option(
+        min=0, metavar="MS", help="Look where threads are every so many ms; 0 for never."
+    ),
 )
 def run(
-    words: Annotated[
-        list[str],
-        Argument(
-            metavar="PROGRAM [ARG]...",
-            help="A command, a .py file, -m MODULE or -c CODE, after --.",
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Where to write the profile: a folder that is empty or new. "
-            "profile-YYYYMMDD-HHMMSS here without it.",
-        ),
-    ] = None,
-    live: Annotated[
-        bool, Option("--live", help="Show what is being compiled while the program runs.")
-    ] = False,
-    budget: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Exit with 1 where the program exceeds these budgets."),
-    ] = None,
-    report: Annotated[
-        Path | None, Option(metavar="FILE", help="Write the HTML report here as well.")
-    ] = None,
-    inside: Annotated[
-        bool,
-        Option(
-            "--inside",
-            help="Also say what XLA does in the longest compiles, by its own events; a compile "
-            "takes about 15 ms more for it, half a second where libtpu is installed.",
-        ),
-    ] = False,
-    sample: Annotated[
-        float,
-        Option(min=0, metavar="MS", help="Look where threads are every so many ms; 0 for never."),
-    ] = 25.0,
+    words: list[str],
+    output: Path | None = None,
+    live: bool = False,
+    budget: Path | None = None,
+    report: Path | None = None,
+    inside: bool = False,
+    sample: float = 25.0,
 ) -> None:
     """Run a program and profile it."""
     # What is wrong with an option is said before the program runs, which may take hours.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from typing import Annotated
 
 import pandas as pd
 
@@ -47,13 +46,12 @@ Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
 """The tables."""
 
 
-@options.command(HELP.format(tables=_ABOUT), no_args_is_help=True)
-def show(
-    *,
-    folder: Folder,
-    table: Annotated[Table | None, Option("--table", "-t", help="Which table.")] = None,
-    output: Output,
-) -> None:
+@options.command(
+    HELP.format(tables=_ABOUT),
+    no_args_is_help=True,
+    table=Option("--table", "-t", help="Which table."),
+)
+def show(*, folder: Folder, table: Table | None = None, output: Output) -> None:
     """Show a profile."""
     if table is None and output.format is not Format.table:
         raise UsageError(
