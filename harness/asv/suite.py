@@ -21,13 +21,7 @@ from harness.asv.lifetime import end_server
 from harness.asv.metrics import FACT_METRICS, METRICS, case_metrics, process_metrics
 from harness.declare.check import check
 from harness.declare.source import NO_SOURCE, source_lines, source_of, version_of
-from harness.declare.workload import (
-    Case,
-    Workload,
-    WorkloadError,
-    declaration_hooks,
-    name_of,
-)
+from harness.declare.workload import Case, Workload, WorkloadError, declaration_hooks, name_of
 from harness.stages.registry import ALONE, ALONE_METRICS
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600

@@ -24,9 +24,7 @@ class Accelerator:
         local: The devices of the process by kind, such as `2 cpu`.
         devices: How many there are in all processes.
         processes: How many processes there are; 0 where an older ledger does not tell.
-        process: The number of the process.
         processor: The processor as LLVM names it, such as `znver5`; empty where it is not told.
-        features: What of that processor the code may use, such as `avx512f`.
     """
 
     local: str

@@ -52,13 +52,8 @@ class Start(msgspec.Struct, frozen=True):
     """One run of the program.
 
     Attributes:
-        whole_s: Seconds from its start to its end.
         built_s: Seconds from its start until its last compile request was answered; None if it
             made none.
-        compile_s: Seconds in XLA.
-        load_s: Seconds of loading hits.
-        requests: How often something was to be compiled.
-        hits: How often the cache had it.
     """
 
     whole_s: float
@@ -109,12 +104,7 @@ def advise(
 
     The settings take turns in random order. What the program prints is not shown.
 
-    Args:
-        command: The program, as `harness.watch.programs.command_of` returns it.
-        folder: An empty one, for the directories and ledgers.
-        starts: How often each setting is run on what its first run left.
-        tell: Is told what runs next.
-        seed: Of the order.
+    `folder` is an empty one, for the directories and ledgers; `tell` is told what runs next.
 
     Raises:
         UsageError: The program chooses its cache's directory itself.
@@ -163,14 +153,8 @@ def _start(command: Sequence[str], setting: CacheSetting, place: Path) -> Start:
 def run(command: Sequence[str], setting: CacheSetting, place: Path, **variables: str) -> int:
     """Run a program to its end under a setting, followed; return when it was started.
 
-    Args:
-        command: As `harness.watch.programs.command_of` returns it.
-        setting: Of the cache.
-        place: The cache's directory, where the setting has one.
-        variables: Of its environment, beside those of this process.
-
-    Returns:
-        The time of `time.monotonic_ns` at its start.
+    The result is the time of `time.monotonic_ns` at its start; `variables` are of its environment,
+    beside those of this process.
 
     Raises:
         ChildError: The program fails.

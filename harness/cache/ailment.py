@@ -18,12 +18,9 @@ class CacheFinding(msgspec.Struct, frozen=True):
     """One thing that ails a cache.
 
     Attributes:
-        kind: The name of the ailment.
         severity: `note` leaves the cache healthy, `ailing` costs time or entries, `unusable` means
             that nobody should run programs with it as it is.
         entries: The names of the entries concerned; none if it is about the directory.
-        evidence: What was seen.
-        remedy: What to do.
         settled: False for an entry so young that its writer may not have finished.
     """
 
@@ -40,11 +37,8 @@ class Examined:
     """What the doctor looks at.
 
     Attributes:
-        survey: The directory, as it was read.
         local: Whether it is on this machine, so that its permissions can be looked at.
-        capped: Whether programs use it with a size cap.
         put_cost: The cost of a write at its number of entries, if that was measured.
-        settle_s: Bad entries younger than this may still be on their way.
         jax: The release of JAX that will read it, such as `0.12.0.1`; empty if nobody knows.
         refused: Entries that XLA would not load, and what it said; none if that was not tried.
     """
@@ -74,10 +68,7 @@ class Ailment:
     """One kind of thing that may be wrong with a cache.
 
     Attributes:
-        name: What it is called, in a word.
         severity: How bad it is, where a sign does not say otherwise.
-        remedy: What to do, where a sign does not say otherwise.
-        find: Yields its signs.
         moved_aside: Whether --quarantine moves the entries that have it.
     """
 

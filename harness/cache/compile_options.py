@@ -34,7 +34,6 @@ class OptionChange:
     Attributes:
         field: XLA's name of it, without where it lies.
         cause: What it means, with both values where they are short; empty for what only follows.
-        line: The whole name, and both values.
     """
 
     field: str

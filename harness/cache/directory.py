@@ -188,8 +188,7 @@ def _told(where: str) -> Iterator[None]:
 def open_directory(where: str) -> Directory:
     """The cache directory of that name.
 
-    Args:
-        where: A path, a `file://` address, or the address of a bucket such as `gs://team/cache`.
+    `where` is a path, a `file://` address, or that of a bucket such as `gs://team/cache`.
 
     Raises:
         UsageError: For no name, and for a bucket if the library that reads it is not installed.

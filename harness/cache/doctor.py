@@ -73,14 +73,8 @@ def diagnose(
 ) -> Diagnosis:
     """Find what ails a cache.
 
-    Args:
-        survey: The directory, as it was read.
-        local: Whether it is on this machine, so that its permissions can be looked at.
-        put_cost: The cost of a write at its number of entries, if that was measured.
-        capped: Whether programs use it with a size cap; what the directory shows if None.
-        settle_s: Bad entries younger than this are noted only: a process may be writing them.
-        jax: The release of JAX that will read it; empty if nobody knows.
-        refused: Entries that XLA would not load, and what it said; None if that was not tried.
+    What is not told here, :class:`harness.cache.ailment.Examined` tells; `capped` is what the
+    directory shows if it is None.
     """
     capped = survey.capped if capped is None else capped
     ours = tuple(entry for entry in survey.entries if entry.key)  # others' files are not JAX's

@@ -38,11 +38,8 @@ class Contents(msgspec.Struct, frozen=True):
     """What reading one entry showed.
 
     Attributes:
-        state: Whether JAX could read it, and if not, in which way it is bad.
-        reason: In words, what is wrong; empty for a readable entry.
         compression: `zlib`, `zstd`, or empty if the first bytes are neither's.
         compile_whole_s: The compile time that JAX stored: whole seconds, rounded down.
-        unpacked_bytes: The size of what was compressed, as far as it could be read.
         digest: A hash of the executable, without the compile time before it.
         format: The name and version of the executable's format; empty if it has no such header.
         module: The name of the compiled module inside; empty if it is not told.
@@ -210,9 +207,7 @@ def _missing_bytes(head: bytes, size: int) -> int:
 
     Those for GPUs and TPUs tell none in this place.
 
-    Args:
-        head: Its first bytes.
-        size: How many there are of it.
+    `head` are its first bytes, of `size`.
     """
     header = _header_of(head)
     length, start = _varint(head, 0)

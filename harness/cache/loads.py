@@ -35,7 +35,6 @@ class Loads(msgspec.Struct, frozen=True):
     """What came of loading entries.
 
     Attributes:
-        loaded: How many XLA loaded.
         refused: Entries that it cannot read, and what it said; or how the process died at them.
         unjudged: How many it did not load for want of something else.
     """
@@ -48,9 +47,7 @@ class Loads(msgspec.Struct, frozen=True):
 def load(directory: Path, names: Sequence[str]) -> Loads:
     """Have the installed JAX load entries for CPUs, as a program that hits them would.
 
-    Args:
-        directory: The cache.
-        names: Of the entries, without `-cache`.
+    `names` are those of entries, without `-cache`.
 
     Raises:
         HarnessError: JAX is not installed here, or cannot load anything.

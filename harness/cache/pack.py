@@ -52,8 +52,6 @@ class Packed(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Its name in a cache, without `-cache`.
-        size_bytes: Its size.
-        sha256: Of its bytes, in hexadecimal.
         jaxlib: The release that compiled it, which is in its key; empty if the ledger has none.
         path: The directory that is in its key, so that it is found in no other; empty without one.
         compile_s: What it took to compile, in seconds; None if only hits were seen.
@@ -87,8 +85,6 @@ class Unpacked(msgspec.Struct, frozen=True):
     """What came of unpacking.
 
     Attributes:
-        written: Names of entries that were written.
-        there: Names of entries that the directory had already.
         left_out: What cannot be hit there, or is damaged.
     """
 
@@ -100,9 +96,7 @@ class Unpacked(msgspec.Struct, frozen=True):
 def pack(run: Requests, place: Path) -> Manifest:
     """Write the entries that a run hit or wrote into one file, whole or not at all.
 
-    Args:
-        run: Its ledger, on the machine where its cache lies.
-        place: The file.
+    `run` is its ledger, on the machine where its cache lies.
 
     Raises:
         UnusableCacheError: The run used no cache that is on this machine.
@@ -179,10 +173,7 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
 
     An entry that the directory has stays as it is. Programs may run meanwhile.
 
-    Args:
-        place: The pack.
-        directory: The cache, made if it is not there.
-        jaxlib: The release that will read it; empty if nobody knows.
+    `jaxlib` is the release that will read it; empty if nobody knows.
 
     Raises:
         UsageError: It is no pack.

@@ -34,9 +34,7 @@ class PutCost(msgspec.Struct, frozen=True):
     """The cost of one write, as the median of a few.
 
     Attributes:
-        entries: The number of entries it holds for.
         measured_entries: The number of entries in the scratch directory.
-        capped_s: With a size cap, in seconds.
         first_s: With a size cap and an empty directory, in seconds.
         where: The folder in which the scratch directory was made.
     """
@@ -51,12 +49,7 @@ class PutCost(msgspec.Struct, frozen=True):
 def measure(entries: int, scratch: Path | None = None) -> PutCost:
     """Measure what a write costs.
 
-    Args:
-        entries: How many entries the cache has.
-        scratch: A folder on the file system to measure; the system's temporary folder without it.
-
-    Returns:
-        The cost at that number of entries, and at none.
+    That is done in a folder in `scratch`, else in the system's temporary folder.
 
     Raises:
         HarnessError: If the scratch directory or JAX's own code fails.

@@ -19,8 +19,6 @@ class Moved(msgspec.Struct, frozen=True):
     """What one call moved.
 
     Attributes:
-        folder: Where to; empty if nothing was moved.
-        names: The entries that were moved.
         gone: Entries that another process, or another doctor, had taken away before.
         changed: Entries that were written anew after they were read: these were left alone.
     """
@@ -42,11 +40,8 @@ def move_aside(
     JAX looks for names that end with `-cache` in the directory itself, so that it never sees the
     folder.
 
-    Args:
-        directory: The cache.
-        entries: As they were read: one that was written anew since stays.
-        now: Seconds since 1970, for the folder's name.
-        prefix: What the folder's name begins with.
+    An entry that was written anew since it was read stays. The folder is called after `prefix` and
+    the time, `now`.
 
     Raises:
         UnusableCacheError: If this user may not write to the directory.

@@ -41,13 +41,9 @@ class ModuleRow(msgspec.Struct, frozen=True):
     """What became of one module.
 
     Attributes:
-        module: Its name, such as `jit_step`.
-        requests: How often it was asked for, in the newest run.
-        hits: How often the cache had it.
         lost_s: Seconds of compiling it in the newest run.
         saved_s: Seconds that its hits saved there; None where no run tells what it takes to
             compile.
-        all_lost_s: Seconds of compiling it in all runs.
         why: Why it was compiled, and left no entry, in the newest run.
     """
 
@@ -64,11 +60,6 @@ class HostRow(msgspec.Struct, frozen=True):
     """What one host had of the cache in the newest run.
 
     Attributes:
-        host: Its name.
-        processes: How many of its processes asked.
-        requests: How often they asked.
-        hits: How often the cache answered.
-        compile_s: Seconds of compiling.
         load_s: Seconds that half of the hits stayed below, from request to executable; None
             without a hit.
         load_90_s: Seconds that nine of ten stayed below.

@@ -53,9 +53,7 @@ RULES = (
         bearer="stablehlo.dot_general",
     ),
     Rule(
-        "a constant's value",
-        re.compile(r'dense<(?:"[^"]*"|[^>]*)>'),
-        bearer="stablehlo.constant",
+        "a constant's value", re.compile(r'dense<(?:"[^"]*"|[^>]*)>'), bearer="stablehlo.constant"
     ),
     Rule("layouts of arguments or results", re.compile(r'mhlo\.layout_mode = "[^"]*"')),
     Rule(

@@ -46,21 +46,13 @@ class Entry(msgspec.Struct, frozen=True):
 
     Attributes:
         name: The file's name without its ending `-cache`; what JAX calls the cache key.
-        module: The name of the compiled module, such as `jit_f`.
         key: The 64 digits after it; empty if the name has none, so that JAX did not choose it.
-        size_bytes: Its size on the disk, compressed.
-        written_at: When the file was last written.
         used_at: When it was last used, as far as `used_source` can know; None if nothing knows.
         used_source: `atime-file`: JAX wrote it, as it does under a size cap. `file-system`: the
             file's time of last access, which backups and copies change too.
         never_read: Whether nothing read it since it was written; None if nothing can tell.
-        contents: What is inside.
         used_ns: `used_at` in nanoseconds, as JAX compares it.
-        written_ns: `written_at` in nanoseconds.
         inode: With `written_ns`, tells the file that was read from a later one of its name.
-        mode: The file's type and permissions; None in a bucket.
-        owner: The number of the user whose it is; None in a bucket.
-        group: The number of its group; None in a bucket.
         read_at: When it was read: reading a large cache takes longer than writing an entry.
     """
 
@@ -94,12 +86,8 @@ class Survey(msgspec.Struct, frozen=True):
     """A cache directory at one moment.
 
     Attributes:
-        directory: Where it lies.
-        taken_at: When it was read, in seconds since 1970.
         capped: Whether a process used it with a size cap: it has JAX's lock or times of use.
-        entries: All entries, in the order of their names.
         vanished: How many were listed and gone before they were read, as in a cache in use.
-        sub_caches: XLA's own caches in the directory.
         quarantines: Folders of entries that were moved aside.
     """
 
@@ -239,7 +227,6 @@ class Evictions(msgspec.Struct, frozen=True):
     """What a size cap would evict, in JAX's order.
 
     Attributes:
-        max_size_bytes: The cap.
         size_bytes: What the cap is held against: the entries alone, without XLA's caches.
         due: Names that the next write would evict whatever its size.
         then: The names that follow once a write needs room.
@@ -261,9 +248,7 @@ MOST_THEN = 5
 def evictions(entries: Iterable[Entry], max_size_bytes: int) -> Evictions:
     """What a size cap would evict next, in the order of JAX's cache: oldest use, then name.
 
-    Args:
-        entries: All entries of the directory.
-        max_size_bytes: The cap, as in jax_compilation_cache_max_size.
+    `max_size_bytes` is the cap, as in jax_compilation_cache_max_size.
     """
 
     def recorded(entry: Entry) -> int:

@@ -11,14 +11,7 @@ from harness.declare import axes, signatures
 from harness.declare.code import ENV, project_folder
 from harness.declare.location import locate
 from harness.declare.names import RESERVED_AXES, known_names
-from harness.declare.workload import (
-    PRECISIONS,
-    TRANSFORMS,
-    Workload,
-    WorkloadError,
-    name_of,
-    where,
-)
+from harness.declare.workload import PRECISIONS, TRANSFORMS, Workload, WorkloadError, name_of, where
 from harness.errors import nearest
 from harness.targets.described_gpu import is_file
 from harness.targets.registry import TARGETS

@@ -22,12 +22,8 @@ def broken_records(
 
     It has no case, because nobody can say which there are: no transform, axes or version.
 
-    Args:
-        broken: names of modules and workloads (`dense`, `dense.Mlp`), and why.
-        known: what the store has.
-        context: where and of what the sweep is.
-        options: how it is run.
-        sweep: its name.
+    `broken` has names of modules and workloads (`dense`, `dense.Mlp`), and why; `known` is what the
+    store has.
     """
     before = {
         record.workload: record.reason

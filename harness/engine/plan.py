@@ -223,8 +223,7 @@ class Plan:
             if not wanted:
                 continue
             own = found.setdefault(
-                (group.target, group.cpu_devices),
-                Group(*group.where, "off", apart="first_call"),
+                (group.target, group.cpu_devices), Group(*group.where, "off", apart="first_call")
             )
             self._add_apart(own, group, wanted)
         yield from found.values()

@@ -47,13 +47,8 @@ def measure(
 ) -> None:
     """Wake the back end, and take the stages of the job's cases.
 
-    Args:
-        line: the job.
-        current_fd: where it is noted what is being measured.
-        stored: counts the records that have been stored.
-        import_ns: what the import of JAX took; None in a process that was forked after it, and so
-            cannot tell what a process pays once.
-        code: what notes the code that is loaded, where that was begun already.
+    `import_ns` is what the import of JAX took; None in a process that was forked after it, and so
+    cannot tell what a process pays once. `code` notes what is loaded, where that was begun already.
     """
     job, current, send = decode_job(line), CurrentVisit(current_fd), sender(stored)
     topology = None

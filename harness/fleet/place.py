@@ -98,11 +98,8 @@ def answer(question: bytes) -> bytes:
 def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool) -> str:
     """Return why a worker must not measure for this client, with both versions, or nothing.
 
-    Args:
-        place: what the worker says of itself.
-        commit: what is measured, as far as the client knows.
-        versions: of each workload's source here, by its name.
-        sent: whether a class without a file is among the workloads; it is sent as a pickle.
+    `versions` are of each workload's source here; `sent`: a class without a file is among the
+    workloads, and comes as a pickle.
     """
     here = environment.versions()
     for name in ("jax", "jaxlib", *(["python"] if sent else [])):

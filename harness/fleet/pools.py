@@ -200,12 +200,6 @@ def _close(client: Any) -> None:
 
 
 def sweep(where: Any, *arguments: Any, **named: Any) -> Outcome:
-    """Do what :func:`harness.fleet.sweep.sweep_on` does, on the workers that `where` stands for.
-
-    Args:
-        where: see :func:`pool_of`.
-        arguments: for `sweep_on`, after the pool.
-        named: the same, by name.
-    """
+    """Do what :func:`harness.fleet.sweep.sweep_on` does, on the workers that `where` stands for."""
     with pool_of(where) as pool:
         return sweep_on(pool, *arguments, **named)

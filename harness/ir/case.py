@@ -36,12 +36,9 @@ def one_case(
 ) -> Case:
     """Return the one case that is meant.
 
-    Args:
-        workload: whose case. A transform or target that it does not list may be asked for.
-        choices: `AXIS=VALUE` texts, `transform=` and `target=` among them.
-        transform: one of :data:`harness.declare.workload.TRANSFORMS`; without one, `forward` if the
-            workload has it.
-        target: without one, the first of the workload's that this machine has.
+    `choices` are `AXIS=VALUE` texts, `transform=` and `target=` among them; a transform or target
+    that the workload does not list may be asked for. Without them it is `forward`, if the workload
+    has it, and the first of its targets that this machine has.
 
     Raises:
         UsageError: none is left or several are, which the text lists with how to choose; or the

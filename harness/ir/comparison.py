@@ -154,14 +154,9 @@ def from_records(
 ) -> Iterator[tuple[ProgramSide, ProgramSide]]:
     """Yield the cases that records of both commits have facts of, of one environment.
 
-    Args:
-        results: a results tree.
-        repository: a folder in the repository that knows the commits by name.
-        revisions: `A..B`: revisions, or beginnings of hashes as they stand in the records.
-        pattern: a regular expression for the name of the workload, or its very name.
-        choices: `AXIS=VALUE` texts; see :func:`harness.declare.discovery.case_filter`.
-        stage: whose texts are compared, `stablehlo` or `hlo`.
-        problems: takes what could not be read.
+    `revisions` is `A..B`: revisions, or beginnings of hashes as they stand in the records;
+    `repository` knows the commits by name. Texts of one `stage` are compared, `stablehlo` or `hlo`.
+    `problems` takes what could not be read.
 
     Raises:
         UsageError: what was typed is wrong, or the results know nothing of a commit.

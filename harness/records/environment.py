@@ -89,9 +89,7 @@ def recorded_env_name(asv_name: str, variables: Mapping[str, str]) -> str:
     asv's name has the night, and of an environment that asv did not make also the flags; records
     hold those beside it.
 
-    Args:
-        asv_name: such as `existing-py3.12-jax0.11.2-HARNESS_NIGHT2026-11-20`.
-        variables: the variables that asv keeps apart by.
+    `variables` are those that asv keeps apart by.
     """
     existing = re.match(r"existing-py[\d.]+(-jax[^-]+)?(?=-|$)", asv_name)
     return existing[0] if existing else asv_name.replace(f"-{NIGHT}{variables.get(NIGHT)}", "")

@@ -50,10 +50,7 @@ def lines(path: Path) -> Iterator[bytes | None]:
 
 @contextmanager
 def replaced(
-    path: Path,
-    mode: str = "w",
-    remedy: str = "Choose another place with -o.",
-    own: bool = False,
+    path: Path, mode: str = "w", remedy: str = "Choose another place with -o.", own: bool = False
 ) -> Iterator[IO[Any]]:
     """Open a file that takes the place of `path` once the block is done; its folder is made.
 

@@ -4,9 +4,7 @@
 def printable(text: str, kept: str = "\n") -> str:
     r"""Return text with what would steer a terminal as its escape, such as `\x1b`.
 
-    Args:
-        text: what is printed.
-        kept: characters that stay, though they are none that print.
+    The characters in `kept` stay, though they are none that print.
     """
     plain = text.encode("utf-8", "backslashreplace").decode("utf-8")
     if plain.isprintable():

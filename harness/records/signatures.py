@@ -61,10 +61,8 @@ def sign(folder: Path, key: Path) -> int:
 def signed(machine: str, digests: Mapping[str, str], key: Path) -> bytes:
     """Return a list with its signature.
 
-    Args:
-        machine: whose folder it is.
-        digests: of the files in that folder, by their names there.
-        key: a private key of SSH's, or a public one whose private half an agent has.
+    `digests` are of the files in the machine's folder, by their names there. `key` is a private one
+    of SSH's, or a public one whose private half an agent has.
 
     Raises:
         UsageError: the key cannot be used, or a name breaks lines.
@@ -84,8 +82,7 @@ def signed(machine: str, digests: Mapping[str, str], key: Path) -> bytes:
 def check(path: Path) -> None:
     """Hold what is read at a place against its signatures, where :data:`SIGNERS` is set.
 
-    Args:
-        path: a results tree, one machine's folder in it, or a file in that.
+    `path` is a results tree, one machine's folder in it, or a file in that.
 
     Raises:
         SignatureError: something is not signed, by one who may not, or has changed since.

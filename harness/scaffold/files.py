@@ -62,12 +62,9 @@ def plan(
 ) -> list[File]:
     """Return the files of a project that can be measured; nothing is written.
 
-    Args:
-        project: what there is.
-        checked: the function to measure; without one, a first workload is an example, unless
-            there are other modules in the folder of benchmarks.
-        adopted: modules of workloads to be written instead.
-        force: whether files that are there are replaced.
+    The first workload is for the function that was `checked`, or else what was `adopted`; without
+    either an example, unless there are other modules in the folder of benchmarks. With `force`,
+    files that are there are replaced.
 
     Raises:
         UsageError: a file that is there cannot be read.

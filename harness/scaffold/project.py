@@ -61,9 +61,7 @@ class Project:
 def look(folder: Path, force: bool = False) -> Project:
     """Look at the project in `folder`; nothing is changed.
 
-    Args:
-        folder: where its pyproject.toml is, if it has one.
-        force: whether a configuration of asv's that is there is to be replaced: it says nothing.
+    With `force`, a configuration of asv's that is there is to be replaced: it says nothing.
 
     Raises:
         UsageError: there is no such folder, or one of its files cannot be read.

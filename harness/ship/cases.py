@@ -25,10 +25,7 @@ def cases_of(
 ) -> list[Case]:
     """Return the cases on one target and one device that are not skipped.
 
-    Args:
-        workload: whose cases.
-        choices: `AXIS=VALUE` texts; see :func:`harness.declare.discovery.case_filter`.
-        target: where the program runs.
+    `choices` are `AXIS=VALUE` texts; see :func:`harness.declare.discovery.case_filter`.
 
     Raises:
         UsageError: no case is left, or this machine lacks the target.
@@ -83,10 +80,7 @@ def read(job: dict[str, Any]) -> tuple[type[Workload], list[Case]]:
 def variables(workload: type[Workload], case: Case, cache: Path | None) -> dict[str, str]:
     """Return the environment of a process: the caller's, with this cache and no other.
 
-    Args:
-        workload: whose `x64` is obeyed.
-        case: whose target is.
-        cache: the directory of the persistent cache; None switches it off.
+    `cache` is the directory of the persistent cache; None switches it off.
     """
     kept = forgotten(os.environ)
     # A number of devices asked for elsewhere would change what is compiled here.

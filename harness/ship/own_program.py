@@ -51,13 +51,9 @@ def compare(
 ) -> RoutesReport:
     """Run a program by every way, `processes` times each, one process at a time.
 
-    Args:
-        command: The program, as :func:`harness.watch.programs.command_of` returns it.
-        function: The one whose first call is the first step, by its name or an expression; the one
-            whose first call takes longest without it.
-        processes: Replicates per way.
-        seed: Of the order in which the ways take turns; drawn and reported if None.
-        announce: Told what is about to run.
+    The first step is the first call of `function`, a name or an expression; without it, of the one
+    whose first call takes longest. The ways take turns in an order that `seed` decides, drawn and
+    reported if None.
 
     Raises:
         UsageError: No function has this name, or the program chooses its cache's directory itself.
@@ -79,11 +75,7 @@ class _OwnProgram(RoutesInTurns):
     routes = ROUTES
 
     def __init__(
-        self,
-        command: Sequence[str],
-        function: str,
-        folder: Path,
-        announce: Callable[[str], None],
+        self, command: Sequence[str], function: str, folder: Path, announce: Callable[[str], None]
     ) -> None:
         super().__init__(folder, announce)
         self.command = command

@@ -129,12 +129,7 @@ def compare(
 ) -> RoutesReport:
     """Start one case by every way, `processes` times each, one process at a time.
 
-    Args:
-        workload: what is started.
-        case: which case of it; on one device.
-        processes: replicates per way.
-        seed: of the order in which the ways take turns; drawn and reported if None.
-        announce: told what is about to run.
+    The ways take turns in an order that `seed` decides, drawn and reported if None.
 
     Raises:
         UsageError: the number of processes or the case makes no sense here.

@@ -91,9 +91,7 @@ def _build(function: Any, data: Any, proof: evidence.Evidence) -> dict[str, Any]
 def symbolic_shapes(arguments: Sequence[Any], sizes: Sequence[int]) -> Any:
     """Return the shapes of the first arguments as texts, the sizes' symbol in its places.
 
-    Args:
-        arguments: the abstract arguments of each size, in the order of `sizes`.
-        sizes: at least two different ones, so that a size is told from a constant.
+    There are at least two different `sizes`, so that a size is told from a constant.
 
     Raises:
         NotSymbolic: the structure or a shape depends on the size in another way than as its

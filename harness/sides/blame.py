@@ -35,13 +35,8 @@ def blame(
 ) -> str:
     """Return what is wrong with the values of a result, "" where that cannot be told.
 
-    Args:
-        workload: has a `baseline`, or a `reference`.
-        case: the case.
-        data: the inputs as NumPy arrays.
-        side: the name of who computed.
-        result: what came of it, as NumPy arrays.
-        judge: the gates of the case.
+    `data` are the inputs and `result` what `side` made of them, as NumPy arrays; `judge` has the
+    gates of the case.
     """
     standard = reference_of(workload, case, data)
     declared = "baseline" if workload.reference is None else "reference"

@@ -30,10 +30,7 @@ class Ceilings(Workload):
     a product of zeros takes less power, and so less time.
     """
 
-    sweep: ClassVar[dict[str, Any]] = {
-        "kind": [*_ARRAYS, *_GEMM_DTYPES],
-        "size": list(ELEMENTS),
-    }
+    sweep: ClassVar[dict[str, Any]] = {"kind": [*_ARRAYS, *_GEMM_DTYPES], "size": list(ELEMENTS)}
     static: ClassVar[Sequence[str]] = ("kind",)
     precisions: ClassVar[Sequence[str]] = ("ieee", "tf32")
     targets: ClassVar[Sequence[str]] = ("cpu", "gpu")

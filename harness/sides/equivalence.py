@@ -83,13 +83,8 @@ def judge(
 ) -> Agreement:
     """Hold a result against the reference, and against what the JAX function declares.
 
-    Args:
-        result: a pytree of NumPy arrays.
-        reference: what :func:`reference_of` gave.
-        declared: the same pytree of `jax.ShapeDtypeStruct`, from the JAX function.
-        inputs: a pytree of arrays, whose dtypes take part.
-        precision: one of `PRECISIONS`, or empty.
-        has_products: whether the function has matrix products or convolutions.
+    `result`, `reference` and `declared` are pytrees of NumPy arrays, and the last of
+    `jax.ShapeDtypeStruct`; the dtypes of `inputs` take part.
     """
     flatten = jax.tree_util.tree_flatten
     found = Agreement()

@@ -18,14 +18,7 @@ from harness.targets.target import Target
 
 SIDES: dict[str, type[Side]] = {
     side.name: complete(side)
-    for side in (
-        XlaSide,
-        NumpySide,
-        FusedSide,
-        CupyEager,
-        CupyFused,
-        CupyGraph,
-    )
+    for side in (XlaSide, NumpySide, FusedSide, CupyEager, CupyFused, CupyGraph)
 }
 """By name, in the order of tables and of processes."""
 

@@ -68,9 +68,7 @@ class Side(ABC):
     def environment(cls, precision: str, folder: str) -> dict[str, str]:
         """Return the variables that its process needs, besides those of threads.
 
-        Args:
-            precision: of float32 products, for a side that reads it from the environment.
-            folder: where it keeps the kernels that it compiles.
+        `folder` is where it keeps the kernels that it compiles.
         """
         return {}
 

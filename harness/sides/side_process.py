@@ -44,11 +44,8 @@ def owned(name: str) -> bool:
 def variables(backend: str, threads: str, precision: str, folder: str) -> dict[str, str]:
     """Return what the process of one side needs.
 
-    Args:
-        backend: one of :data:`harness.sides.registry.SIDES`.
-        threads: one of :data:`harness.sides.registry.THREADS`.
-        precision: of float32 products, for a backend that reads it from the environment.
-        folder: where CuPy keeps its compiled kernels; empty for other backends.
+    `backend` and `threads` are of :mod:`harness.sides.registry`; `folder` is where CuPy keeps its
+    kernels.
     """
     cores = dict.fromkeys(THREAD_VARIABLES, "1") if threads == "one" else {}
     return cores | SIDES[backend].environment(precision, folder)

@@ -191,10 +191,7 @@ class Pass:
         self.refuse_if_misplaced()
 
     def repeated(
-        self,
-        stage: str,
-        measure: Callable[[Calls, Grouping], Timed],
-        events: Mapping[str, int],
+        self, stage: str, measure: Callable[[Calls, Grouping], Timed], events: Mapping[str, int]
     ) -> None:
         """Time many calls of the program, and keep the samples if no event contradicts."""
         assert self._calls is not None

@@ -167,11 +167,7 @@ def is_there(tree: Any) -> bool:
 
 
 def prepare(
-    workload: type[Workload],
-    case: Case,
-    topology: Topology | None = None,
-    *,
-    traces: bool = True,
+    workload: type[Workload], case: Case, topology: Topology | None = None, *, traces: bool = True
 ) -> Prepared:
     """Make a case ready to be measured; with a `topology` it is compiled for that, and not run.
 

@@ -57,12 +57,7 @@ class Arm:
 def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) -> Arm:
     """Return the arm that `text` names.
 
-    Args:
-        text: a results tree, record file or Parquet file; `column=value[,column=value...]`; or one
-            word, which may be a commit's beginning, anything that git knows a commit by, a version
-            of JAX, an environment, a machine, a target, a scenario or a night.
-        frame: where arms that are no files are looked up; None where there are no results.
-        repository: a folder in the git repository that knows the names of commits.
+    `frame` is where arms that are no files are looked up; `repository` knows the names of commits.
 
     Raises:
         UsageError: it fits nothing, or a word fits in two ways.

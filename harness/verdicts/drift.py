@@ -111,14 +111,9 @@ def of_others(rows: Sequence[Row], taken: Sequence[Seconds], logs: Floats) -> Fl
     That is the median of value / level over the cases of all other workloads in the process. A
     median, where a mean would let one case that is five times slower make all others 8 % faster.
 
-    Args:
-        rows: one stage of an arm.
-        taken: what is compared of them.
-        logs: their values / the case's level over both arms, float64 (rows, processes).
-
-    Returns:
-        float64 (rows, processes), NaN where a process has too few other workloads; None where most
-        have, or it is not known which values are of one process.
+    `logs` are the values of the rows / the case's level over both arms, float64 (rows, processes).
+    The result is NaN where a process has too few other workloads, and None where most have, or it
+    is not known which values are of one process.
     """
     processes: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row, one, values in zip(rows, taken, logs, strict=True):
@@ -213,8 +208,7 @@ class Loops:
 def scatter(logs: Floats) -> float:
     """Return how much rows scatter over processes, or over pairs: the median of their spreads.
 
-    Args:
-        logs: logarithms, float64 (rows, processes), NaN where there is none.
+    `logs` are float64 (rows, processes), NaN where there is none.
     """
     return float(np.median(np.nanstd(logs, axis=1)))
 

@@ -139,11 +139,6 @@ def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
     Those of all workloads come before those of some, and newer ones before older ones. Left out
     are those that an older way to judge was measured with, and, with a warning, files that cannot
     be used.
-
-    Args:
-        results: a results tree.
-        machine: one of its machines.
-        effort: the effort of what is judged.
     """
     usable = []
     folder = machine_folder(results, machine) / FOLDER

@@ -30,11 +30,8 @@ def explained(
 ) -> Iterator[str]:
     """Yield a text of several lines for each row: the worst 20, without `same` unless `narrowed`.
 
-    Args:
-        comparison: what to explain.
-        records: of each arm, such as :class:`harness.verdicts.row_records.StoredRecords`; others
-            among them do no harm.
-        narrowed: the user chose the rows, so those that are `same` are explained too.
+    `records` are those of each arm, such as :class:`harness.verdicts.row_records.StoredRecords`;
+    others among them do no harm.
     """
     frame = ordered(comparison.frame)
     if not narrowed:

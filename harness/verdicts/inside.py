@@ -79,10 +79,7 @@ class CompileChange(NamedTuple):
 def changes(comparison: Comparison, records: Sequence[Iterable[Record]]) -> list[CompileChange]:
     """Return what is inside of the compiles that became slower or faster, in the order of rows.
 
-    Args:
-        comparison: of two arms.
-        records: of each arm, as :func:`harness.verdicts.explain.explained` takes them. They are
-            read only where such a row is.
+    `records` of each arm are read only where such a row is.
     """
     frame = ordered(comparison.frame)
     moved = frame["verdict"].isin(_MOVED) | frame["stage_verdict"].isin(_MOVED)
@@ -104,10 +101,7 @@ def of_steps(
 ) -> pd.Series[str]:
     """Return what changed inside of the compile at each change point; "" where none is known.
 
-    Args:
-        found: from :func:`harness.history`.
-        points: from :func:`harness.verdicts.history.series`.
-        records: of the tree; read only where a compile changed.
+    `records` of the tree are read only where a compile changed.
     """
     compiled = found[(found["stage"] == STAGE.name) & found["change"].isin((*_MOVED, PROGRAM))]
     if compiled.empty:

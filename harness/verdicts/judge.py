@@ -136,12 +136,8 @@ def judge(
     Rows of one stage, machine, target and scenario that both arms share are a family: they are
     judged as a whole, and then each by itself.
 
-    Args:
-        pairs: all that both arms have; what is hidden later is judged as well.
-        scatter: how much cases scatter between identical arms.
-        interleaved: the processes of both arms took turns.
-        across: machines are compared with each other.
-        share: the part of the error that this look may make, of several at what comes in.
+    `pairs` are all that both arms have; what is hidden later is judged as well. `share` is the part
+    of the error that this look may make, of several at what comes in.
     """
     found = [_blank(*pair) for pair in pairs.pairs]
     members: dict[tuple[str, ...], list[int]] = {}

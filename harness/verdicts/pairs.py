@@ -81,10 +81,7 @@ def pair(a: pd.DataFrame, b: pd.DataFrame, on: Collection[str] = ()) -> Pairs:
     of one commit, or without any, the one that was measured last. One without a date is older than
     any other. Pairs come in the order of `a`; what only `b` has follows.
 
-    Args:
-        a: a frame such as :func:`harness.load` returns.
-        b: the same of the other arm.
-        on: columns in which the arms differ by intention: rows of a pair need not share them.
+    Rows of a pair need not share the columns `on`, in which the arms differ by intention.
 
     Raises:
         UsageError: a frame lacks columns that every frame has.

@@ -146,12 +146,8 @@ def decide(
 ) -> Decision:
     """Return the verdict on a pair of rows.
 
-    Args:
-        evidence: the numbers.
-        a: the row of A.
-        b: the row of B.
-        whole: the verdict on all rows of the stage together.
-        across: unlike machines were asked for.
+    `whole` is the verdict on all rows of the stage together; `across`: unlike machines were asked
+    for.
     """
     decision = _with_counts(_by_numbers(evidence), counts.proof(a, b))
     verdict, reason, _ = decision
@@ -197,11 +193,7 @@ def decide_whole(
 ) -> Decision:
     """Return the verdict on all rows of a stage together; "" where there is none.
 
-    Args:
-        moved: what they did together.
-        p_adjusted: its p, corrected for the number of stages.
-        families: how many stages were judged.
-        rows: the pairs of rows.
+    `p_adjusted` is corrected for the number of `families`, which are the stages that were judged.
     """
     if math.isnan(moved.p):
         return Decision("", "")
@@ -223,11 +215,8 @@ def decide_whole(
 def decide_processes(count: int, of: int, p_adjusted: float, side: int) -> Decision | None:
     """Return the verdict on processes of one arm that are slower than all others; None if none.
 
-    Args:
-        count: how many are.
-        of: how many the arm has.
-        p_adjusted: corrected for the number of stages.
-        side: 0 for A, which makes B faster, 1 for B.
+    `count` of the `of` processes of a side, 0 for A, are. `p_adjusted` is corrected for the number
+    of stages.
     """
     if p_adjusted > ALPHA:
         return None
@@ -240,11 +229,8 @@ def decide_processes(count: int, of: int, p_adjusted: float, side: int) -> Decis
 def decide_calls(decision: Decision, ratio: float, p_adjusted: float, rows: int) -> Decision:
     """Return the verdict on a row of which some calls became slower or faster.
 
-    Args:
-        decision: what its least calls say.
-        ratio: of what 90 % of calls do not exceed, B / A.
-        p_adjusted: corrected for the number of rows.
-        rows: how many were judged together.
+    `decision` is what its least calls say, `ratio` that of what 90 % of calls do not exceed; `rows`
+    were judged together.
     """
     if decision.verdict in (SLOWER, FASTER) or not p_adjusted <= ALPHA:
         return decision

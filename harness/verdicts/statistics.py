@@ -119,9 +119,8 @@ def adjust(p: Floats, counts: Bools) -> Floats:
     p of all other rows is taken as 1, which is never too small. Else a release that makes a stage
     a little slower everywhere would have chance findings in it called real.
 
-    Args:
-        p: float64 (rows,), NaN for a row that was not tested.
-        counts: whether the change of a row is at least the smallest that counts, bool (rows,).
+    `p` is NaN for a row that was not tested; `counts`: its change is at least the smallest that
+    counts.
     """
     adjusted = np.full(p.shape, np.nan)
     known = ~np.isnan(p)

@@ -47,8 +47,7 @@ def scatter_of(rates: Iterable[ErrorRates]) -> Scatter:
     so few ratios of its own say little, and a run that was disturbed is outvoted by the next two,
     in single cases as in the whole.
 
-    Args:
-        rates: what is stored of one effort; another one scatters otherwise.
+    `rates` are of one effort; another one scatters otherwise.
     """
     cases: dict[tuple[object, ...], list[float]] = defaultdict(list)
     pairs: dict[tuple[object, ...], dict[object, list[float]]] = {}

@@ -20,10 +20,8 @@ WIDTH, WIDEST = 100, 120
 def answer(profile: Recorded, console: Console | None = None, below: int = 1) -> list[str]:
     """Return a profile's answer: so short that its first line stays on a screen, else all of it.
 
-    Args:
-        profile: what was recorded.
-        console: where it is shown; None for a file.
-        below: lines of the screen that something else takes, such as the shell's prompt.
+    For a file `console` is None; `below` are lines of the screen that something else takes, such as
+    the shell's prompt.
     """
     if console is None or not console.is_terminal:
         return summary(profile, WIDTH, None)

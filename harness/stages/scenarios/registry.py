@@ -11,12 +11,7 @@ from harness.targets.target import Target
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
-    for scenario in (
-        off.SCENARIO,
-        cold.SCENARIO,
-        warm.SCENARIO,
-        default.SCENARIO,
-    )
+    for scenario in (off.SCENARIO, cold.SCENARIO, warm.SCENARIO, default.SCENARIO)
 }
 
 known_names["scenarios"] = SCENARIOS

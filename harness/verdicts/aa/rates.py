@@ -21,16 +21,7 @@ from harness.records import json_file
 from harness.records.files import OWN
 from harness.verdicts import rules
 from harness.verdicts.aa.arms import Arms, Effects, folder_of
-from harness.verdicts.error_rates import (
-    METHOD,
-    SCHEMA,
-    ErrorRates,
-    Noise,
-    Power,
-    Rate,
-    rate,
-    total,
-)
+from harness.verdicts.error_rates import METHOD, SCHEMA, ErrorRates, Noise, Power, Rate, rate, total
 from harness.verdicts.judge import compare_arms
 from harness.verdicts.pairs import CASE, Pairs, Row, axes_key, axes_of, axis_text, pair
 
@@ -163,11 +154,8 @@ def found_of(
     In turns one row in five is judged as it was measured, and the slow-down of all others is
     divided out: a user asks what changed among much that did not.
 
-    Args:
-        control: the arm that was measured just before, without slow-downs.
-        slowed: the arm with slow-downs.
-        effects: these, by stage.
-        rng: decides which rows are judged together.
+    `control` was measured just before, without slow-downs; `rng` decides which rows are judged
+    together.
     """
     factors = np.array([1 + effects.get(stage, 0.0) for stage in slowed["stage"]])
     turns = np.array(rng.sample(range(len(slowed)), len(slowed))) % AT_ONCE

@@ -31,10 +31,7 @@ def in_order(
     4. Where all of this is equal, and for the date of what has no commit, the clock at which the
        origin began decides.
 
-    Args:
-        nights: the name of each origin's night, or "".
-        commit_dates: milliseconds since 1970, or :data:`harness.frame.frame.NO_MOMENT`.
-        started: when each origin began, in the same way.
+    Dates and moments are milliseconds since 1970, or :data:`harness.frame.frame.NO_MOMENT`.
     """
     dates = [
         clock if date == NO_MOMENT else date
@@ -62,9 +59,8 @@ def lanes(measured: Iterable[Sequence[str]], versions: Mapping[str, str]) -> dic
     were ever measured side by side, in one night or at one commit, such as the newest release and
     the nightly, never share a lane; of several new ones the older JAX takes the earlier lane.
 
-    Args:
-        measured: the environments of each night or commit, in order of time.
-        versions: the version of JAX of each environment.
+    `measured` are the environments of each night or commit, in order of time; `versions` those of
+    their JAX.
     """
     together: dict[str, set[str]] = {}
     rounds = [list(dict.fromkeys(envs)) for envs in measured]

@@ -37,10 +37,8 @@ def levels(values: Floats, weights: Floats, effect: float) -> list[Level]:
     joined, the most alike first, until each step is at least `effect`, and larger than the scatter
     on both of its sides.
 
-    Args:
-        values: in order of time; NaN and what is not above 0 are missing points.
-        weights: what each point counts, NaN for as much as the median of the others.
-        effect: the smallest step that counts: 0.05 is 5 % more time, or as much less.
+    `values` stand in order of time; what is not above 0 is missing. A weight that is NaN is as much
+    as the median of the others.
     """
     present = np.flatnonzero(np.isfinite(values) & (values > 0))
     if not len(present):

@@ -24,9 +24,7 @@ def share(looks: Sequence[int], limit: int) -> float:
     depend on each other. The function is that of K. Kim and D. L. DeMets, Biometrika 74 (1987)
     149-154, with the power 2.
 
-    Args:
-        looks: the rounds that were done at each look, rising, the last one now.
-        limit: the most rounds there may be, at least as many.
+    `looks` are the rounds that were done at each look, the last one now.
     """
     before = looks[-2] if len(looks) > 1 else 0
     return (looks[-1] * looks[-1] - before * before) / (limit * limit)

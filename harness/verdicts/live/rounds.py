@@ -52,14 +52,9 @@ def measure_round(
 ) -> tuple[list[Record], list[Record]]:
     """Measure both arms once, in random order, and return the records of each.
 
-    Args:
-        places: where the arms' processes run.
-        options: how they are measured.
-        select: regular expressions of the workloads.
-        number: of the round, from 1: replicates are named by it.
-        seed: of the whole comparison.
-        folder: where the round's records are written, by arm; what stands there is removed.
-        on_arm: is told the turn, 0 or 1, and the side, 0 for A.
+    Their processes run at `places`; `select` are regular expressions of the workloads. Records are
+    written to `folder`, by arm, and what stands there is removed. `on_arm` is told the turn, 0 or
+    1, and the side, 0 for A.
 
     Raises:
         HarnessError: an arm cannot be measured; the text says which, and why.
