@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from harness.cache.entry import Machine
+from harness.records.units import some
 
 MOST_FEATURES = 8
 """So many features are named; the rest are counted."""
@@ -72,13 +73,8 @@ def changes(a: str, b: str) -> tuple[str, ...]:
         said.append(f"the processor, {old.processor} became {new.processor}")
     lost, gained = sorted(old.features - new.features), sorted(new.features - old.features)
     said += [
-        f"the processor's features, {how} {_few(names)}"
+        f"the processor's features, {how} {some(names, MOST_FEATURES)}"
         for how, names in (("without", lost), ("with", gained))
         if names
     ]
     return tuple(said)
-
-
-def _few(names: list[str]) -> str:
-    more = len(names) - MOST_FEATURES
-    return ", ".join(names[:MOST_FEATURES]) + (f" and {more} more" if more > 0 else "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -103,7 +102,9 @@ COMMANDS = {
 @click.pass_context
 def _options(context: click.Context, version: bool, as_json: bool) -> None:
     if version and as_json:
-        found = {name: _installed(name) for name in ("jax", "jaxlib")}
+        from harness.targets.host import installed  # psutil, for no other command's start
+
+        found = {name: installed(name) or None for name in ("jax", "jaxlib")}
         print(json.dumps({"harness": __version__, "python": platform.python_version(), **found}))
     elif version:
         print(f"harness {__version__}")
@@ -113,13 +114,6 @@ def _options(context: click.Context, version: bool, as_json: bool) -> None:
         raise Exit
     if context.invoked_subcommand is None:
         raise UsageError("A command is missing; `harness --help` lists them.")
-
-
-def _installed(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 app = LazyGroup(

@@ -19,7 +19,7 @@ from harness.records import environment
 from harness.records.schema import Record
 from harness.report import files
 from harness.stages import sampling
-from harness.verdicts import explain, inside, markdown, programs, summary
+from harness.verdicts import explain, inside, markdown, programs, rules, summary
 from harness.verdicts.compare import Comparison, comparison_between, named_arms
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live
@@ -242,7 +242,7 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
         yield from (*programs.changed_lines(frame, every), *programs.left_out(frame))
 
     output.show(page(), frame, programs.document(frame))
-    code = programs.exit_code(frame)
+    code = rules.exit_code({*frame["verdict"]})
     if code is ExitCode.NOTHING:
         say("nothing is comparable by counts: the reasons stand above.")
     return code

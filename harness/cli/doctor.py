@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import statistics
 import sys
@@ -22,6 +21,7 @@ from harness.engine import containment, lock, machine_load
 from harness.errors import ExitCode, UsageError
 from harness.records.environment import machine_name
 from harness.records.git import top_of
+from harness.targets.host import installed
 from harness.verdicts.error_rates import stored
 
 HELP = """Can this machine measure, and is it quiet enough now? What to do where it is not.
@@ -86,20 +86,13 @@ def _page(looks: list[Look], usable: bool) -> Iterator[Part]:
 
 
 def _installed(here: list[targets.Sighting]) -> Iterator[Look]:
-    versions = {name: _version(name) for name in ("jax-harness", "jax", "jaxlib")}
     python = ".".join(map(str, sys.version_info[:3]))
-    found = ", ".join(f"{name} {version}" for name, version in versions.items())
+    packages = ("jax-harness", "jax", "jaxlib")
+    found = ", ".join(f"{name} {installed(name) or 'without metadata'}" for name in packages)
     yield Look("versions", f"{found}, Python {python}")
     for what, wanted in (("measured on", False), ("compiled for", True)):
         names = [one.name for one in here if bool(targets.find(one.name).compile_only) is wanted]
         yield Look(what, ", ".join(names) or "nothing")
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "without metadata"
 
 
 def _quiet() -> Iterator[Look]:

@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harness.declare.source import METHOD_VERSION
 from harness.declare.transforms import NotApplicable
-from harness.declare.workload import Case, WorkloadError
+from harness.declare.workload import WorkloadError
 from harness.engine.job import Done, JobCase
 from harness.engine.visit import REFERENCE, Visit
 from harness.records.failure import failure
-from harness.records.schema import Comparison, Record, StageSamples
+from harness.records.schema import Record
 from harness.sides.side import Unavailable
 
 if TYPE_CHECKING:
     from harness.engine.session import Session
+    from harness.sides.compared_case import ComparedCase
+    from harness.stages.first_call_case import FirstCallCase
+    from harness.stages.staged_case import StagedCase
 
-
-class MeasuredCase(Protocol):
-    """What is done with a case: its stages are taken, or a side of a comparison is."""
-
-    who: str
-    """Who computes, where a failure should say so."""
-
-    @property
-    def case(self) -> Case:
-        """The case."""
-
-    @property
-    def comparison(self) -> Comparison | None:
-        """What is known of a side of a comparison; None where there is no comparison."""
-
-    def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Make pass `number`; return the nanoseconds inside timed regions."""
-
-    def stages(self) -> dict[str, StageSamples]:
-        """Return the samples by stage."""
-
-    def fields(self) -> dict[str, Any]:
-        """Return what else its record holds."""
+    MeasuredCase = StagedCase | FirstCallCase | ComparedCase
 
 
 class CaseRun:

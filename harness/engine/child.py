@@ -31,13 +31,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Protocol, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from harness.engine import containment, descendants
 from harness.engine.channel import CHANNEL, SPAWNED
 from harness.engine.lock import for_children
 from harness.errors import ExitCode, HarnessError
 from harness.watch.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    from harness.engine.parents import Forked, Parent
 
 POLL_S = 0.25
 """How often a child is looked at. A look costs a tenth of a millisecond; more often would disturb
@@ -64,37 +67,6 @@ class ChildTimeout(ChildError):
     """A child had not answered in time and was stopped."""
 
 
-class ChildProcess(Protocol):
-    """What a child needs of a process: :class:`subprocess.Popen` is one."""
-
-    pid: int
-
-    @property
-    def stdin(self) -> IO[bytes] | None:
-        """What it reads."""
-
-    @property
-    def stdout(self) -> IO[bytes] | None:
-        """What it prints."""
-
-    def poll(self) -> int | None:
-        """Return its exit code; None while it runs."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return its exit code once it has ended."""
-
-
-class ForkingProcess(Protocol):
-    """Forks what a child would start."""
-
-    pid: int
-    mark: str
-    """Of what it and its forks start."""
-
-    def fork(self, fds: Sequence[int]) -> ChildProcess:
-        """Return a process that has `fds` open."""
-
-
 class Child:
     """A process that leads a session of its own; at the end of `with` all of that is gone."""
 
@@ -107,7 +79,7 @@ class Child:
         fds: Sequence[int] = (),
         log: IO[bytes] | None = None,
         kept: bool = False,
-        parent: ForkingProcess | None = None,
+        parent: Parent | None = None,
     ) -> None:
         """Start `command`.
 
@@ -137,7 +109,7 @@ class Child:
         self._readable, writable = os.pipe()
         self.spawned_ns = time.monotonic_ns()
         self._parent, self._scratch = parent, contextlib.ExitStack()
-        self.mark = parent.mark if parent else descendants.new_mark()
+        self.mark: str = parent.mark if parent else descendants.new_mark()
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns), **holders}
         own |= descendants.marked(self.mark)
         try:
@@ -145,7 +117,7 @@ class Child:
                 with contextlib.suppress(OSError):  # it may need none
                     own["TMPDIR"] = str(self._scratch.enter_context(temporary_folder()))
             with _signals_held():
-                self._process: ChildProcess = (
+                self._process: subprocess.Popen[bytes] | Forked = (
                     parent.fork([writable, *fds])
                     if parent
                     else subprocess.Popen(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from harness.errors import ExitCode
 from harness.frame.differences import ARROW, facts_difference
 from harness.frame.frame import axis_column, rows_of
 from harness.frame.tables import case_texts
@@ -100,16 +99,6 @@ def _verdict(pairs: Sequence[Pair]) -> tuple[str, str]:
         return rules.SLOWER if rose else rules.FASTER, "; ".join(told)
     unknown = next(filter(None, (counts.unknown(a, b) for a, b in both)), "")
     return (rules.INCOMPARABLE, unknown) if unknown else (NO_RISE, "")
-
-
-def exit_code(frame: pd.DataFrame) -> ExitCode:
-    """Return what `harness compare --counts` ends with."""
-    verdicts = set(frame["verdict"])
-    if rules.BROKEN in verdicts:
-        return ExitCode.BROKEN
-    if not verdicts - {rules.INCOMPARABLE}:
-        return ExitCode.NOTHING
-    return ExitCode.WORSE if rules.SLOWER in verdicts else ExitCode.FINE
 
 
 # --- for people ----------------------------------------------------------------------------------

@@ -6,9 +6,10 @@ A verdict starts at `unsure`, and moves only on evidence.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.errors import ExitCode
 from harness.frame.differences import (
     ARROW,
     REMEDY,
@@ -47,6 +48,15 @@ WORKS_AGAIN = "works again"
 """Begins the reason of a row that failed in A, and is healthy in B."""
 
 _FAILING = ("failed", "refused")
+
+
+def exit_code(verdicts: Collection[str]) -> ExitCode:
+    """Return what `harness compare` ends with, of the verdicts that are shown."""
+    if BROKEN in verdicts:
+        return ExitCode.BROKEN
+    if not set(verdicts) - {INCOMPARABLE}:
+        return ExitCode.NOTHING
+    return ExitCode.WORSE if SLOWER in verdicts else ExitCode.FINE
 
 
 def not_compared(a: Row | None, b: Row | None, machines: bool = True) -> Decision | None:

@@ -262,13 +262,8 @@ def summary_text(frame: pd.DataFrame) -> str:
 
 def exit_code(frame: pd.DataFrame) -> ExitCode:
     """Return what `harness compare` ends with: by the rows that are shown, and their stages."""
-    verdicts = set(frame["verdict"])
-    if rules.BROKEN in verdicts:
-        return ExitCode.BROKEN
-    if not verdicts - {rules.INCOMPARABLE}:
-        return ExitCode.NOTHING
-    slower = rules.SLOWER in verdicts or rules.SLOWER in set(frame["stage_verdict"])
-    return ExitCode.WORSE if slower else ExitCode.FINE
+    stages = {rules.SLOWER} & {*frame["stage_verdict"]}
+    return rules.exit_code(stages | {*frame["verdict"]})
 
 
 def footer(comparison: Comparison) -> list[str]:

@@ -7,7 +7,6 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from click.exceptions import Exit
@@ -27,6 +26,7 @@ from harness.cli.output import Heading, Output, Part
 from harness.cli.parameter import Option
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
+from harness.targets.host import installed
 
 HELP = """Find what ails a cache, and say what to do about it.
 
@@ -137,10 +137,7 @@ def _release(given: str) -> str:
     """Return the release of JAX that was asked for, or that is installed; empty without one."""
     if given and not re.fullmatch(r"\d+(\.\w+)+", given):
         raise UsageError(f"--jax {given}: expected a release of JAX, such as 0.12.0.1.")
-    try:
-        return given or version("jax")
-    except PackageNotFoundError:
-        return ""
+    return given or installed("jax")
 
 
 def _loads_line(loads: Loads | None, entries: int) -> str:

@@ -15,7 +15,7 @@ from harness.cli.cache.options import write
 from harness.cli.output import Heading, Output, Part
 from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode
-from harness.records.units import counted
+from harness.records.units import counted, some
 
 HELP = """Say, module by module, which part of the key changed between two runs, and how.
 
@@ -68,9 +68,7 @@ def _alike(shown: Iterable[Explained]) -> Iterator[list[Explained]]:
 
 def _lines(alike: list[Explained]) -> Iterator[str]:
     one, *others = alike
-    names = ", ".join(each.module for each in alike[:MOST_NAMES])
-    more = f" and {len(alike) - MOST_NAMES} more" if len(alike) > MOST_NAMES else ""
-    yield f"{names}{more}: {one.verdict}"
+    yield f"{some([each.module for each in alike], MOST_NAMES)}: {one.verdict}"
     if not others and one.a is not None and one.b is not None and one.a.module != one.b.module:
         yield f"    was {one.a.module}"
     for difference in one.differences:

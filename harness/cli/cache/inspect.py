@@ -16,7 +16,7 @@ from harness.cli.output import Heading, Output, Part, TextTable
 from harness.cli.parameter import Option
 from harness.errors import UsageError
 from harness.records.printable import printable
-from harness.records.units import ago, size_text
+from harness.records.units import ago, size_text, some
 
 SORTS: dict[str, Callable[[Entry], Any]] = {
     "size": lambda entry: -entry.size_bytes,
@@ -146,7 +146,6 @@ def _evictions(evictions: Evictions) -> Iterator[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    parts = [name.rpartition("-") for name in names[:MOST_NAMES]]
+    parts = [name.rpartition("-") for name in names]
     short = [f"{module}{dash}{key[:KEY_DIGITS] if dash else key}" for module, dash, key in parts]
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(short) + more
+    return some(short, MOST_NAMES)

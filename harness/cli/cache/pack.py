@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from click.exceptions import Exit
@@ -19,7 +18,8 @@ from harness.cli.output import Output, notes, print_page
 from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
-from harness.records.units import seconds_text, size_text
+from harness.records.units import seconds_text, size_text, some
+from harness.targets.host import installed
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder
 
@@ -127,18 +127,11 @@ def unpack(
             f"unpack writes to this machine only, and {directory} is elsewhere: unpack into a "
             "folder, and copy that with the bucket's own tool."
         )
-    found = packs.unpack(file, Path(directory), jaxlib or _installed())
+    found = packs.unpack(file, Path(directory), jaxlib or installed("jaxlib"))
     document = {"schema": 1, "directory": directory, "unpacked": found}
     write(output, _unpacked_lines(found, directory), found.left_out, document, as_json)
     if found.left_out:
         raise Exit(ExitCode.INCOMPLETE)
-
-
-def _installed() -> str:
-    try:
-        return version("jaxlib")
-    except PackageNotFoundError:
-        return ""
 
 
 def _packed_lines(manifest: Manifest, file: Path) -> Iterator[str]:
@@ -167,5 +160,4 @@ def _left_out_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
     for one in left_out:
         modules[one.reason].append(printable(one.module))
     for reason, names in modules.items():
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        yield f"left out: {', '.join(names[:SHOWN])}{more}: {reason}"
+        yield f"left out: {some(names, SHOWN)}: {reason}"

@@ -20,7 +20,7 @@ from harness.cli.output import Heading, Output, Part, TextTable, notes
 from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
-from harness.records.units import counted, scaled_text, seconds_text, size_text
+from harness.records.units import counted, scaled_text, seconds_text, size_text, some
 
 HELP = """Report the newest of several runs: what it lost, where and why, beside the last good one.
 
@@ -85,7 +85,7 @@ def _page(found: CacheReport) -> Iterator[Part]:
     summary = newest.summary
     yield f"hit rate by seconds: {rate_by_seconds(summary)}; {_saved(newest)}"
     for text, modules in found.causes[:SHOWN]:
-        yield f"  {', '.join(modules[:3])}{_more(len(modules) - 3)}: {text}"
+        yield f"  {some(modules, 3)}: {text}"
     if more := len(found.causes) - SHOWN:
         yield f"  … and {more} more causes; --json gives all." if more > 0 else ""
     yield _modules(found.modules)
@@ -115,10 +115,6 @@ def _saved(run: LedgerRun) -> str:
     unknown = run.summary.hits_without_cold
     known = f"{seconds_text(run.summary.saved_s)} saved"
     return known + (f", and what {counted(unknown, 'hit')} saved is unknown" if unknown else "")
-
-
-def _more(number: int) -> str:
-    return f" and {number} more" if number > 0 else ""
 
 
 def _modules(modules: Sequence[ModuleRow]) -> TextTable:
