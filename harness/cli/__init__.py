@@ -24,7 +24,7 @@ Measure:
   harness adopt tests/test_speed.py     benchmarks for what existing tests call
   harness doctor                        can this machine measure, and is it quiet now?
   harness list                          the workloads in benchmarks/
-  harness run --effort quick            measure all of them once, in about a minute
+  harness run --effort quick            measure all of them once
   harness run Gelu --case size=1024     measure one case, in 8 processes
   harness run --target gpu:h200         compile all of them for an H200 that is not here
   harness targets                       where programs can be built, and where run

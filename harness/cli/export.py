@@ -30,9 +30,11 @@ HELP = """Write the rows of the frame to a file, or to a folder that many nights
                                              some rows; an axis is a column too
 
 \b
-Read back with  harness.load("nights", all=True, where={"workload": "nn.Predict"})
-which opens only what the conditions leave, and gives the rows that the results tree gives. The
-folder is partitioned as machine=M/night=N/ (hive), so DuckDB, Polars and pandas read it as well.
+Read it back:
+  harness.load("nights", all=True, where={"workload": "nn.Predict"})
+
+It opens only what the conditions leave, and gives the rows that the results tree gives. The folder
+is partitioned as machine=M/night=N/ (hive), so DuckDB, Polars and pandas read it as well.
 Its column `axes` holds the axes of each row as JSON.
 
 Parquet needs the extra `parquet`: pip install 'jax-harness[parquet]'.

@@ -42,13 +42,14 @@ MOST_RETRIED = 5
 HELP = """Measure workloads in processes of their own; a run that was stopped resumes.
 
 \b
-  harness run --effort quick                      all of benchmarks/ once, in about a minute
+  harness run --effort quick                      all of benchmarks/, each case once
   harness run Gelu BlackScholes --case size=1024  some workloads, one size
   harness run --scenario cold --scenario warm     what the persistent cache saves
   harness run --target gpu:h200                   compiled for a device that is not here
 
-What the results hold of the same code is reused, whole processes only; `harness show` prints the
-table, `harness compare` judges two commits. docs/method.md says how numbers are taken.
+How long it will take is told first, as far as earlier runs tell. What the results hold of the same
+code is reused, whole processes only; `harness show` prints the table, `harness compare` judges two
+commits. docs/method.md says how numbers are taken.
 
 Exit codes: 0 fine; 2 wrong usage; 3 some cases failed or were refused; 4 nothing was measured; 5
 the fleet cannot be used; 130 interrupted (what was finished is kept).
