@@ -28,6 +28,8 @@ from tests.report.pages import start_browser, wait_until
 
 WINDOW = (1200, 800)
 """Pixels; a screenshot is one window of it."""
+PHONE, SHEET = (390, 800), (794, 1000)
+"""Of a telephone, and of the upper part of A4 paper at 96 pixels an inch."""
 PROGRAM = "docs/examples/slow_start.py"
 MEASURED = "harness run"
 GRAPHED = "asv run -E existing --set-commit-hash HEAD >/dev/null"
@@ -101,10 +103,11 @@ def timeline(file: Path, scratch: Path) -> None:
 
 
 @contextmanager
-def _browser(scratch: Path) -> Iterator[Any]:
+def _browser(scratch: Path, window: tuple[int, int] = WINDOW) -> Iterator[Any]:
     browser = start_browser(scratch / "browser")
     try:
-        size = {"width": WINDOW[0], "height": WINDOW[1], "deviceScaleFactor": 1, "mobile": False}
+        size = {"width": window[0], "height": window[1], "deviceScaleFactor": 1}
+        size |= {"mobile": window == PHONE}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
         yield browser
@@ -112,9 +115,20 @@ def _browser(scratch: Path) -> Iterator[Any]:
         browser.quit()
 
 
-def _photographed(page: Path, file: Path, scratch: Path, top: str, view: str = "") -> None:
+def _photographed(
+    page: Path,
+    file: Path,
+    scratch: Path,
+    top: str,
+    view: str = "",
+    window: tuple[int, int] = WINDOW,
+    scheme: str = "light",
+) -> None:
     """Take a picture of a view of a report, from the heading `top` downwards."""
-    with _browser(scratch) as browser:
+    with _browser(scratch, window) as browser:
+        media: dict[str, Any] = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        media["media"] = "print" if window == SHEET else ""
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
         browser.get(page.as_uri() + view)
         wait_until(browser, "document.documentElement.dataset.complete")
         browser.execute_script(
@@ -134,6 +148,17 @@ def card(file: Path, scratch: Path) -> None:
 def report(file: Path, scratch: Path) -> None:
     """Show the top of the report of the committed results."""
     _photographed(_reported() / "report.html", file, scratch, "Benchmarks of")
+
+
+def phone(file: Path, scratch: Path) -> None:
+    """Show the report of the committed results on a telephone that is set to dark."""
+    page = _reported() / "report.html"
+    _photographed(page, file, scratch, "Where the time goes", window=PHONE, scheme="dark")
+
+
+def sheet(file: Path, scratch: Path) -> None:
+    """Show the top of the report of the committed results as it is printed."""
+    _photographed(_reported() / "report.html", file, scratch, "Benchmarks of", window=SHEET)
 
 
 def one_case(file: Path, scratch: Path) -> None:
@@ -195,6 +220,8 @@ PICTURES: dict[str, Callable[[Path, Path], None]] = {
     "docs/card.svg": card,
     "docs/images/report.png": report,
     "docs/images/report-case.png": one_case,
+    "docs/images/report-phone.png": phone,
+    "docs/images/report-print.png": sheet,
     "docs/images/profile.png": profile,
     "docs/images/asv.png": asv,
 }

@@ -313,7 +313,7 @@
       const config = {
         ...data.config,
         legend: { ...data.config.legend, columns: width < 500 ? 2 : 8 },
-        axis: { ...data.config.axis, labelLimit: Math.max(130, width * 0.42) },
+        axis: { ...data.config.axis, labelLimit: Math.max(130, width * 0.6) },
       };
       if (width < 500) broken(spec, rows);
       chart.style.minHeight = "0";
