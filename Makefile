@@ -132,8 +132,9 @@ campaigns: setup
 	    $(BIN)/python -m tests.$$campaign || status=1; \
 	done; exit $$status
 
+# Each process begins with a stretch of the tests: one alone makes the environment of the wheel.
 replay: setup
-	$(BIN)/python -m pytest tests -n $(JOBS) -m replay
+	$(BIN)/python -m pytest tests -n $(JOBS) --dist worksteal -m replay
 
 # A pyenv shim is on PATH for every installed version, but only starts the active ones: so each candidate
 # is tried, and then pyenv's own copies are.
