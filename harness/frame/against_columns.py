@@ -1,7 +1,5 @@
 """The columns of a frame of comparisons with baselines."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from harness.frame.frame import ORIGIN

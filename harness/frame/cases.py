@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Hashable, Sequence
 
 import pandas as pd
 from pandas.api.types import is_object_dtype
 
 from harness.errors import UsageError
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_column, axis_columns, ordinary
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
 
 CASE = [*ORIGIN, "jax", "workload", "version", "target", "transform", "precision", "scenario"]
 """Columns that tell cases apart, besides their axes: all of them text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -14,10 +14,8 @@ from harness.errors import UsageError, find_name, match_names
 from harness.frame.axes_text import is_missing
 from harness.frame.columns import COLUMNS, COUNT, JSON, LISTS, MOMENT, NUMBER
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary
+from harness.frame.record_view import RecordView
 from harness.stages.registry import names
-
-if TYPE_CHECKING:
-    from harness.frame.record_view import RecordView
 
 _OF_ALL_RECORDS = ("machine", "commit", "env", "night", "workload", "version")
 """Text that every record of a case has, even that of a process which could not find the case."""

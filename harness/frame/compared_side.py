@@ -1,7 +1,5 @@
 """One side of a comparison: what all processes of one backend found out about one case."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import Counter

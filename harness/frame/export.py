@@ -1,7 +1,5 @@
 """Write a frame to a file that other programs read, or to a folder that many nights fit into."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

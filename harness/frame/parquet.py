@@ -15,7 +15,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from harness.errors import StoreError
 from harness.frame import axes_text
+from harness.frame.choose import Where
 from harness.frame.columns import (
     AXES,
     COLUMNS,
@@ -44,9 +45,6 @@ from harness.frame.columns import (
 from harness.frame.frame import NO_MOMENT, ORIGIN, series
 from harness.frame.typed import list_text, plain
 from harness.records.schema import digest
-
-if TYPE_CHECKING:
-    from harness.frame.choose import Where
 
 MARK, VERSION = b"harness_frame", b"3"
 """What a file's metadata say of its columns; a reader refuses files of versions it does not know.

@@ -1,7 +1,5 @@
 """Parquet where its package is installed: the extra `parquet`."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from types import ModuleType

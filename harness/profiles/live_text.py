@@ -1,7 +1,5 @@
 """What a program builds now, in words, for a terminal and a notebook."""
 
-from __future__ import annotations
-
 from harness.profiles.live import Now, State
 from harness.records.printable import printable
 from harness.records.units import counted, seconds_text

@@ -1,7 +1,5 @@
 """Read a profile's log, whatever happened to its writer."""
 
-from __future__ import annotations
-
 import gc
 import re
 from dataclasses import replace

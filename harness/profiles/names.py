@@ -6,11 +6,8 @@ import functools
 import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from harness.watch.events import Frame, Function
-
+from harness.watch.events import Frame, Function
 
 CELL = "notebook cell"
 """The place of what was typed into a notebook, where file names change with every run."""

@@ -1,7 +1,5 @@
 """Count the equations of a jaxpr."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What all charts have in common: axes, and rows of cases."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import altair as alt

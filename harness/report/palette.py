@@ -1,7 +1,5 @@
 """The colours of all charts, and what the page and the images draw them with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from harness.stages.registry import STAGES

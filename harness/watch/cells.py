@@ -1,7 +1,5 @@
 """What a notebook calls its cells, whose files have names that change with every run."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Numbers for objects, so that two can be told apart after they are gone."""
 
-from __future__ import annotations
-
 import itertools
 import weakref
 from collections import OrderedDict

@@ -7,8 +7,6 @@ and JAX's settings. Where the ledger is a folder, each process has a file of its
 `HOST-PID.jsonl`, and they share `parts/`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import zlib

@@ -1,7 +1,5 @@
 """Record a profile of this process: builds become lines of a log."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Static arguments: their text, at a bounded cost, whatever kind of value they are."""
 
-from __future__ import annotations
-
 import re
 import reprlib
 import time

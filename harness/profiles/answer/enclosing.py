@@ -5,11 +5,9 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from harness.profiles.model import Built
-    from harness.watch.events import Frame
+from harness.profiles.model import Built
+from harness.watch.events import Frame
 
 _Key = tuple[str, str]
 

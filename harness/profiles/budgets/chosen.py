@@ -1,7 +1,5 @@
 """The functions that a budget counts: those whose name is one of its patterns."""
 
-from __future__ import annotations
-
 import difflib
 import gc
 import os

@@ -1,7 +1,5 @@
 """Other arguments are donated."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair

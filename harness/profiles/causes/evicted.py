@@ -1,7 +1,5 @@
 """JAX had it, and had no more room for it."""
 
-from __future__ import annotations
-
 from harness.profiles.causes.cause import Cause, LossKind, Lost
 
 

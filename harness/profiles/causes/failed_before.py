@@ -1,7 +1,5 @@
 """A build repeats one that raised."""
 
-from __future__ import annotations
-
 from harness.profiles.causes.cause import Cause, Kind
 from harness.profiles.model import Built
 

@@ -1,7 +1,5 @@
 """Another shape of an array."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """What JAX looks a program up by, as small numbers: two builds are alike where they are equal."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """One event of XLA's, as it is recorded during a compile."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 ROOT = "backend_compile_and_load"

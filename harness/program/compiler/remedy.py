@@ -1,7 +1,5 @@
 """What makes a compile slow, and what helps. Wakes no JAX."""
 
-from __future__ import annotations
-
 import msgspec
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -11,9 +11,7 @@ from harness.frame.frame import rows_of
 from harness.report import charts
 from harness.report.palette import VERDICT_COLOURS
 from harness.verdicts import summary
-
-if TYPE_CHECKING:
-    from harness.verdicts.compare import Comparison
+from harness.verdicts.compare import Comparison
 
 ROWS = 15
 """What fits on a screen."""

@@ -1,7 +1,5 @@
 """From a profile's frames to tables of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

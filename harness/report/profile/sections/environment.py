@@ -1,7 +1,5 @@
 """What was profiled: processes, versions and devices."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

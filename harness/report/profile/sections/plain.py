@@ -1,7 +1,5 @@
 """Sections that are one table each, as `harness profile show` has it."""
 
-from __future__ import annotations
-
 from harness.report.content import Content, Section
 from harness.report.profile.shown import Shown
 from harness.report.profile.tables import MOST, table
