@@ -153,11 +153,7 @@ def _hold_against_roofline(
     bandwidth = ceilings.bandwidth(place, sweeps)
     flop_rate = ceilings.flop_rate(place, sweeps, xla.dtype or baseline.dtype, one.precision)
     least_s = roofline.roofline_s(row["least_bytes"], row["flops"], bandwidth, flop_rate)
-    row |= {
-        "ceiling_bandwidth": bandwidth,
-        "ceiling_flop_rate": flop_rate,
-        "roofline_s": least_s,
-    }
+    row |= {"ceiling_bandwidth": bandwidth, "ceiling_flop_rate": flop_rate, "roofline_s": least_s}
     rejected = []
     for name, side in (("xla", xla), ("baseline", baseline)):
         reached = roofline.fraction(least_s, row[f"{name}_s"])

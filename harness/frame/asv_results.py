@@ -25,14 +25,7 @@ from harness.records import signatures
 from harness.records.environment import NIGHT, recorded_env_name
 from harness.records.schema import Problems
 from harness.sides.registry import REFERENCE
-from harness.stages.registry import (
-    ALONE,
-    ALONE_METRICS,
-    DERIVED_METRICS,
-    STAGES,
-    asv_metrics,
-    used,
-)
+from harness.stages.registry import ALONE, ALONE_METRICS, DERIVED_METRICS, STAGES, asv_metrics, used
 
 FORMAT = 2
 """Version of asv's result files and of its benchmarks.json."""

@@ -54,10 +54,7 @@ SCHEMA = (
     Field("jax", TEXT, "", "its version"),
     Field("jaxlib", TEXT, "", "its version"),
     Field("workload", TEXT, "", "`module.Class`"),
-    Field(
-        *("version", TEXT, ""),
-        "changes with the workload's own source and with the method",
-    ),
+    Field(*("version", TEXT, ""), "changes with the workload's own source and with the method"),
     Field("target", TEXT, "", "what was compiled for, see the [glossary](glossary.md)"),
     Field("transform", TEXT, "", "`forward`, `gradient`, … see the glossary"),
     Field("scenario", TEXT, "", "the state of the persistent cache: `off`, `cold`, `warm`, …"),

@@ -136,11 +136,7 @@ def _identity(record: Record) -> _Key:
 
 
 def _why(
-    case: str,
-    records: _Records,
-    project: Path,
-    commit: Commit,
-    known: dict[tuple[str, str], Code],
+    case: str, records: _Records, project: Path, commit: Commit, known: dict[tuple[str, str], Code]
 ) -> Why:
     measured = {name: one for name, one in records.latest.items() if one.status in _MEASURED}
     last = max((measured or records.latest).values(), key=lambda one: one.started_at_ms)

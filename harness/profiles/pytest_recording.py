@@ -81,10 +81,7 @@ class PytestRecording:
         if self.first:
             end_ns = time.perf_counter_ns()
             code = int(exitstatus)
-            write_run(
-                self.folder,
-                replace(self.about, end_ns=end_ns, exit_code=code),
-            )
+            write_run(self.folder, replace(self.about, end_ns=end_ns, exit_code=code))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary of the profile."""

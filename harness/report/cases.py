@@ -7,13 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.frame import (
-    INSTRUMENTS,
-    ORIGIN,
-    axis_columns,
-    ordinary,
-    stage_order,
-)
+from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, stage_order
 from harness.frame.tables import case_texts
 from harness.verdicts.history.order import in_order
 
@@ -90,9 +84,7 @@ def origins(cases: pd.DataFrame) -> pd.DataFrame:
     history. `label` is the night or else the date, and the commit.
     """
     rows = cases.groupby(ORIGIN, sort=False, dropna=False, as_index=False).agg(
-        started_at=("started_at", "max"),
-        jax=("jax", "first"),
-        commit_date=("commit_date", "max"),
+        started_at=("started_at", "max"), jax=("jax", "first"), commit_date=("commit_date", "max")
     )
     rows = rows.loc[[row for _, part in rows.groupby("machine") for row in _in_time(part)]]
     labels = origin_labels(rows["night"], rows["started_at"], rows["commit"])

@@ -6,9 +6,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from harness.frame.frame import (
-    ORIGIN,
-)
+from harness.frame.frame import ORIGIN
 from harness.report.cases import (
     VERDICTS,
     full_case_texts,

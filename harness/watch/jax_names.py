@@ -59,10 +59,7 @@ REQUESTS = {
     "backend_compile": Name("compiler", "backend_compile_and_load"),
     # Programs with host callbacks were not written; since 0.11.0 they are cached like any other.
     "cache_write": Name(
-        "compiler",
-        "_cache_write",
-        ("cache_key", "compile_time_secs"),
-        {"host_callbacks": "0.10"},
+        "compiler", "_cache_write", ("cache_key", "compile_time_secs"), {"host_callbacks": "0.10"}
     ),
     "is_cache_used": Name("compilation_cache", "is_cache_used", ("backend",)),
     "get_executable": Name("compilation_cache", "get_executable_and_time", ("cache_key",)),
@@ -84,10 +81,7 @@ REQUESTS = {
 READ = {
     "compilation_cache": ("_get_cache",),
     "distributed": ("global_state",),
-    "monitoring": (
-        "register_event_duration_secs_listener",
-        "unregister_event_duration_listener",
-    ),
+    "monitoring": ("register_event_duration_secs_listener", "unregister_event_duration_listener"),
     "config": (
         "compilation_cache_dir",
         "compilation_cache_include_metadata_in_key",

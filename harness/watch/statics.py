@@ -49,11 +49,7 @@ _short = _Short()
 
 
 def split(
-    info: Any,
-    positions: set[int],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    objects: Numbers,
+    info: Any, positions: set[int], args: Sequence[Any], kwargs: Mapping[str, Any], objects: Numbers
 ) -> tuple[Static, ...]:
     """Return the static arguments of a call, the positional ones given by their positions."""
     found = [

@@ -106,11 +106,7 @@ def _shape_of(kind: Any) -> _Shape:
 
 
 _encoder = json.JSONEncoder(
-    ensure_ascii=False,
-    check_circular=False,
-    allow_nan=False,
-    separators=(",", ":"),
-    default=_plain,
+    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"), default=_plain
 )
 
 

@@ -34,11 +34,7 @@ class Window:
         self._earlier = sum(len(process.lines) for process in self._profile.processes)
 
     def judge(
-        self,
-        limits: Mapping[str, float],
-        chosen: Chosen,
-        where: str,
-        alone: bool,
+        self, limits: Mapping[str, float], chosen: Chosen, where: str, alone: bool
     ) -> tuple[list[Use], str]:
         """Return the limits that were exceeded, by each function `alone` or all, and the text.
 

@@ -62,10 +62,7 @@ def chart(inside: Inside, label: str, width: int) -> Any:
     x = charts.seconds("begin:Q", "wall time of the compile")
     x = x.scale(domain=[0, inside.wall_s], nice=False)
     bars = base.mark_rect(stroke="white", strokeWidth=0.5, clip=True).encode(
-        x=x,
-        x2="end:Q",
-        y2="below:Q",
-        color=charts.colours("group:N", COLOURS, shown),
+        x=x, x2="end:Q", y2="below:Q", color=charts.colours("group:N", COLOURS, shown)
     )
     # Of a bar that begins left of what is shown, the name begins where the view does.
     left = "max(0, scale('x', datum.begin))"

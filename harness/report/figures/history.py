@@ -24,13 +24,7 @@ BLACK = "#222222"
 PANELS = 12
 """More series than this cannot be read in one figure."""
 
-_COLOURS = {
-    SLOWER: VERMILLION,
-    FASTER: GREEN,
-    ENVIRONMENT: SKY,
-    PROGRAM: BLUE,
-    INCOMPARABLE: GREY,
-}
+_COLOURS = {SLOWER: VERMILLION, FASTER: GREEN, ENVIRONMENT: SKY, PROGRAM: BLUE, INCOMPARABLE: GREY}
 
 
 def chart(points: pd.DataFrame, found: pd.DataFrame) -> tuple[Any, int]:

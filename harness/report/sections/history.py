@@ -108,10 +108,7 @@ def _figure(lines: pd.DataFrame, changes: pd.DataFrame, moments: int) -> Figure:
         f"{'point' if count == 1 else 'points'}, the upright lines.",
         chart,
         ("history", "moments", "changes"),
-        picks=(
-            ("name", "case", str(start["name"])),
-            ("stage", "stage", str(start["stage"])),
-        ),
+        picks=(("name", "case", str(start["name"])), ("stage", "stage", str(start["stage"]))),
         explode=("at", "value"),
     )
 

@@ -43,10 +43,7 @@ def _figure(rows: pd.DataFrame) -> Figure:
     middle = (
         charts.rows("samples")
         .mark_rule(strokeDash=[4, 3], aria=False)
-        .encode(
-            y="median(samples):Q",
-            color=charts.colours("time:N", _COLOURS, list(_COLOURS)),
-        )
+        .encode(y="median(samples):Q", color=charts.colours("time:N", _COLOURS, list(_COLOURS)))
     )
     start = rows.iloc[rows["value"].argmax()]
     return Figure(

@@ -85,13 +85,7 @@ def _figure(causes: pd.DataFrame) -> Figure:
         title += f", {seconds} into JAX's functions outside jit"
     sums = causes.groupby("cause")["build_s"].sum().sort_values(ascending=False)
     parts = ", ".join(f"{cause} {seconds_text(seconds)}" for cause, seconds in sums.items())
-    return Figure(
-        "causes",
-        title,
-        f"{parts}.",
-        chart,
-        ("causes",),
-    )
+    return Figure("causes", title, f"{parts}.", chart, ("causes",))
 
 
 def _dearest(shown: Shown) -> tuple[str, ...]:

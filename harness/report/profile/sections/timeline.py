@@ -39,11 +39,7 @@ def _figure(drawn: Timeline) -> Figure:
     )
     window = alt.Scale(domainMin=alt.ExprRef("from"), domainMax=alt.ExprRef("to"), nice=False)
     axis = alt.Axis(labelExpr=charts.SECONDS_LABEL, tickCount=6, labelOverlap=True)
-    told = [
-        "function:N",
-        alt.Tooltip("call_site:N", title="called at"),
-        *("cause:N", "argument:N"),
-    ]
+    told = ["function:N", alt.Tooltip("call_site:N", title="called at"), *("cause:N", "argument:N")]
     bars = (
         charts.rows("timeline")
         .transform_calculate(seconds="datum.end - datum.begin")
