@@ -14,8 +14,7 @@ from harness.ir.growth import Growth
 from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.groups import REST
-from harness.program.compiler.inside import Inside, PassBranch
-from harness.program.compiler.remedy import Remedy
+from harness.program.compiler.inside import Inside, PassBranch, Remedy
 from harness.records.units import seconds_text
 
 MOST_ROWS = 15

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from harness.frame import roofline
-from harness.frame.against_columns import CASE, COLUMNS, NUMBERS
+from harness.frame.against_tables import CASE, COLUMNS, NUMBERS
 from harness.frame.compared_side import ComparedSide, median
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_column, order_of, with_axes
 from harness.frame.load import latest_records

@@ -1,15 +1,31 @@
 """Write a frame to a file that other programs read, or to a folder that many nights fit into."""
 
+import importlib
+import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.frame import ORIGIN
-from harness.frame.parquet_extra import parquet
 from harness.frame.typed import plain
 from harness.records.files import replaced
 from harness.records.store import is_tree
+
+
+def parquet(what: str) -> ModuleType:
+    """Return :mod:`harness.frame.parquet`, which imports pyarrow.
+
+    Raises:
+        UsageError: pyarrow is not installed; the text begins with `what` needs it.
+    """
+    if importlib.util.find_spec("pyarrow") is None:
+        raise UsageError(
+            f"{what} needs pyarrow, which is not installed: pip install 'jax-harness[parquet]'. A "
+            "file that ends in .csv needs nothing."
+        )
+    return importlib.import_module("harness.frame.parquet")
 
 
 def is_dataset(output: Path, partition: bool) -> bool:

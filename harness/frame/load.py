@@ -17,8 +17,8 @@ from harness.errors import HarnessWarning, UsageError
 from harness.frame import asv_results
 from harness.frame.choose import LOOKS_AT, Where, choose_columns, first_look
 from harness.frame.differences import warn_of_shared_names
+from harness.frame.export import parquet
 from harness.frame.frame import to_frame
-from harness.frame.parquet_extra import parquet
 from harness.frame.record_rows import Collector
 from harness.frame.record_view import RecordView, read_records
 from harness.frame.typed import LEFT_OUT, plain, typed

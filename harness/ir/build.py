@@ -21,9 +21,8 @@ from harness.engine.job import Job
 from harness.engine.process import STARTUP_TIMEOUT_S, variables
 from harness.errors import ExitCode, HarnessError
 from harness.program.compiler.callers import CallBranch
-from harness.program.compiler.event import CompileEvent
-from harness.program.compiler.inside import Inside
-from harness.program.compiler.remedy import Remedy
+from harness.program.compiler.inside import Inside, Remedy
+from harness.program.compiler.tree import CompileEvent
 from harness.program.facts import Facts
 
 CHILD = "harness.ir.child"

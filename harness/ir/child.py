@@ -18,11 +18,11 @@ from harness.engine import channel
 from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
 from harness.program import text
 from harness.program.compiler.callers import CallBranch, callers
-from harness.program.compiler.event import CompileEvent
+from harness.program.compiler.inside import Remedy
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
 from harness.program.compiler.remedies import remedies
-from harness.program.compiler.remedy import Remedy
+from harness.program.compiler.tree import CompileEvent
 from harness.program.compiler.variants import Variant
 from harness.program.facts import facts_of
 from harness.records.failure import describe

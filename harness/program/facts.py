@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.declare.names import RESERVED_AXES
-from harness.program import calls, cost, hlo, hlo_counts, jaxpr, launches, stablehlo
+from harness.program import calls, cost, hlo, hlo_counts, jaxpr, stablehlo
 from harness.program.fact import Fact, Source
 
 FACTS: dict[str, Fact] = {
@@ -26,7 +26,7 @@ FACTS: dict[str, Fact] = {
         hlo_counts.CUSTOM_CALLS,
         hlo_counts.WHILE_LOOPS,
         hlo_counts.COLLECTIVES,
-        launches.LAUNCHES,
+        hlo_counts.LAUNCHES,
         *cost.COSTS,
         *cost.MEMORY,
     )

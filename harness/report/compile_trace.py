@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.profiles.trace import Slice, nested
 from harness.program.compiler import tree
-from harness.program.compiler.event import CompileEvent
+from harness.program.compiler.tree import CompileEvent
 
 
 def trace(events: Sequence[CompileEvent], label: str) -> dict[str, Any]:

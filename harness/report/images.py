@@ -8,10 +8,10 @@ import vl_convert
 
 from harness.frame.frame import rows_of
 from harness.records.files import replaced
+from harness.report.charts import CONFIG
 from harness.report.content import ColumnKind, Figure, Report, Table
 from harness.report.files import FONT
 from harness.report.page import rounded, specification
-from harness.report.palette import CONFIG
 
 INK = "#1a1a1a"
 """What stands for the page's colour of text in an image."""

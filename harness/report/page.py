@@ -20,8 +20,8 @@ import markupsafe
 import vl_convert
 
 from harness.records.files import replaced
+from harness.report.charts import CONFIG
 from harness.report.content import Column, ColumnKind, Report, Table
-from harness.report.palette import CONFIG
 
 
 def save(report: Report, output: Path) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import jax
 
-from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.inside import inside
 from harness.program.compiler.recording import Untraceable, recorded
 from harness.program.compiler.times import CompileTimes, compile_times
+from harness.program.compiler.tree import CompileEvent
 from harness.stages.build import Build
 from harness.stages.prepared import Prepared
 from harness.stages.scenarios.cache_state import switched_off

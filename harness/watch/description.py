@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from harness.watch import call_sites, equinox, signatures, statics
 from harness.watch.events import Leaf, Origin, Program, Static
-from harness.watch.identity import Numbers
 from harness.watch.origins import origin_of
 from harness.watch.settings import SettingsReader
+from harness.watch.statics import Numbers
 from harness.watch.visit import JaxVisit
 
 _T = TypeVar("_T")

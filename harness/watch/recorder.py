@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Literal
 
-from harness.watch import call_sites, cells, events, jax_names
+from harness.watch import call_sites, events, jax_names
 from harness.watch.builds import Builds, builds
 from harness.watch.call_sites import Places
 from harness.watch.compile_traces import CompileTraces
@@ -277,7 +277,7 @@ class Recorder:
 
     def _key(self, key: FunctionKey) -> int:
         def line(number: int) -> Function:
-            return Function(number, *key._replace(file=cells.file_of(key.file)))
+            return Function(number, *key._replace(file=call_sites.cell_name(key.file)))
 
         return self._number("function", key, line)
 
@@ -312,7 +312,7 @@ class Recorder:
 
 
 def _stack(number: int, frames: tuple[events.Frame, ...]) -> events.Stack:
-    named = (frame._replace(file=cells.file_of(frame.file)) for frame in frames)
+    named = (frame._replace(file=call_sites.cell_name(frame.file)) for frame in frames)
     return events.Stack(number, tuple(named))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import harness
 from harness.errors import UsageError
-from harness.frame.against_columns import NUMBERS
+from harness.frame.against_tables import NUMBERS
 from harness.program.facts import Facts
 from tests.frame.comparisons import MB, ceilings, numpy, side, xla
 from tests.frame.trees import failed, write

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import pytest
 
 from harness.program.compiler import lines, recording
-from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.groups import (
     AUTOTUNING,
     CUBIN,
@@ -21,6 +20,7 @@ from harness.program.compiler.groups import (
 )
 from harness.program.compiler.inside import inside
 from harness.program.compiler.recording import Untraceable
+from harness.program.compiler.tree import CompileEvent
 
 
 def planted(x):

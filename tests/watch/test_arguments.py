@@ -16,7 +16,7 @@ from jax.experimental.layout import Format, Layout
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from harness.watch import statics
-from harness.watch.identity import MOST_KEPT, Numbers
+from harness.watch.statics import MOST_KEPT, Numbers
 from harness.watch.structures import structure_text
 from tests.watch.recorded import builds
 

@@ -17,7 +17,7 @@ from harness.cli.cache.options import check_writable
 from harness.cli.output import console, notes, print_page
 from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
-from harness.frame.parquet_extra import parquet
+from harness.frame.export import parquet
 from harness.records.files import replaced
 from harness.watch import programs
 

@@ -12,8 +12,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from harness.profiles.live import Following, Now, State
-from harness.profiles.live_text import doing, line_of
+from harness.profiles.live import Following, Now, State, doing, line_of
 
 LOOK_EVERY_S = 0.25
 PLAIN_EVERY_S = 10.0

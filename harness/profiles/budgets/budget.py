@@ -16,8 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.errors import UsageError
-from harness.profiles.budgets.chosen import Chosen
-from harness.profiles.budgets.limits import NAMES, Pattern, limits_of
+from harness.profiles.budgets.limits import NAMES, Chosen, Pattern, limits_of
 
 if TYPE_CHECKING:
     from harness.profiles.budgets.use import Use

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 
 from harness.errors import UsageError
-from harness.profiles.budgets.chosen import Chosen
+from harness.profiles.budgets.limits import Chosen
 from harness.profiles.budgets.use import Use, each, judge
 from harness.profiles.functions import by_function
 from harness.profiles.recorded import Recorded

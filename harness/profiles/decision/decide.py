@@ -13,9 +13,15 @@ from dataclasses import dataclass, field
 from harness.profiles.causes import failed_before, first, raised, unexplained
 from harness.profiles.causes.cause import Cause, Difference, Lost
 from harness.profiles.causes.registry import LOSSES
-from harness.profiles.decision.aspects import Aspects, Interning
 from harness.profiles.decision.differences import able, cause, differences, least_weight, weight
-from harness.profiles.decision.history import EarlierBuild, History, entry_of, stages_done
+from harness.profiles.decision.history import (
+    Aspects,
+    EarlierBuild,
+    History,
+    Interning,
+    entry_of,
+    stages_done,
+)
 from harness.profiles.model import Built, Process
 from harness.watch import events
 

@@ -7,7 +7,7 @@ from harness.profiles.causes.cause import UNTRACED, Cause, Difference, Pair, Pla
 from harness.profiles.causes.registry import LOOKS
 from harness.profiles.causes.values import ANOTHER_OBJECT
 from harness.profiles.causes.words import MENTIONED, alone, eager_remedy, jax_function, names_text
-from harness.profiles.decision.aspects import IGNORED, STATIC, static_key
+from harness.profiles.decision.history import IGNORED, STATIC, static_key
 from harness.profiles.model import Built
 from harness.watch import events
 

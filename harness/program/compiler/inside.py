@@ -9,10 +9,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from harness.program.compiler import tree
-from harness.program.compiler.event import CompileEvent
 from harness.program.compiler.groups import GROUPS, REST
 from harness.program.compiler.lines import SourceLine, SourceLines
-from harness.program.compiler.tree import EventNode
+from harness.program.compiler.tree import CompileEvent, EventNode
 
 _KERNEL = re.compile(r"^(?:XLA::TPU emitting for |Compiling IR:)(?P<name>\S+)$")
 _CPU_KERNEL = re.compile(r"^(?:__compute_module_(?P<old>.+)|(?P<name>.+)_kernel_module)$")
@@ -83,7 +82,7 @@ def inside(events: Sequence[CompileEvent], hlo: str) -> Inside | None:
     """Return what XLA's events say of a compile; None where they are of none.
 
     Args:
-        events: as :func:`harness.program.compiler.event.recorded` returns them.
+        events: as :func:`harness.program.compiler.tree.recorded` returns them.
         hlo: the text of what was compiled, with its metadata.
     """
     root = tree.build(events)
@@ -190,3 +189,20 @@ def _branch(nodes: Sequence[EventNode]) -> PassBranch:
         sum(node.busy_ns for node in nodes) / 1e9 + sum(one.threads_s for one in inside),
         inside,
     )
+
+
+class Remedy(msgspec.Struct):
+    """What makes a compile slow, and what helps."""
+
+    cause: str
+    line: str
+    """`function file:line`; "" where it is not known."""
+    advice: str
+    cost_s: float | None = None
+    """Of the compile's wall time that is known to be its; so much a remedy can save."""
+    saved_s: float | None = None
+    """That the compile took less with the remedy, where it was tried."""
+
+    def worth_s(self) -> float:
+        """Return what it saves, as far as that is known."""
+        return self.saved_s if self.saved_s is not None else self.cost_s or 0.0

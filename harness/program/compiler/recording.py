@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.program.compiler.event import CompileEvent
+from harness.program.compiler.tree import CompileEvent
 from harness.watch.jax_names import public
 from harness.watch.temporary import temporary_folder
 

@@ -9,7 +9,7 @@ import pandas as pd
 from harness.frame.against_tables import cases
 from harness.frame.frame import rows_of
 from harness.report import charts
-from harness.report.palette import GREEN, GREY, VERMILLION
+from harness.report.charts import GREEN, GREY, VERMILLION
 from harness.sides.registry import REFERENCE, SIDES
 
 VERDICT_COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.frame.frame import rows_of
 from harness.report import charts
-from harness.report.palette import VERDICT_COLOURS
+from harness.report.charts import VERDICT_COLOURS
 from harness.verdicts import summary
 from harness.verdicts.compare import Comparison
 

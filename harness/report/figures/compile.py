@@ -9,7 +9,7 @@ import pandas as pd
 from harness.program.compiler import groups
 from harness.program.compiler.inside import Inside, PassBranch
 from harness.report import charts
-from harness.report.palette import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK, SKY, VERMILLION
+from harness.report.charts import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK, SKY, VERMILLION
 
 COLOURS = {
     groups.PASSES: SKY,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from harness.frame.columns import COLUMNS as FRAME
 from harness.records.units import ratio_text
-from harness.report.palette import BLUE, GREEN, GREY, SKY, VERMILLION
+from harness.report.charts import BLUE, GREEN, GREY, SKY, VERMILLION
 from harness.verdicts.history.change_points import (
     ENVIRONMENT,
     FASTER,

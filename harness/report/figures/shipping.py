@@ -6,8 +6,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from harness.report.charts import GREEN, GREY, ORANGE, SKY, VERMILLION
 from harness.report.files import save_figure
-from harness.report.palette import GREEN, GREY, ORANGE, SKY, VERMILLION
 from harness.ship.routes import RoutesReport
 
 PHASES = {

@@ -14,7 +14,7 @@ from harness.records.units import seconds_text
 
 if TYPE_CHECKING:
     from harness.profiles.model import Process
-    from harness.report.profile.shown import Shown
+    from harness.report.profile.tables import Shown
 
 MOST_BARS = 2400
 """Bars that a browser moves smoothly."""

@@ -8,8 +8,7 @@ import time
 from typing import Any
 
 from harness.errors import UsageError
-from harness.profiles.live import Following, State
-from harness.profiles.live_text import line_of
+from harness.profiles.live import Following, State, line_of
 from harness.records.units import seconds_text
 from harness.watch.writer import Writer
 

@@ -7,7 +7,7 @@ from harness.profiles.recorded import Recorded
 from harness.report import page
 from harness.report.content import FilterBar, Report, assemble
 from harness.report.profile.sections.registry import SECTIONS
-from harness.report.profile.shown import Shown
+from harness.report.profile.tables import Shown
 
 FILTERS = FilterBar(
     label="Function",

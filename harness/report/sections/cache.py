@@ -11,8 +11,8 @@ from harness.frame.startup import cache_effectiveness
 from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.cases import ADDED, axes_of, machine_picks
+from harness.report.charts import GREEN, VERMILLION
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
-from harness.report.palette import GREEN, VERMILLION
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from harness.program.facts import FACTS, FIRST, TOTALS
-from harness.report import charts, palette
+from harness.report import charts
 from harness.report.cases import machine_picks
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.stages.scenarios.registry import SCENARIOS
@@ -45,7 +45,7 @@ def _long_rows(wide: pd.DataFrame) -> pd.DataFrame:
 def _figure(wide: pd.DataFrame) -> Figure:
     chart = (
         charts.top("fact_bars", "datum.count")
-        .mark_bar(height={"band": 0.72}, color=palette.BLUE)
+        .mark_bar(height={"band": 0.72}, color=charts.BLUE)
         .encode(
             x=alt.X(
                 "count:Q",

@@ -10,8 +10,8 @@ import pandas as pd
 from harness.frame.frame import ORIGIN
 from harness.report import charts
 from harness.report.cases import full_case_texts, one_case, origin_labels
+from harness.report.charts import BLUE, VERMILLION
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
-from harness.report.palette import BLUE, VERMILLION
 from harness.verdicts.history.change_points import COLUMNS
 from harness.verdicts.history.points import SERIES
 

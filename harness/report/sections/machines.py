@@ -12,8 +12,8 @@ from harness.frame.differences import difference, hardware
 from harness.frame.startup import STACKED
 from harness.report import charts
 from harness.report.cases import axes_of, full_case_texts
+from harness.report.charts import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK, SKY, VERMILLION
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
-from harness.report.palette import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK, SKY, VERMILLION
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured

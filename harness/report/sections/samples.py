@@ -8,8 +8,8 @@ import altair as alt
 import pandas as pd
 
 from harness.report import charts
+from harness.report.charts import BLUE, GREY
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
-from harness.report.palette import BLUE, GREY
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured

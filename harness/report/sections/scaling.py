@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from harness.frame.scaling import COLUMNS, scaling
-from harness.report import charts, palette
+from harness.report import charts
 from harness.report.cases import ADDED, axes_of, full_case_texts, machine_picks, stages_of
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 
@@ -72,7 +72,7 @@ def _figure(data: pd.DataFrame) -> Figure:
     base = charts.with_told(charts.rows("scaling"), "value").encode(
         x=alt.X("x:Q", title="value of the axis", scale=charts.log_scale(), axis=charts.axis("~s")),
         y=charts.seconds("value:Q", "time", log=True, channel="y"),
-        color=charts.colours("stage:N", palette.STAGE_COLOURS, stages_of(data)),
+        color=charts.colours("stage:N", charts.STAGE_COLOURS, stages_of(data)),
         detail="rest:N",
     )
     points = base.mark_point(filled=True, size=55).encode(

@@ -10,7 +10,7 @@ import pandas as pd
 from harness.frame.startup import STACKED
 from harness.frame.tables import typical
 from harness.records.units import seconds_text
-from harness.report import charts, palette
+from harness.report import charts
 from harness.report.cases import machine_picks, stages_of
 from harness.report.content import (
     Answer,
@@ -70,7 +70,7 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
         .encode(
             x=charts.seconds("value:Q", "time until one call has run"),
             y=charts.by_case(),
-            color=charts.colours("stage:N", palette.STAGE_COLOURS, shown),
+            color=charts.colours("stage:N", charts.STAGE_COLOURS, shown),
             order="order:Q",
             tooltip=["workload:N", "case:N", "stage:N", charts.told("value")],
         )

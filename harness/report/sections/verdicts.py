@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 import pandas as pd
 
-from harness.report import charts, palette
+from harness.report import charts
 from harness.report.cases import VERDICTS
 from harness.report.content import (
     Answer,
@@ -66,12 +66,12 @@ def _figure(verdicts: pd.DataFrame) -> Figure:
         "place",
         [alt.SortField("rank", order="ascending"), alt.SortField("p", order="ascending")],
     )
-    given = [name for name in palette.VERDICT_COLOURS if name in set(verdicts["verdict"])]
+    given = [name for name in charts.VERDICT_COLOURS if name in set(verdicts["verdict"])]
     drawn = charts.ratios(
         "verdicts",
         cases,
         charts.by_case("place"),
-        charts.colours("verdict:N", palette.VERDICT_COLOURS, given),
+        charts.colours("verdict:N", charts.VERDICT_COLOURS, given),
         "time now / time before",
         [
             *("workload:N", "case:N", "stage:N", "verdict:N", "reason:N"),

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from harness.cli.profile import live as line
-from harness.profiles import live_text
+from harness.profiles import live
 from harness.profiles.live import Now, State, Tally
 from harness.watch import events
 from harness.watch.writer import encoded
@@ -27,21 +27,21 @@ IDLE = State(1, 31, 48.2, (), Tally("step", "train.py:90", 1, 2.1), (Tally("loss
 
 
 def test_the_line_says_what_is_built_now_for_how_long_and_how_often():
-    assert live_text.line_of(BUSY, 70 * S, 70.0) == (
+    assert live.line_of(BUSY, 70 * S, 70.0) == (
         "compiling `loss` (train.py:88) for 12 s, 4th time · 31 builds, 48 s of 70 s"
     )
 
 
 def test_between_builds_the_line_says_what_was_last_and_costs_most():
-    assert live_text.line_of(IDLE, 70 * S, 70.0) == (
+    assert live.line_of(IDLE, 70 * S, 70.0) == (
         "31 builds, 48 s of 70 s · last `step` (train.py:90), 2.1 s · most `loss`, 40 s"
     )
-    assert live_text.line_of(State(0, 0, 0.0), S, 1.0) == "0 builds, 0 s of 1.0 s"
+    assert live.line_of(State(0, 0, 0.0), S, 1.0) == "0 builds, 0 s of 1.0 s"
 
 
 def test_the_first_time_is_not_counted_and_other_threads_are():
     first = Now("f", "", "trace", 0, 0, 1)
-    assert live_text.line_of(State(1, 1, 1.0, (first, NOW, NOW)), 2 * S, 3.0) == (
+    assert live.line_of(State(1, 1, 1.0, (first, NOW, NOW)), 2 * S, 3.0) == (
         "tracing `f` for 2.0 s, and 2 more · 1 build, 1.0 s of 3.0 s"
     )
 
@@ -52,12 +52,12 @@ def test_the_first_time_is_not_counted_and_other_threads_are():
      (102, "102nd"), (113, "113th")],
 )  # fmt: skip
 def test_ordinals(number, text):
-    assert live_text.ordinal(number) == text
+    assert live.ordinal(number) == text
 
 
 def test_a_name_cannot_move_the_cursor():
     hostile = Now("a\x1b[2J\nb\u2028", "x\r.py:1", "compile", 0, 0, 1)
-    shown = live_text.doing(hostile, S)
+    shown = live.doing(hostile, S)
     assert shown == "compiling `a\\x1b[2J\\x0ab\\x2028` (x\\x0d.py:1) for 1.0 s"
 
 

@@ -16,8 +16,7 @@ from harness.report.profile.face import Profile
 from harness.report.profile.page import profile_report
 from harness.report.profile.sections import causes, plain
 from harness.report.profile.sections import sites as tree
-from harness.report.profile.shown import Shown
-from harness.report.profile.tables import MOST
+from harness.report.profile.tables import MOST, Shown
 from tests.profiles import synthetic
 from tests.profiles.synthetic import HOSTILE
 from tests.report.pages import answers, assert_loads_nothing, section, table, without_scripts

@@ -8,10 +8,10 @@ from harness.profiles.causes.registry import BLAMELESS
 from harness.profiles.causes.unexplained import CAUSE
 from harness.records.units import counted, seconds_text
 from harness.report import charts
+from harness.report.charts import GREY, ORANGE, VERMILLION
 from harness.report.content import Answer, Content, Figure, Section
-from harness.report.palette import GREY, ORANGE, VERMILLION
 from harness.report.profile import tables
-from harness.report.profile.shown import Shown
+from harness.report.profile.tables import Shown
 
 MOST_FINDINGS = 5
 """What the top of the page names."""

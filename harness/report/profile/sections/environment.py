@@ -9,7 +9,7 @@ from harness.profiles.tracks import Clock
 from harness.records.units import counted, seconds_text
 from harness.report.content import Answer, Content, Section
 from harness.report.profile import tables
-from harness.report.profile.shown import Shown
+from harness.report.profile.tables import Shown
 from harness.watch import events
 
 

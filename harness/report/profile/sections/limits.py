@@ -5,7 +5,7 @@ from harness.profiles.damage import damage
 from harness.profiles.model import seconds_of
 from harness.records.units import seconds_text, share_text
 from harness.report.content import Answer, Content, Section
-from harness.report.profile.shown import Shown
+from harness.report.profile.tables import Shown
 
 PRIVACY = (
     "This page contains paths, command lines, names and shapes of arguments, and values of static "

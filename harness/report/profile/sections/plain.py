@@ -1,8 +1,19 @@
-"""Sections that are one table each, as `harness profile show` has it."""
+"""Sections that are one table each, as `harness profile show` has it; builds have arguments too."""
 
-from harness.report.content import Content, Section
-from harness.report.profile.shown import Shown
-from harness.report.profile.tables import MOST, table
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from harness.profiles.pieces import STAGES
+from harness.report.content import Content, Section, Table
+from harness.report.profile.tables import MOST, Shown, table
+
+if TYPE_CHECKING:
+    from harness.profiles.model import Built
+    from harness.profiles.recorded import Recorded
+    from harness.report.profile.tables import Shown
 
 
 def _section(name: str, title: str, intro: str, caption: str, empty: str) -> Section[Shown]:
@@ -50,4 +61,55 @@ THREADS = _section(
     "Who built: each thread of each process.",
     "Threads",
     "No thread built anything.",
+)
+
+
+MOST_BUILDS = 3000
+"""Rows of the table: the builds that took longest."""
+
+BUILD_COLUMNS = [
+    *("function", "call_site", "cause", "argument", *(f"{stage}_s" for stage in STAGES)),
+    *("outcome", "arguments", "begin_s", "code_bytes", "temporary_bytes"),
+]
+
+LONGEST_ARGUMENTS = 160
+"""Characters of the arguments that are shown."""
+
+
+def _builds(shown: Shown) -> Content:
+    rows = shown.frame("builds")
+    if rows.empty:
+        return Content(notes=("There was none.",))
+    notes: tuple[str, ...] = ()
+    if (left := len(rows) - MOST_BUILDS) > 0:
+        notes = (
+            f"{left} builds that took less than these are not in the table; "
+            "`harness profile show FOLDER --table builds --format csv` has all of them.",
+        )
+    return Content(tables=(_table(shown.profile, rows),), shown=("builds",), notes=notes)
+
+
+def _table(profile: Recorded, rows: pd.DataFrame) -> Table:
+    builds = (*profile.builds, *profile.unfinished)
+    kept = rows["build_s"].nlargest(MOST_BUILDS).index.sort_values()
+    texts = [_arguments_text(builds[place])[:LONGEST_ARGUMENTS] for place in kept]
+    data = rows.loc[kept].assign(arguments=texts)
+    data = data[[*BUILD_COLUMNS, "error", "test", "process"]]
+    return table("builds", "Builds, in order", data, BUILD_COLUMNS, MOST_BUILDS)
+
+
+def _arguments_text(built: Built) -> str:
+    """Return what a build was called with, static arguments last."""
+    if built.arguments is None:
+        return ""
+    dynamic = [f"{leaf.path}: {leaf.aval}" for leaf in built.arguments.leaves]
+    return ", ".join([*dynamic, *(f"{one.name}={one.value}" for one in built.arguments.statics)])
+
+
+BUILDS = Section(
+    name="builds",
+    title="Builds",
+    intro="A build is one time that JAX left its fast path for a function, and traced, lowered, "
+    "compiled or loaded something.",
+    content=_builds,
 )

@@ -2,7 +2,6 @@
 
 from harness.report.content import Section
 from harness.report.profile.sections import (
-    builds,
     causes,
     environment,
     limits,
@@ -11,7 +10,7 @@ from harness.report.profile.sections import (
     time,
     timeline,
 )
-from harness.report.profile.shown import Shown
+from harness.report.profile.tables import Shown
 
 SECTIONS: tuple[Section[Shown], ...] = (
     time.SECTION,
@@ -19,7 +18,7 @@ SECTIONS: tuple[Section[Shown], ...] = (
     timeline.SECTION,
     sites.SECTION,
     plain.FUNCTIONS,
-    builds.SECTION,
+    plain.BUILDS,
     plain.CACHE,
     plain.EAGER,
     plain.THREADS,

@@ -13,7 +13,7 @@ from harness.report.content import Content, Node, Section
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
-    from harness.report.profile.shown import Shown
+    from harness.report.profile.tables import Shown
 
 MOST_NODES = 800
 """Lines of the tree: those with the most seconds, and what holds them."""

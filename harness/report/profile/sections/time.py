@@ -8,10 +8,10 @@ import pandas as pd
 
 from harness.profiles.answer.summary import summary
 from harness.records.units import seconds_text, share_text
-from harness.report import charts, palette
+from harness.report import charts
 from harness.report.content import Answer, Content, Figure, Section
 from harness.report.profile import tables
-from harness.report.profile.shown import Shown
+from harness.report.profile.tables import Shown
 
 MOST_PROCESSES = 12
 """Processes that the figure shows: those that took longest."""
@@ -21,7 +21,7 @@ RUN = "all together"
 
 COLOURS = {
     "python": "#C9B79C",
-    **palette.PARTS,
+    **charts.PARTS,
     "other": "#8C6D31",
     "profile": "#6A51A3",
     "jax": "#4C78A8",

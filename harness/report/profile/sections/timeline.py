@@ -3,10 +3,10 @@
 import altair as alt
 
 from harness.records.units import counted, seconds_text
-from harness.report import charts, palette
+from harness.report import charts
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table
 from harness.report.profile.bars import Timeline, timeline
-from harness.report.profile.shown import Shown
+from harness.report.profile.tables import Shown
 
 MARKS = {
     "cache hit": "triangle-up",
@@ -29,7 +29,7 @@ def _content(shown: Shown) -> Content | None:
 
 
 def _figure(drawn: Timeline) -> Figure:
-    shown = [stage for stage in palette.PARTS if stage in set(drawn.bars["stage"])]
+    shown = [stage for stage in charts.PARTS if stage in set(drawn.bars["stage"])]
     row = alt.Y(
         "row:N",
         title=None,
@@ -48,7 +48,7 @@ def _figure(drawn: Timeline) -> Figure:
             x=alt.X("begin:Q", title="since the start", scale=window, axis=axis),
             x2="end:Q",
             y=row,
-            color=charts.colours("stage:N", palette.PARTS, shown),
+            color=charts.colours("stage:N", charts.PARTS, shown),
             tooltip=[
                 *told,
                 "stage:N",
