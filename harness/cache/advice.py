@@ -105,10 +105,6 @@ def advise(
     The settings take turns in random order. What the program prints is not shown.
 
     `folder` is an empty one, for the directories and ledgers; `tell` is told what runs next.
-
-    Raises:
-        UsageError: The program chooses its cache's directory itself.
-        ChildError: The program fails.
     """
     own = own_setting(os.environ)
     settings = [*SETTINGS, *([own] if own else [])]
@@ -155,9 +151,6 @@ def run(command: Sequence[str], setting: CacheSetting, place: Path, **variables:
 
     The result is the time of `time.monotonic_ns` at its start; `variables` are of its environment,
     beside those of this process.
-
-    Raises:
-        ChildError: The program fails.
     """
     place.mkdir(exist_ok=True)
     there = {name: value for name, value in os.environ.items() if name not in _OF_THE_CACHE}

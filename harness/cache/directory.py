@@ -1,6 +1,6 @@
 """A cache directory as a list of files, on this machine or in a bucket, read without JAX.
 
-Nothing in this module writes, and what it opens keeps its time of last access where the
+Nothing is written, but for JAX's lock, and what is opened keeps its time of last access where the
 operating system allows that: the time is the only trace of a read that a cache without a size cap
 has.
 """
@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import filelock
 
 from harness.errors import ExitCode, HarnessError, UsageError
 
@@ -222,3 +224,36 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
+
+
+LOCK_PATIENCE_S = 60.0
+"""JAX holds its lock for a read, a write or an eviction, and itself waits 10 s."""
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Keep JAX from reading, writing and evicting meanwhile, where it takes a lock to do so.
+
+    Without a size cap it takes none: then only what is one atomic step is safe.
+    """
+    place = directory / LOCK_FILE
+    if not place.exists():
+        yield
+        return
+    lock = filelock.FileLock(place)
+    try:
+        lock.acquire(timeout=LOCK_PATIENCE_S)
+    except filelock.Timeout:
+        raise UnusableCacheError(
+            f"{place} was held for {LOCK_PATIENCE_S:.0f} s by another process. Expected JAX to let "
+            "go of it after each access: look who has it open (`fuser`), and try again."
+        ) from None
+    except OSError as error:
+        raise UnusableCacheError(
+            f"{place} cannot be locked: {error.strerror or error}. Run this as the user whose "
+            "programs fill the directory."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

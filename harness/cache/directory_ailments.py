@@ -5,17 +5,28 @@ from __future__ import annotations
 import importlib.util
 import os
 import stat
+import struct
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
-from harness.cache import acl
 from harness.cache.ailment import Ailment, Examined, Sign
 from harness.cache.directory import CACHE_SUFFIX, user_name
 from harness.cache.survey import Entry
 
+with suppress(ImportError):  # Windows has none, and only reads
+    import grp
+
 SLOW_PUT_S = 0.1
+
+_XATTR = "system.posix_acl_access"
+_VERSION = struct.Struct("<I")
+_ENTRY = struct.Struct("<HHI")
+_USER, _GROUP_OF_FILE, _GROUP, _MASK = 0x02, 0x04, 0x08, 0x10
+_WRITE = 2
+"""The list as Linux keeps it: a version, then tag, permissions and number of each entry."""
 
 
 def _open_to_others(examined: Examined) -> Iterator[Sign]:
@@ -40,7 +51,7 @@ def _open_to_others(examined: Examined) -> Iterator[Sign]:
             remedy = _TAKE_AWAY.format(f"chmod o-w {path}")
             yield Sign((), f"everyone on this machine {told}", remedy=remedy)
         elif not exempt:
-            for who in acl.writers(str(path), seen.st_mode, seen.st_uid, seen.st_gid):
+            for who in writers(str(path), seen.st_mode, seen.st_uid, seen.st_gid):
                 remedy = f"If {who} may run code as you, nothing; else `chmod g-w {path}`."
                 yield Sign((), f"{who} {told}", "ailing", remedy)
         if seen.st_uid not in (0, os.geteuid()):
@@ -66,7 +77,7 @@ def _entries_of_others(place: Path, entries: Iterable[Entry]) -> Iterator[Sign]:
             others[user_name(one.owner)].append(one.name)
         elif one.owner is not None and one.group is not None:
             path = f"{place}/{one.name}{CACHE_SUFFIX}"
-            for who in acl.writers(path, one.mode or 0, one.owner, one.group):
+            for who in writers(path, one.mode or 0, one.owner, one.group):
                 others[who].append(one.name)
     for who, names in others.items():
         yield Sign(
@@ -80,7 +91,6 @@ def _entries_of_others(place: Path, entries: Iterable[Entry]) -> Iterator[Sign]:
 _TAKE_AWAY = (
     "Take the permission away (`{}`), and fill a new directory if you do not know who used it."
 )
-
 
 OTHERS_CAN_WRITE = Ailment(
     "others-can-write", "unusable", _TAKE_AWAY.format("chmod o-w"), _open_to_others
@@ -124,3 +134,60 @@ SLOW_PUT = Ailment(
     "clean-up by age while nothing runs.",
     _slow_put,
 )
+
+
+# Who may write to a file besides its owner and everyone: its group, or its access control list
+
+
+def writers(path: str, mode: int, uid: int, gid: int) -> tuple[str, ...]:
+    """Name the users and groups that may write to a file of that mode, owner and group.
+
+    The owner is left out, root as well, and everyone, whom the mode tells.
+    """
+    if not mode & stat.S_IWGRP:  # with a list, these bits are the most that anybody named may do
+        return ()
+    return tuple(_named(path, uid, gid))
+
+
+def _named(path: str, uid: int, gid: int) -> Iterator[str]:
+    listed = list(_entries(path))
+    mask = next((allowed for tag, allowed, _ in listed if tag == _MASK), 7)
+    for tag, allowed, number in listed:
+        if not allowed & mask & _WRITE:
+            continue
+        if tag == _USER and number not in (0, uid, os.geteuid()):
+            yield user_name(number)
+        elif tag == _GROUP:
+            yield f"the group {group_name(number)}"
+        elif tag == _GROUP_OF_FILE and is_shared(gid, uid):
+            yield f"the group {group_name(gid)}"
+
+
+def _entries(path: str) -> Iterator[tuple[int, int, int]]:
+    """Yield tag, permissions and number of each entry; without a list, the group alone."""
+    try:
+        data = os.getxattr(path, _XATTR)
+    except (OSError, AttributeError):  # no list, no such file system, or not Linux
+        data = b""
+    if not data:
+        yield _GROUP_OF_FILE, _WRITE, 0
+    yield from _ENTRY.iter_unpack(data[_VERSION.size :])
+
+
+def is_shared(gid: int, uid: int) -> bool:
+    """Whether a group has members besides one user, whose private group it otherwise is."""
+    if gid == 0:
+        return False  # root's own group
+    try:
+        group = grp.getgrgid(gid)
+    except KeyError:
+        return True
+    return group.gr_name != user_name(uid) or bool(set(group.gr_mem) - {user_name(uid)})
+
+
+def group_name(gid: int) -> str:
+    """The name of a group, or its number where it has none."""
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return f"group {gid}"

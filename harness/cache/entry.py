@@ -7,11 +7,13 @@ seconds, then what XLA serialised. jax 0.10.2 to 0.12 compress with zstd where P
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import msgspec
@@ -259,3 +261,40 @@ def _varint(data: bytes, start: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, start + place + 1
     return 0, len(data)
+
+
+# What a processor lacks of the instructions that an executable needs
+
+
+CPUINFO = Path("/proc/cpuinfo")
+
+_COMPARABLE = re.compile(r"avx(2|512\w*|vnni\w*|ifma|ne\w*)?|amx\w*|fma|f16c|vaes|vpclmulqdq")
+"""Names that LLVM and Linux share but for their dashes; others are spelled in too many ways."""
+
+
+def lacking_features(features: Iterable[str]) -> tuple[str, ...]:
+    """The features, as LLVM names them, that this machine's processor surely lacks.
+
+    None where the system does not say what it has, as outside of Linux on x86.
+    """
+    here = _here()
+    return tuple(
+        name
+        for name in features
+        if here and _COMPARABLE.fullmatch(plain_feature(name)) and plain_feature(name) not in here
+    )
+
+
+def plain_feature(name: str) -> str:
+    """A feature's name as LLVM (`avx512vnni`, `amx-int8`) and Linux (`avx512_vnni`) share it."""
+    return re.sub(r"[-_.]", "", name)
+
+
+@functools.cache
+def _here() -> frozenset[str]:
+    try:
+        text = CPUINFO.read_text()
+    except OSError:
+        return frozenset()
+    flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
+    return frozenset(map(plain_feature, flags[1].split())) if flags else frozenset()

@@ -7,9 +7,8 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from harness.cache import processor
 from harness.cache.ailment import Ailment, Examined, Sign
-from harness.cache.entry import KNOWN_FORMATS, State
+from harness.cache.entry import KNOWN_FORMATS, State, lacking_features
 from harness.cache.loads import NO_SYMBOLS
 from harness.cache.survey import Entry
 
@@ -87,7 +86,6 @@ WRONG_MODULE = Ailment(
     moved_aside=True,
 )
 
-
 _MAY_BE_OTHERS = (
     "It does not say what it is for, so it stays. If programs for CPUs alone use this directory, "
     "move it out of the way: JAX compiles it anew each time."
@@ -117,7 +115,7 @@ UNLOADABLE = Ailment("unloadable", "ailing", _COMPILED_EACH_TIME, _refused, move
 def _foreign_processor(examined: Examined) -> Iterator[Sign]:
     lacking: dict[tuple[str, tuple[str, ...]], list[Entry]] = defaultdict(list)
     for entry in examined.survey.entries if examined.local else ():
-        if features := processor.lacking(entry.contents.features):
+        if features := lacking_features(entry.contents.features):
             lacking[entry.contents.processor, features].append(entry)
     for (name, features), entries in lacking.items():
         yield Sign(
@@ -135,7 +133,6 @@ FOREIGN_PROCESSOR = Ailment(
     "them, so they stay.",
     _foreign_processor,
 )
-
 
 _HEALED = (0, 11, 1)
 """The release of JAX whose eviction bears an entry without a time of use (jax#39883)."""

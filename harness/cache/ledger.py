@@ -31,11 +31,7 @@ NO_REQUEST = "the program compiled nothing, or ran a Python that ignores PYTHONP
 
 
 def read(path: Path | str) -> Requests:
-    """Read a ledger, a file or a folder of files; lines that are no event are counted and left out.
-
-    Raises:
-        LedgerError: if it cannot be read, or holds lines but not one event.
-    """
+    """Read a ledger, a file or a folder of files; count and leave out lines that are no event."""
     path = Path(path)
     files = sorted(path.glob("*" + FILE_SUFFIX)) if path.is_dir() else [path]
     events: list[Event] = []

@@ -48,9 +48,6 @@ def load(directory: Path, names: Sequence[str]) -> Loads:
     """Have the installed JAX load entries for CPUs, as a program that hits them would.
 
     `names` are those of entries, without `-cache`.
-
-    Raises:
-        HarnessError: JAX is not installed here, or cannot load anything.
     """
     said: dict[str, str] = {}
     while left := [name for name in names if name not in said]:

@@ -19,11 +19,15 @@ from pathlib import Path
 
 import msgspec
 
-from harness.cache import processor
-from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, LOCK_FILE, UnusableCacheError
-from harness.cache.entry import Contents, read_contents
+from harness.cache.directory import (
+    ATIME_SUFFIX,
+    CACHE_SUFFIX,
+    LOCK_FILE,
+    UnusableCacheError,
+    locked,
+)
+from harness.cache.entry import Contents, lacking_features, read_contents
 from harness.cache.entry_ailments import as_xla_names
-from harness.cache.lock import locked
 from harness.cache.survey import NAME
 from harness.errors import UsageError
 from harness.records.files import replaced
@@ -97,9 +101,6 @@ def pack(run: Requests, place: Path) -> Manifest:
     """Write the entries that a run hit or wrote into one file, whole or not at all.
 
     `run` is its ledger, on the machine where its cache lies.
-
-    Raises:
-        UnusableCacheError: The run used no cache that is on this machine.
     """
     asked: dict[str, Event] = {}
     missing: dict[str, str] = {}
@@ -174,10 +175,6 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
     An entry that the directory has stays as it is. Programs may run meanwhile.
 
     `jaxlib` is the release that will read it; empty if nobody knows.
-
-    Raises:
-        UsageError: It is no pack.
-        UnusableCacheError: The directory cannot be written.
     """
     if not place.is_file():
         raise UsageError(f"There is no file {place}. Expected what `harness cache pack` wrote.")
@@ -270,7 +267,7 @@ def _write(whole: zipfile.ZipFile, packed: Packed, directory: Path) -> str:
 def _unfit_for_machine(contents: Contents) -> str:
     if contents.state == "needs-zstd":
         return contents.reason
-    if lacking := processor.lacking(contents.features):
+    if lacking := lacking_features(contents.features):
         return (
             f"it is compiled for {contents.processor}, with instructions that this processor "
             f"lacks: {', '.join(lacking)}"

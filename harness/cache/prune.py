@@ -82,11 +82,7 @@ def _matches(entry: Entry, limits: Limits, now: float) -> bool:
 
 
 def remove(directory: Path, entries: Sequence[Entry]) -> Moved:
-    """Delete entries, and what an earlier call that was stopped left in its folder.
-
-    Raises:
-        UnusableCacheError: If this user may not write to the directory.
-    """
+    """Delete entries, and what an earlier call that was stopped left in its folder."""
     moved = move_aside(directory, entries, prefix=PREFIX)
     for folder in directory.glob(PREFIX + "*"):
         if str(folder) == moved.folder or _is_left(folder):

@@ -50,9 +50,6 @@ def measure(entries: int, scratch: Path | None = None) -> PutCost:
     """Measure what a write costs.
 
     That is done in a folder in `scratch`, else in the system's temporary folder.
-
-    Raises:
-        HarnessError: If the scratch directory or JAX's own code fails.
     """
     made = min(entries, MOST_ENTRIES)
     try:

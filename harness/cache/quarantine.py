@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, UnusableCacheError
-from harness.cache.lock import locked
+from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, UnusableCacheError, locked
 from harness.cache.survey import QUARANTINE_PREFIX, Entry
 
 
@@ -42,9 +41,6 @@ def move_aside(
 
     An entry that was written anew since it was read stays. The folder is called after `prefix` and
     the time, `now`.
-
-    Raises:
-        UnusableCacheError: If this user may not write to the directory.
     """
     with locked(directory):
         return _move(directory, entries, time.time() if now is None else now, prefix)

@@ -111,9 +111,6 @@ def report(paths: Sequence[Path]) -> CacheReport:
     """Read ledgers, one a run, and report the newest.
 
     All of them lend their compile seconds to each other: a hit saves what another run spent.
-
-    Raises:
-        LedgerError: If one cannot be read.
     """
     known = [(str(path), read(path)) for path in paths]
     known = [(name, requests) for name, requests in known if requests.events]

@@ -37,7 +37,6 @@ AT_ONCE_NS = 1_000_000_000
 
 NAME = re.compile(r"(?P<module>.+)-(?P<key>[0-9a-f]{64})", re.DOTALL)
 
-
 Source = Literal["atime-file", "file-system", "unknown"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.declare.source import METHOD_VERSION
@@ -23,18 +24,18 @@ if TYPE_CHECKING:
     MeasuredCase = StagedCase | FirstCallCase | ComparedCase
 
 
+@dataclass(eq=False)
 class CaseRun:
     """The passes over one case in this process, and the record they become."""
 
-    def __init__(self, session: Session, ref: JobCase | None, measured: MeasuredCase) -> None:
-        """`ref` is None for the reference program."""
-        self.session = session
-        self.ref = ref
-        self.measured = measured
-        self.passes = 0
-        self.over = False
-        self.record: Record | None = None
-        """What was sent."""
+    session: Session
+    ref: JobCase | None
+    """None for the reference program."""
+    measured: MeasuredCase
+    passes: int = 0
+    over: bool = False
+    record: Record | None = None
+    """What was sent."""
 
     def visit(self, number: int) -> None:
         """Make one pass; whatever the workload raises ends this case and no other."""

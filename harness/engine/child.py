@@ -302,11 +302,7 @@ def _name(command: Sequence[str]) -> str:
 
 
 def ask(module: str, job: Any, variables: Mapping[str, str] | None, timeout_s: float) -> Any:
-    """Run a module of ours on `job`, and return its answer; both are plain data.
-
-    Raises:
-        ChildError: it did not answer, or not in time.
-    """
+    """Run a module of ours on `job`, and return its answer; both are plain data."""
     with Child([sys.executable, "-m", module], variables) as child:
         child.send(json.dumps(job).encode())
         return child.answer(timeout_s)

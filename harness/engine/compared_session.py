@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 
 from harness import targets
-from harness.declare.code import LoadedCode
-from harness.declare.workload import Workload
 from harness.engine.case_run import CaseRun
-from harness.engine.job import Bye, Done, Hello, Job
-from harness.engine.session import Send, Session
-from harness.engine.visit import CurrentVisit
+from harness.engine.job import Bye, Done, Hello
+from harness.engine.session import Session
 from harness.records import environment
 from harness.sides.compared_case import ComparedCase
 from harness.sides.side import Side
@@ -20,22 +18,12 @@ from harness.sides.side_process import ProcessState
 from harness.stages.scenarios.registry import SCENARIOS
 
 
+@dataclass(eq=False)
 class ComparedSession(Session):
     """A process that takes one side of a comparison."""
 
-    def __init__(
-        self,
-        job: Job,
-        workload: type[Workload],
-        send: Send,
-        current: CurrentVisit,
-        code: LoadedCode,
-        state: ProcessState,
-        side: Side | None = None,
-    ) -> None:
-        self.state = state
-        self.side = side
-        super().__init__(job, workload, send, current, code)
+    state: ProcessState
+    side: Side | None = None
 
     def describe(self) -> dict[str, Any]:
         """Return the flags and, where JAX computes, the device."""

@@ -10,8 +10,7 @@ from threading import Semaphore
 
 from harness.declare.code import LoadedCode
 from harness.engine import channel, containment
-from harness.engine.answers import sender, workload_of
-from harness.engine.job import Fatal, decode_job
+from harness.engine.job import Fatal, decode_job, sender, workload_of
 from harness.engine.visit import CurrentVisit
 from harness.sides import registry
 from harness.sides.side import Unavailable

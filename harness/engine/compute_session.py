@@ -10,9 +10,8 @@ import time
 from msgspec.structs import replace
 
 from harness.declare.code import LoadedCode
-from harness.engine.answers import workload_of
 from harness.engine.case_run import CaseRun
-from harness.engine.job import Bye, Done, Hello, Job, unmeasured
+from harness.engine.job import Bye, Done, Hello, Job, unmeasured, workload_of
 from harness.engine.session import Send, StagedSession
 from harness.engine.visit import CurrentVisit
 from harness.stages import injection

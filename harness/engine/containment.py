@@ -32,11 +32,7 @@ _GROUPS, _OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def need() -> None:
-    """Refuse to measure where what is started could not be ended.
-
-    Raises:
-        HarnessError: this is Windows.
-    """
+    """Refuse to measure where what is started could not be ended."""
     if not POSSIBLE:
         raise HarnessError(
             "Nothing can be measured under Windows: a process that measures could not be bound to "

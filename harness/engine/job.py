@@ -7,8 +7,9 @@ neither the plan nor the workload's class.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import msgspec
@@ -17,8 +18,17 @@ from msgspec.structs import replace
 from harness.declare.code import project_folder
 from harness.declare.location import Source, load
 from harness.declare.source import comparison_version_of, version_of
-from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, where
+from harness.declare.workload import (
+    Case,
+    Workload,
+    WorkloadError,
+    declaration_hooks,
+    enumerate_cases,
+    where,
+)
+from harness.engine import channel
 from harness.engine.snapshot import Snapshot
+from harness.records.failure import describe
 from harness.records.schema import Comparison, Record, to_raw
 
 
@@ -130,9 +140,6 @@ class Job(msgspec.Struct, kw_only=True):
 
         Records say which version was measured; the file may have been edited since that was found
         out, or be another one on another machine. A class without a file is always the one sent.
-
-        Raises:
-            WorkloadError: the source is another one; both versions are named.
         """
         workload = load(self.source)
         expected = self.base.get("version")
@@ -210,3 +217,31 @@ Message = Done | Hello | Fatal | Bye
 encode = msgspec.json.Encoder().encode
 decode_message = msgspec.json.Decoder(Message).decode
 decode_job = msgspec.json.Decoder(Job).decode
+
+
+# What a measuring process answers with
+
+
+def sender(stored: Semaphore) -> Callable[[Message], None]:
+    """Return what sends a message; after a record it waits until that is stored."""
+
+    def send(message: Message) -> None:
+        channel.send(encode(message))
+        if isinstance(message, Done):
+            stored.acquire()  # storing it must not go on beside what is measured next
+
+    return send
+
+
+def workload_of(job: Job, fail: Callable[[str], None]) -> type[Workload] | None:
+    """Return the class that a job is about; None where it is not to be had, and `fail` says why."""
+    declaration_hooks.called = False  # asv looks for no benchmarks here; making them takes time
+    if job.snapshot:
+        job.snapshot.enter()
+    try:
+        return job.workload()
+    except WorkloadError as error:
+        fail(str(error))
+    except (Exception, SystemExit) as error:  # a user's module may even exit
+        fail(f"importing {job.source.module} raised {describe(error)}")
+    return None

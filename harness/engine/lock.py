@@ -93,11 +93,7 @@ def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[
 
 
 def tidy(say: Callable[[str], None]) -> None:
-    """End and remove what killed commands have left, and say so.
-
-    Raises:
-        HarnessError: this system is none to measure on.
-    """
+    """End and remove what killed commands have left, and say so."""
     containment.need()
     if number := descendants.end_left_over():
         say(f"ended {number} processes that killed commands had started")
@@ -113,9 +109,6 @@ def alone(devices: Iterable[str], check: Callable[[str], None]) -> Iterator[None
 
     `check` is called, with who holds it, while somebody else has any of them; what it raises ends
     the waiting.
-
-    Raises:
-        UsageError: the folder of the locks cannot be used.
     """
     held = dict(_held.get())
     with contextlib.ExitStack() as stack:

@@ -7,6 +7,7 @@ import gc
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -15,16 +16,19 @@ import psutil
 from harness.declare.code import LoadedCode
 from harness.declare.source import METHOD_VERSION
 from harness.declare.workload import Case, Workload
+from harness.engine import channel
 from harness.engine.case_run import CaseRun
 from harness.engine.job import Bye, Done, Hello, Job, JobCase, Message
 from harness.engine.visit import REFERENCE, CurrentVisit
 from harness.records import environment
 from harness.records.schema import Record, StageSamples, to_raw
 from harness.stages import injection
+from harness.stages.first_call_case import FirstCallCase
 from harness.stages.passes import gc_off
 from harness.stages.reference import Reference
 from harness.stages.registry import values_ns
 from harness.stages.sampling import visits
+from harness.stages.stage import LOOP
 from harness.stages.staged_case import StagedCase
 from harness.targets.topologies import Topology, unusable
 from harness.watch.evidence import Evidence
@@ -34,23 +38,19 @@ Send = Callable[[Message], None]
 _clock = time.perf_counter_ns
 
 
+@dataclass(eq=False)
 class Session(ABC):
     """One process that measures one job."""
 
-    def __init__(
-        self,
-        job: Job,
-        workload: type[Workload],
-        send: Send,
-        current: CurrentVisit,
-        code: LoadedCode,
-    ) -> None:
-        self.job = job
-        self.code = code
+    job: Job
+    workload: type[Workload]
+    send: Send
+    current: CurrentVisit
+    code: LoadedCode
+
+    def __post_init__(self) -> None:
+        job = self.job
         self.project = job.project
-        self.workload = workload
-        self.send = send
-        self.current = current
         self.timed_ns = 0.0
         self.started_at_ms = time.time_ns() // 1_000_000
         self.load_average = list(psutil.getloadavg())
@@ -130,26 +130,15 @@ class Session(ABC):
         return Record(**base)
 
 
+@dataclass(eq=False)
 class StagedSession(Session):
     """A process that takes the stages of its cases: it has woken a back end."""
 
-    def __init__(
-        self,
-        job: Job,
-        workload: type[Workload],
-        send: Send,
-        current: CurrentVisit,
-        code: LoadedCode,
-        proof: Evidence,
-        process_ns: dict[str, float] | None,
-        topology: Topology | None = None,
-    ) -> None:
-        self.topology = topology
-        self.process_ns = process_ns
-        """What it has paid once; None where it has been forked, and has not paid it all."""
-        self.proof = proof
-        self.work: injection.Work | None = None
-        super().__init__(job, workload, send, current, code)
+    proof: Evidence
+    process_ns: dict[str, float] | None
+    """What it has paid once; None where it has been forked, and has not paid it all."""
+    topology: Topology | None = None
+    work: injection.Work | None = None
 
     def describe(self) -> dict[str, Any]:
         """Return the flags and the device, that of the topology where there is one."""
@@ -248,3 +237,27 @@ class StagedSession(Session):
             )
             self.send(Done(process))
         run.finish(reference_ns)
+
+
+class FirstCallSession(StagedSession):
+    """A process that has woken a back end, and does nothing before the first call."""
+
+    def measure(self) -> None:
+        """Take the first call of the job's case; nothing else is built, none of memory frozen."""
+        self.send(Hello(self.environment, self.load_average))
+        began = _clock()
+        for ref, case in self.cases():
+            called = FirstCallCase(
+                self.workload,
+                case,
+                self.proof,
+                spawned_ns=channel.spawned_ns(),
+                scenario=self.job.scenario,
+                folder=self.job.cache_folder,
+                expected=ref.fingerprint,
+            )
+            run = CaseRun(self, ref, called)
+            run.visit(0)
+            if not run.over:
+                run.finish({LOOP: called.loop_ns})
+        self.send(Bye(self.timed_ns, _clock() - began))

@@ -26,7 +26,6 @@ from harness.stages.registry import values_ns
 MAX_FAILURES = 2
 """A case that failed in this many processes is left alone: it is a defect, not an accident."""
 
-
 APART_S = 30.0
 """A case whose first calls, or compiles for `compute`, have taken this long, in all scenarios
 together, gets no more of them."""

@@ -85,9 +85,6 @@ def sweep_elsewhere(where: Any, *arguments: Any, **named: Any) -> Outcome:
         where: the address of a scheduler, or an executor.
         arguments: as :func:`sweep` takes them.
         named: what only a fleet needs; see :func:`harness.fleet.sweep.sweep_on`.
-
-    Raises:
-        FleetError: this installation cannot, or nobody can measure there.
     """
     for offered in entry_points(group="harness.fleet"):
         try:

@@ -48,11 +48,7 @@ def lacking() -> str | None:
 
 
 def require_cupy() -> Any:
-    """Return the module `cupy`, proven to compile and run a kernel.
-
-    Raises:
-        Unavailable: it cannot; the text is the one reason.
-    """
+    """Return the module `cupy`, proven to compile and run a kernel."""
     reason = lacking()
     if reason:
         raise Unavailable(reason)

@@ -18,10 +18,6 @@ def namespace(library: str) -> Any:
     """Return `xp` for `numpy` or `cupy`: resolved once, outside the clock.
 
     It has every name of `array_api_compat`'s namespace, and :data:`SPECIAL`.
-
-    Raises:
-        Unavailable: array-api-compat is not installed.
-        ValueError: it is neither NumPy nor CuPy.
     """
     if library not in _SPECIAL_OF:
         raise ValueError(f"there is no namespace for {library!r}; expected 'numpy' or 'cupy'")

@@ -38,11 +38,7 @@ def of_family(family: str) -> list[type[Side]]:
 
 
 def find(name: str) -> type[Side]:
-    """Return the side of that name.
-
-    Raises:
-        UsageError: there is none; those that there are are named.
-    """
+    """Return the side of that name."""
     return SIDES[find_name(name, SIDES, "side")]
 
 

@@ -9,7 +9,7 @@ from harness.records.schema import StageSamples
 from harness.stages import compute, reference
 from harness.stages.passes import Pass
 from harness.stages.stage import Step
-from harness.stages.staged_case import LOOPS, StagedCase
+from harness.stages.staged_case import StagedCase
 
 
 @dataclass
@@ -22,18 +22,13 @@ class ComputeCase(StagedCase):
         return compute.STEPS
 
     def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Make a visit; return the nanoseconds inside timed regions.
-
-        Raises:
-            WorkloadError: the case is declared wrongly.
-            NotApplicable: it cannot be measured here, which is no fault.
-        """
-        self.loop_ns.append(float(min(reference.time_loop() for _ in range(LOOPS))))
+        """Make a visit; return the nanoseconds inside timed regions."""
+        self.loop_ns.append(reference.loop_ns())
         timed_ns = super().visit(number, announce)
         assert self.prepared is not None
         # Other cases need the memory, and new buffers may lie better for the processor's caches.
         self.prepared.forget_data()
-        return timed_ns + LOOPS * self.loop_ns[-1]
+        return timed_ns + reference.LOOPS * self.loop_ns[-1]
 
     def _add(self, taken: Pass) -> None:
         super()._add(taken)

@@ -11,11 +11,10 @@ from harness.declare.workload import Case, Workload
 from harness.program.text import fingerprint
 from harness.records.schema import StageSamples
 from harness.stages import reference
-from harness.stages.passes import Pass
+from harness.stages.passes import OTHER_PROGRAM, Pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import ALONE_STAGES, STAGES
 from harness.stages.scenarios.registry import SCENARIOS
-from harness.stages.staged_case import LOOPS, OTHER_PROGRAM
 from harness.watch.evidence import Evidence
 
 
@@ -46,12 +45,7 @@ class FirstCallCase:
         self.samples: dict[str, StageSamples] = {}
 
     def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Take the first call; return the nanoseconds inside timed regions.
-
-        Raises:
-            WorkloadError: the case is declared wrongly.
-            NotApplicable: it cannot be measured here, which is no fault.
-        """
+        """Take the first call; return the nanoseconds inside timed regions."""
         announce("inputs")
         prepared = prepare(self.workload, self.case, traces=False)
         folder = Path(self.folder) if self.folder else None
@@ -68,8 +62,8 @@ class FirstCallCase:
                 run.refuse(name, OTHER_PROGRAM)
             run.add_to(self.samples.setdefault(name, StageSamples()), name)
         self.entry_bytes = run.entry_bytes
-        self.loop_ns = float(min(reference.time_loop() for _ in range(LOOPS)))
-        return run.timed_ns + LOOPS * self.loop_ns
+        self.loop_ns = reference.loop_ns()
+        return run.timed_ns + reference.LOOPS * self.loop_ns
 
     def stages(self) -> dict[str, StageSamples]:
         """Return the samples by stage."""

@@ -29,6 +29,8 @@ from harness.watch.temporary import temporary_folder
 with suppress(ImportError):  # Windows has none, and only reads
     import resource
 
+OTHER_PROGRAM = "the cache answered with another program than was put into it"
+
 _clock = time.perf_counter_ns
 
 

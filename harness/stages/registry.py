@@ -7,23 +7,15 @@ from typing import TYPE_CHECKING
 
 from harness.errors import find_name
 from harness.stages import (
-    backend,
+    apart,
     compile,
     compute,
     dispatch,
     execute,
     first_call,
-    first_compile,
-    first_lower,
-    import_,
     in_flight,
-    latency,
     load,
-    loop,
     lower,
-    ready,
-    slope,
-    start,
     trace,
 )
 from harness.stages.stage import Stage, Step, median
@@ -35,11 +27,7 @@ STAGES: dict[str, Stage] = {
     stage.name: stage
     for stage in sorted(
         (
-            import_.STAGE,
-            backend.STAGE,
-            first_lower.STAGE,
-            first_compile.STAGE,
-            ready.STAGE,
+            *apart.STAGES,
             trace.STAGE,
             lower.STAGE,
             compile.STAGE,
@@ -49,10 +37,7 @@ STAGES: dict[str, Stage] = {
             in_flight.STAGE,
             load.STAGE,
             first_call.STAGE,
-            start.STAGE,
-            loop.STAGE,
-            latency.STAGE,
-            slope.STAGE,
+            first_call.START,
         ),
         key=lambda stage: stage.order,
     )
@@ -62,17 +47,12 @@ STAGES: dict[str, Stage] = {
 OTHER_EFFECT = 0.10
 """The smallest change that counts of a benchmark that is no stage of ours."""
 
-
 CASE: tuple[Step, ...] = ("build", "compile", "run")
 """The steps of a case without a persistent cache."""
 
 
 def find(name: str) -> Stage:
-    """Return the stage of that name.
-
-    Raises:
-        UsageError: there is none; the known ones are named.
-    """
+    """Return the stage of that name."""
     return STAGES[find_name(name, STAGES, "stage")]
 
 

@@ -43,7 +43,6 @@ Step = Literal[
 a process, `reference` is the reference program's alone, and `comparison` is what only a side of a
 comparison takes."""
 
-
 Clock = Literal["wall", "cpu"]
 """Seconds as they pass, or those that the process computes, all of its threads together."""
 

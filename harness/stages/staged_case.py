@@ -20,7 +20,7 @@ from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
 from harness.stages import compute, injection, reference
 from harness.stages.build import count_calls
-from harness.stages.passes import Pass, take_pass
+from harness.stages.passes import OTHER_PROGRAM, Pass, take_pass
 from harness.stages.prepared import Prepared, prepare
 from harness.stages.registry import names
 from harness.stages.scenarios.cache_state import switched_off
@@ -28,11 +28,6 @@ from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.stage import Step
 from harness.targets.topologies import Topology
 from harness.watch.evidence import Evidence
-
-OTHER_PROGRAM = "the cache answered with another program than was put into it"
-
-LOOPS = 10
-"""Rounds of the plain Python loop before a pass; the least counts."""
 
 
 @dataclass
@@ -84,20 +79,15 @@ class StagedCase:
         return self.state.steps
 
     def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Make pass `number`; return the nanoseconds inside timed regions.
-
-        Raises:
-            WorkloadError: the case is declared wrongly.
-            NotApplicable: it cannot be measured here, which is no fault.
-        """
+        """Make pass `number`; return the nanoseconds inside timed regions."""
         if self.prepared is None:
             announce("inputs")
             self.prepared = prepare(self.workload, self.case, self.topology)
             self.prepared.turns = dict(self.turns)
         timed_ns = 0.0
         if self.is_reference:
-            self.loop_ns.append(float(min(reference.time_loop() for _ in range(LOOPS))))
-            timed_ns += LOOPS * self.loop_ns[-1]
+            self.loop_ns.append(reference.loop_ns())
+            timed_ns += reference.LOOPS * self.loop_ns[-1]
         with switched_off() if self.is_reference else nullcontext():
             count = len(sys.modules)
             taken = self._take(number, announce)

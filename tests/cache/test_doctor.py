@@ -13,7 +13,7 @@ import zlib
 
 import pytest
 
-from harness.cache import acl, doctor, entry, processor, put_cost
+from harness.cache import directory_ailments, doctor, entry, put_cost
 from harness.cache.ailment import Ailment
 from harness.cache.directory import open_directory
 from harness.cache.doctor import AILMENTS
@@ -122,7 +122,7 @@ def test_an_ailment_that_is_planted_is_found_alone(fill, kind, monkeypatch):
     cap, plant, state = PLANTED[kind]
     directory = fill(cap)
     plant(directory, monkeypatch)
-    if kind == "foreign-processor" and not processor.lacking(["avx512er"]):
+    if kind == "foreign-processor" and not entry.lacking_features(["avx512er"]):
         pytest.skip("this system does not say what its processor has")
     names = [one.name for one in survey(open_directory(str(directory))).entries]
     refused = load(directory, names).refused if kind == "unloadable" else None
@@ -276,7 +276,7 @@ def test_an_entry_that_everyone_can_write_is_found(fill):
 def test_a_group_or_an_owner_who_can_write_is_named(fill, monkeypatch):
     directory = fill()
     directory.chmod(0o775)
-    monkeypatch.setattr(acl, "is_shared", lambda gid, uid: True)
+    monkeypatch.setattr(directory_ailments, "is_shared", lambda gid, uid: True)
     sign = the(diagnose(directory), "others-can-write")
     assert (sign.severity, "the group" in sign.evidence) == ("ailing", True)
     directory.chmod(0o755)
@@ -303,8 +303,8 @@ def test_who_an_access_control_list_lets_write_is_named(fill):
 
 
 def test_a_private_group_is_nobody_else():
-    assert not acl.is_shared(0, 0)
-    assert acl.is_shared(987654, 0)  # without a name: nobody knows who is in it
+    assert not directory_ailments.is_shared(0, 0)
+    assert directory_ailments.is_shared(987654, 0)  # without a name: nobody knows who is in it
 
 
 def test_filelock_and_the_cost_of_a_write_matter_under_a_cap_only(fill, monkeypatch):

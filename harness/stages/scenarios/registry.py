@@ -18,11 +18,7 @@ known_names["scenarios"] = SCENARIOS
 
 
 def find(name: str) -> Scenario:
-    """Return the scenario of that name.
-
-    Raises:
-        UsageError: there is none; the known ones are named.
-    """
+    """Return the scenario of that name."""
     return SCENARIOS[find_name(name, SCENARIOS, "scenario")]
 
 
