@@ -55,11 +55,7 @@ class AsvProject:
 
     @classmethod
     def read(cls, config: Path) -> AsvProject:
-        """Read the configuration that a user names.
-
-        Raises:
-            UsageError: there is none, or asv cannot read it.
-        """
+        """Read the configuration that a user names."""
         if not config.exists() and config.with_suffix(".jsonc").is_file():
             config = config.with_suffix(".jsonc")
         if not config.is_file():
@@ -79,11 +75,7 @@ class AsvProject:
 
 
 def configuration(file: Path) -> Any:
-    """Return a configuration as asv reads it.
-
-    Raises:
-        UsageError: asv cannot read it, or would take what is misspelled for nothing.
-    """
+    """Return a configuration as asv reads it."""
     try:
         conf = Config.load(str(file))
     except (UserError, OSError, ValueError, TypeError, AttributeError) as error:

@@ -15,7 +15,6 @@ from harness.cli.parameter import Argument, Option
 from harness.cli.progress import progress
 from harness.errors import ExitCode, UsageError
 from harness.frame.load import everything
-from harness.records import environment
 from harness.records.schema import Record
 from harness.report import files
 from harness.stages import sampling
@@ -205,22 +204,13 @@ def measured(
                 raise UsageError(
                     f"The arm {arm.text!r} is of {name}={own}, which --{name} leaves out."
                 )
-    asked = LiveOptions(
-        level,
-        benchmarks,
-        filters.select,
-        filters.case,
-        filters.target,
-        filters.scenario,
-        seed,
-        environment.machine_name(),
-    )
+    asked = LiveOptions(level, benchmarks, filters, seed)
     if level.limit > 1:
         say(f"at most {level.limit} rounds, each a process per arm; the first tells how long")
     with warnings_said():
         try:
             with progress() as on_progress:
-                live = compare_live(arms, asked, results, filters.stage, on_progress)
+                live = compare_live(arms, asked, results, on_progress)
         except KeyboardInterrupt:
             say("interrupted before both arms had finished a round: nothing to compare.")
             raise Exit(ExitCode.INTERRUPTED) from None

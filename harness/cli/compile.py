@@ -65,7 +65,6 @@ Exit codes: 0 fine; 2 wrong usage; 3 it cannot be compiled; 4 the target is not 
 nothing. Else the code of the program.
 """
 
-
 COLUMNS = (
     *("path", "name", "group", "count", "wall_s", "own_wall_s", "threads_s"),
     *("calls", "own_calls", "file", "line"),

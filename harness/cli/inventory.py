@@ -114,11 +114,7 @@ def targets(*, names: list[str] | None = None, output: Output) -> None:
 
 
 def discover(benchmarks: Path, select: list[str]) -> discovery.Found:
-    """Return the workloads of a folder that are selected; what of it is broken is said.
-
-    Raises:
-        UsageError: there is no such folder, no workload in it, or none that fits.
-    """
+    """Return the workloads of a folder that are selected; what of it is broken is said."""
     found = discovery.discover(benchmarks)
     rest = " The rest goes on without it." if found.workloads else ""
     for place, reason in found.broken.items():
@@ -135,11 +131,7 @@ def discover(benchmarks: Path, select: list[str]) -> discovery.Found:
 
 
 def with_cases(workloads: list[type[Workload]], case: list[str]) -> list[type[Workload]]:
-    """Return the workloads that have one of the chosen cases; which have none, and why, is said.
-
-    Raises:
-        UsageError: none has.
-    """
+    """Return the workloads that have one of the chosen cases; which have none, and why, is said."""
     left = discovery.with_axes(workloads, case)
     for reason, names in discovery.left_out(workloads, case).items():
         say(f"left out, {reason}: {', '.join(names)}")

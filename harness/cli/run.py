@@ -38,7 +38,6 @@ from harness.stages.scenarios import registry as scenarios
 MOST_RETRIED = 5
 """So many records that were begun more than once are told one by one."""
 
-
 HELP = """Measure workloads in processes of their own; a run that was stopped resumes.
 
 \b

@@ -28,7 +28,6 @@ Next:  asv publish && asv preview             graphs over commits
        harness show --all                     every commit and environment
        harness.load("results")                what was measured last, in pandas"""
 
-
 HELP = """Print the table of stages.
 
 \b

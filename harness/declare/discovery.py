@@ -34,11 +34,7 @@ class Found:
 
 
 def discover(folder: Path) -> Found:
-    """Import every module below `folder` and return the workloads that are defined there.
-
-    Raises:
-        UsageError: there is no such folder.
-    """
+    """Import every module below `folder` and return the workloads that are defined there."""
     folder = folder.resolve()
     if not folder.is_dir():
         raise UsageError(
@@ -125,11 +121,7 @@ def _leave_out_namesakes(found: Found, places: Mapping[type[Workload], str]) -> 
 
 
 def select(workloads: Sequence[type[Workload]], patterns: Sequence[str]) -> list[type[Workload]]:
-    """Return the workloads whose name matches any of the regular expressions (all, without any).
-
-    Raises:
-        UsageError: an expression is wrong, or matches nothing; the names are listed.
-    """
+    """Return the workloads whose name matches any of the regular expressions (all, without any)."""
     if not patterns:
         return list(workloads)
     chosen: list[type[Workload]] = []
@@ -140,12 +132,7 @@ def select(workloads: Sequence[type[Workload]], patterns: Sequence[str]) -> list
 
 
 def one_workload(pattern: str, benchmarks: Path) -> type[Workload]:
-    """Return the workload whose name matches, or is.
-
-    Raises:
-        UsageError: none matches, or several do; the names are listed, and the files that could
-            not be used.
-    """
+    """Return the workload whose name matches, or is."""
     found = discover(benchmarks)
     try:
         chosen = select(found.workloads, [pattern])

@@ -25,11 +25,7 @@ class Filters:
 
 
 def wanted_values(choices: Sequence[str]) -> dict[str, set[str]]:
-    """Return the values wanted of each axis, in lower case, of `AXIS=VALUE` texts.
-
-    Raises:
-        UsageError: a text is none.
-    """
+    """Return the values wanted of each axis, in lower case, of `AXIS=VALUE` texts."""
     wanted: dict[str, set[str]] = {}
     for choice in choices:
         axis, equals, value = choice.partition("=")

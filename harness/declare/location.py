@@ -33,11 +33,7 @@ def is_at_home(workload: type[Workload]) -> bool:
 
 
 def locate(workload: type[Workload]) -> Source:
-    """Describe where another process finds `workload`.
-
-    Raises:
-        WorkloadError: it would find none, or another.
-    """
+    """Describe where another process finds `workload`."""
     module = workload.__module__
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None) if module != "__main__" else None
@@ -80,9 +76,6 @@ def import_file(module: str, file: Path) -> ModuleType:
 
     Only the top package is looked for by its file, so that a folder called `benchmarks` is the
     user's and not another distribution's; the folder above it is not put before installed packages.
-
-    Raises:
-        WorkloadError: the name stands for another file.
     """
     parts = module.split(".")
     is_package = file.name == "__init__.py"

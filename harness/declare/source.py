@@ -25,7 +25,6 @@ or read from standard input (Python 3.13 then looks for it in another file)."""
 _NOT_THE_USERS = ("harness.declare.workload", "abc", "builtins", "typing")
 """Modules whose classes every workload derives from."""
 
-
 HOOKS = ("baseline", "fused_cpu", "fused_gpu", "reference")
 """Members of a workload that only comparisons with a baseline call."""
 

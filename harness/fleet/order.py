@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import msgspec
 
 from harness import __version__, targets
@@ -122,12 +124,12 @@ def _changed(asked: Order) -> str:
     return ""
 
 
+@dataclass
 class _Listener:
-    def __init__(self, asked: Order, result: Result) -> None:
-        self.asked = asked
-        self.result = result
-        self.put: list[Record] = []
-        """What goes to the store."""
+    asked: Order
+    result: Result
+    put: list[Record] = field(default_factory=list)
+    """What goes to the store."""
 
     def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
         self.result.loop_ns = record.reference_ns.get("loop", self.result.loop_ns)

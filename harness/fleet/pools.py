@@ -133,11 +133,7 @@ class ExecutorPool:
 
 
 def connect(address: Any) -> Any:
-    """Return a client of the Dask scheduler at an address, or of a Dask cluster.
-
-    Raises:
-        FleetError: nobody answers there, or Dask is not installed.
-    """
+    """Return a client of the Dask scheduler at an address, or of a Dask cluster."""
     try:
         from distributed import Client, comm  # of the extra `fleet`
     except ImportError as error:
@@ -164,11 +160,7 @@ def connect(address: Any) -> Any:
 
 @contextlib.contextmanager
 def pool_of(where: Any) -> Iterator[Pool]:
-    """Yield the pool behind an address, a Dask client, cluster or executor, or any other executor.
-
-    Raises:
-        FleetError: it is none of these, was shut down, or does not answer.
-    """
+    """Yield the pool behind an address, a Dask client or cluster, or any executor."""
     dask = sys.modules.get("distributed")
     with contextlib.ExitStack() as ended:
         if isinstance(where, str) or (dask and isinstance(where, dask.deploy.Cluster)):

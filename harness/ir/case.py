@@ -39,10 +39,6 @@ def one_case(
     `choices` are `AXIS=VALUE` texts, `transform=` and `target=` among them; a transform or target
     that the workload does not list may be asked for. Without them it is `forward`, if the workload
     has it, and the first of its targets that this machine has.
-
-    Raises:
-        UsageError: none is left or several are, which the text lists with how to choose; or the
-            workload skips the one that is left.
     """
     keep = discovery.case_filter(choices)
     typed: dict[str, list[str]] = {"transform": [], "target": []}
@@ -74,11 +70,7 @@ def one_case(
 
 
 def changed(workload: type[Workload], case: Case, changes: str) -> Case:
-    """Return the case that `changes`, such as `batch=64,dtype=float32`, makes of another.
-
-    Raises:
-        UsageError: there is no such axis or value; the text lists them.
-    """
+    """Return the case that `changes`, such as `batch=64,dtype=float32`, makes of another."""
     # A value may hold commas itself: only those before the next AXIS= part the changes.
     given = re.split(r",(?=[^=,]+=)", changes)
     changed_axes = {change.partition("=")[0].strip() for change in given}

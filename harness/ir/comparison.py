@@ -78,10 +78,6 @@ def built(
 
     `kind` is one of :data:`KINDS` but `records`; `rest` is what follows its colon. `on_step` is
     called with the label of the case and with each step of its building.
-
-    Raises:
-        UsageError: `rest` names nothing that there is.
-        build.BuildError: one of the two cannot be built.
     """
 
     def side(wanted: build.BuildJob) -> ProgramSide:
@@ -157,10 +153,6 @@ def from_records(
     `revisions` is `A..B`: revisions, or beginnings of hashes as they stand in the records;
     `repository` knows the commits by name. Texts of one `stage` are compared, `stablehlo` or `hlo`.
     `problems` takes what could not be read.
-
-    Raises:
-        UsageError: what was typed is wrong, or the results know nothing of a commit.
-        HarnessError: there is nothing to compare; the text says why.
     """
     a, dots, b = revisions.partition("..")
     if not (a and dots and b) or ".." in b:

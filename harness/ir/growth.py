@@ -86,12 +86,7 @@ def cases(
     transform: str | None,
     target: str | None,
 ) -> list[tuple[float, Case]]:
-    """Return the cases that differ in one axis only, by its value.
-
-    Raises:
-        UsageError: there is no such axis, fewer than three of its values are positive numbers that
-            the workload does not skip, or other axes leave a choice.
-    """
+    """Return the cases that differ in one axis only, by its value."""
     axis = find_name(axis, workload.sweep, "axis")
     if any(choice.partition("=")[0].strip() == axis for choice in choices):
         raise UsageError(f"--against {axis} goes over all values of {axis}: drop --case {axis}=...")
@@ -128,10 +123,6 @@ def measure(
     """Compile each case once a round, in a process each, and return what grows, the dearest first.
 
     Counts are taken from the first round: they are the same in every.
-
-    Raises:
-        build.BuildError: a case cannot be built.
-        build.TargetLacking: the target is not here.
     """
     points: _Points = {}
     for turn in range(rounds):

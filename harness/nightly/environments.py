@@ -72,11 +72,7 @@ LEAST_JAX = (0, 10)
 
 
 def parse(text: str) -> list[str]:
-    """Return the environments that a comma-separated list names, each once.
-
-    Raises:
-        UsageError: one is no release and none of the three words.
-    """
+    """Return the environments that a comma-separated list names, each once."""
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
         if name not in (INSTALLED, NEWEST, NIGHTLY) and not _RELEASE.fullmatch(name):
@@ -149,9 +145,6 @@ def make(found: Environment, recipe: Recipe, runner: Runner, own: Path) -> str:
 
     A version that was found earlier in the night is built again if it is gone: a night measures
     one release under one name from its beginning to its end.
-
-    Raises:
-        EnvironmentFailed: with what pip said last.
     """
     held = _probe(recipe.python(found.name))
     built = found.name == INSTALLED

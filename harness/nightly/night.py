@@ -114,12 +114,7 @@ class NightRun:
         return [(name, work) for name, work in every if name not in self.night.without]
 
     def run(self) -> Night:
-        """Do what is left of the night; return it.
-
-        Raises:
-            StoreError: the results cannot be read or written.
-            UsageError: others measure on this machine, and it is not to wait for them.
-        """
+        """Do what is left of the night; return it."""
         if self.night.exit_code is not None:
             self.say(f"The night {self.name} is finished; --night NAME begins another.")
             return self.night

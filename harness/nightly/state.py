@@ -25,7 +25,6 @@ YOUNG_S = 24 * 3600
 IGNORED = "*.log\n*.html\n.lock\n.*.part\n"
 """What of the nights stays out of git: large, or of this machine only."""
 
-
 ENDS = {
     ExitCode.FINE: "fine",
     ExitCode.WORSE: "something is slower than on the last good night",
@@ -195,11 +194,7 @@ class Nights:
         return self.folder / night
 
     def read(self, night: str) -> Night | None:
-        """Return a night, or None if there is none of that name.
-
-        Raises:
-            StoreError: its file cannot be read, or is of another version of the harness.
-        """
+        """Return a night, or None if there is none of that name."""
         file = own_file(self.folder, night)
         try:
             found = json_file.read(file, Night)
@@ -222,22 +217,14 @@ class Nights:
         return found
 
     def save(self, night: Night) -> None:
-        """Replace a night's file, whole or not at all.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Replace a night's file, whole or not at all."""
         self.write(".gitignore", IGNORED)
         night.schema = SCHEMA
         json_file.write(self.folder / f"{night.night}{OWN}", night)
         (self.folder / f"{night.night}.json").unlink(missing_ok=True)  # of before 0.2.0
 
     def write(self, name: str, text: str) -> None:
-        """Replace a file in the folder, whole or not at all.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Replace a file in the folder, whole or not at all."""
         with replaced(self.folder / name, own=True) as handle:
             handle.write(text.rstrip("\n") + "\n")
 
@@ -252,11 +239,7 @@ class Nights:
         return sorted(found, key=lambda night: (night.started_at_ms, night.night))
 
     def choose(self, name: str | None, commit: str) -> str:
-        """Return the name of the night to do: `name`, the newest unfinished one, or today.
-
-        Raises:
-            UsageError: the night was begun at another commit.
-        """
+        """Return the name of the night to do: `name`, the newest unfinished one, or today."""
         now_s = time.time()
         if name is None:
             for night in reversed(self.all()):

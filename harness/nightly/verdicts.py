@@ -94,11 +94,7 @@ def compare(
 
 
 def read_rows(file: Path) -> list[dict[str, Any]]:
-    """Return the rows that `harness compare` or `harness history` wrote as JSON; [] if none.
-
-    Raises:
-        StoreError: it is damaged.
-    """
+    """Return the rows that `harness compare` or `harness history` wrote as JSON; [] if none."""
     try:
         found = json_file.decode(json_file.data(file), Any)
         return _sound(found.get("rows", []) if isinstance(found, dict) else found)

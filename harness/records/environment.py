@@ -33,11 +33,7 @@ _PLUGIN_PREFIXES = ("jax-cuda", "jax-rocm", "libtpu", "nvidia-cudnn")
 
 
 def night(text: str) -> str:
-    """Return the name of a night: letters, digits, dots and hyphens; or "" for none.
-
-    Raises:
-        UsageError: it could not be part of a file's name, or of one line.
-    """
+    """Return the name of a night: letters, digits, dots and hyphens; or "" for none."""
     if text and not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z.-]{0,39}", text):
         raise UsageError(
             f"{text!r} is no name for a night: expected letters, digits, dots and hyphens, such "

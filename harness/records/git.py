@@ -74,9 +74,6 @@ def checked_out(source: Source, revision: str) -> Iterator[tuple[Source, str]]:
     """Yield where a workload is in a temporary worktree of `revision`, and the commit's hash.
 
     The worktree is removed again, whatever happens.
-
-    Raises:
-        UsageError: the workload is in no git repository, or there is no such commit or file.
     """
     if not source.file:
         raise UsageError(f"{source.qualname} has no file, so no commit has another version of it.")
@@ -96,9 +93,6 @@ def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
     """Yield the top of the repository of `folder`, a temporary worktree of it, and its commit.
 
     The worktree is removed again, whatever happens.
-
-    Raises:
-        UsageError: `folder` is in no git repository, or that has no such commit.
     """
     top = top_of(folder)
     if top is None:

@@ -32,11 +32,7 @@ class DamagedError(ValueError):
 
 
 def write(path: Path, value: Any, remedy: str = "Free space there, and run again.") -> None:
-    """Write a struct or mapping that is not empty, whole or not at all.
-
-    Raises:
-        StoreError: it cannot be written; `remedy` is what the error advises.
-    """
+    """Write what is not empty, whole or not at all; `remedy` is what an error advises."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=1)
     with replaced(path, "wb", remedy, own=True) as handle:
         handle.write(sealed(text) + b"\n")
@@ -103,11 +99,7 @@ _TO_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 def check_numbers(text: bytes) -> None:
-    """Raise where JSON holds an integer of which the differences do not fit into 64 bits.
-
-    Raises:
-        ValueError: one does, or it is no JSON.
-    """
+    """Raise where JSON holds an integer of which the differences do not fit into 64 bits."""
 
     def check(digits: str) -> None:
         if not abs(int(digits)) < 2**62:

@@ -61,9 +61,6 @@ def keep(folder: Path, fingerprint: str, lowered: Any, compiled: Any) -> None:
 
     `lowered` and `compiled` are the objects of `jax.stages`. A reader sees the whole file or none,
     and equal texts are equal bytes.
-
-    Raises:
-        StoreError: it cannot be written.
     """
     path = path_of(folder, fingerprint)
     if not fingerprint or path.exists():
@@ -76,11 +73,7 @@ def keep(folder: Path, fingerprint: str, lowered: Any, compiled: Any) -> None:
 
 
 def read(folder: Path, fingerprint: str) -> KeptProgram | None:
-    """Return a program that was kept, or None if it was not.
-
-    Raises:
-        StoreError: its file cannot be read.
-    """
+    """Return a program that was kept, or None if it was not."""
     path = path_of(folder, fingerprint)
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(json_file.data(path))) as file:

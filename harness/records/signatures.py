@@ -63,9 +63,6 @@ def signed(machine: str, digests: Mapping[str, str], key: Path) -> bytes:
 
     `digests` are of the files in the machine's folder, by their names there. `key` is a private one
     of SSH's, or a public one whose private half an agent has.
-
-    Raises:
-        UsageError: the key cannot be used, or a name breaks lines.
     """
     if odd := [name for name in digests if not name.isprintable()]:
         raise UsageError(f"{odd[0]!r} is no name of a file that is signed: remove it.")

@@ -130,11 +130,7 @@ class Store:
 
 
 def machine_folder(results: Path, machine: str) -> Path:
-    """Return a machine's folder in a results tree.
-
-    Raises:
-        UsageError: the name, which may come from elsewhere, would lead out of the tree.
-    """
+    """Return a machine's folder in a results tree."""
     return results / _plain(machine, "a machine", "Set HARNESS_MACHINE, or --machine.")
 
 

@@ -43,11 +43,7 @@ class Adopted:
 
 
 def adopt(test: str, folder: Path) -> Adopted:
-    """Run the tests of `FILE` or `FILE::TEST` once, and declare workloads for what they call.
-
-    Raises:
-        UsageError: there is no such file, or its tests cannot be run.
-    """
+    """Run the tests of `FILE` or `FILE::TEST` once, and declare workloads for what they call."""
     path, colons, name = test.partition("::")
     file = Path(path).resolve()
     if not file.is_file():

@@ -67,11 +67,7 @@ def new(project: Project, wakes_backend: bool) -> str:
 
 
 def lacking(project: Project, wakes_backend: bool) -> tuple[str, ...]:
-    """Return the lines that the configuration there needs for workloads, and does not have.
-
-    Raises:
-        UsageError: asv could not read it either.
-    """
+    """Return the lines that the configuration there needs for workloads, and does not have."""
     if project.configuration is None:
         return ()
     conf = load(project.configuration)

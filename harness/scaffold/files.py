@@ -65,9 +65,6 @@ def plan(
     The first workload is for the function that was `checked`, or else what was `adopted`; without
     either an example, unless there are other modules in the folder of benchmarks. With `force`,
     files that are there are replaced.
-
-    Raises:
-        UsageError: a file that is there cannot be read.
     """
     wakes = any(one.wakes_backend for one in (checked, *adopted) if one is not None)
     benchmarks = project.folder / project.benchmarks
@@ -105,11 +102,7 @@ def plan(
 
 
 def write(files: Sequence[File]) -> None:
-    """Write what is to be written, all of it or, where a place cannot be written to, nothing.
-
-    Raises:
-        UsageError: a folder or file cannot be written.
-    """
+    """Write what is to be written, all of it or, where a place cannot be written to, nothing."""
     written = [file for file in files if file.is_written]
     for file in written:
         _check_place(file.path)

@@ -69,11 +69,7 @@ class Checked:
 
 
 def parse(function: str, arguments: Sequence[str], inputs: str = "") -> ChosenFunction:
-    """Read `--function`, and its `--arg`s or `--inputs`; nothing is imported.
-
-    Raises:
-        UsageError: one of them is not written as expected, or there is no argument.
-    """
+    """Read `--function`, and its `--arg`s or `--inputs`; nothing is imported."""
     module, name = _place("--function", function, "mypackage.models:predict")
     if inputs:
         _place("--inputs", inputs, "mypackage.fixtures:make_batch")
@@ -109,9 +105,6 @@ def check(subject: ChosenFunction, folder: Path) -> Checked:
 
     It sees what asv's processes see: what is installed, and ASV_PYTHONPATH, not PYTHONPATH and not
     the current folder (asv 0.6.6).
-
-    Raises:
-        UsageError: it cannot be imported, is no function, or does not trace; with JAX's error.
     """
     sizes = _sizes(subject)
     tries = [subject.arguments, *(larger(subject.arguments, size) for size in sizes)]

@@ -183,9 +183,6 @@ def described_arguments(function: Any, args: Any, keywords: Any) -> list[dict[st
     """Return each argument's name, whether it is given by keyword and static, and its source.
 
     A source is in pieces: texts, and in lists of one what may differ from call to call.
-
-    Raises:
-        ValueError: one cannot be written down; the text says what it is.
     """
     signature = inspect.signature(function)
     bound, kinds, found = signature.bind(*args, **keywords), inspect.Parameter, []

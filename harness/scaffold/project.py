@@ -62,9 +62,6 @@ def look(folder: Path, force: bool = False) -> Project:
     """Look at the project in `folder`; nothing is changed.
 
     With `force`, a configuration of asv's that is there is to be replaced: it says nothing.
-
-    Raises:
-        UsageError: there is no such folder, or one of its files cannot be read.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -94,11 +91,7 @@ def look(folder: Path, force: bool = False) -> Project:
 
 
 def load(file: Path) -> Any:
-    """Return a configuration as asv reads it.
-
-    Raises:
-        UsageError: asv could not read it either.
-    """
+    """Return a configuration as asv reads it."""
     try:
         return configuration(file)
     except UsageError as error:

@@ -26,9 +26,6 @@ def cases_of(
     """Return the cases on one target and one device that are not skipped.
 
     `choices` are `AXIS=VALUE` texts; see :func:`harness.declare.discovery.case_filter`.
-
-    Raises:
-        UsageError: no case is left, or this machine lacks the target.
     """
     place = targets.find(target)
     lacking = place.lacking()

@@ -12,7 +12,7 @@ import pickle
 import random
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.cache import advice
@@ -54,32 +54,23 @@ def compare(
     The first step is the first call of `function`, a name or an expression; without it, of the one
     whose first call takes longest. The ways take turns in an order that `seed` decides, drawn and
     reported if None.
-
-    Raises:
-        UsageError: No function has this name, or the program chooses its cache's directory itself.
-        NoFirstStep: It calls no function that `jax.jit` made.
-        ChildError: It fails.
     """
     check_processes(processes)
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     with temporary_folder() as folder:
-        comparison = _OwnProgram(command, function, folder, announce)
+        comparison = _OwnProgram(Path(folder), announce, command, function)
         rows = comparison.run(processes, seed)
     shown = f"of {' '.join(command[1:])}"
     return RoutesReport(comparison.function, shown, processes, seed, environment.versions(), rows)
 
 
+@dataclass
 class _OwnProgram(RoutesInTurns):
     """The ways of a program."""
 
     routes = ROUTES
-
-    def __init__(
-        self, command: Sequence[str], function: str, folder: Path, announce: Callable[[str], None]
-    ) -> None:
-        super().__init__(folder, announce)
-        self.command = command
-        self.function = function
+    command: Sequence[str]
+    function: str
 
     def make(self) -> tuple[dict[str, int], dict[str, str]]:
         steps = self._run(StepJob(str(self.folder)), ROUTES[0])[1]

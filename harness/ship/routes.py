@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -143,23 +143,23 @@ def compare(
         )
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     with temporary_folder() as name:
-        rows = _Declared(workload, case, Path(name), announce).run(processes, seed)
+        rows = _Declared(Path(name), announce, workload, case).run(processes, seed)
     return RoutesReport(
         name_of(workload), case.label, processes, seed, environment.versions(), rows
     )
 
 
+@dataclass
 class RoutesInTurns(ABC):
     """Takes ways in turns."""
 
-    routes: Sequence[Route]
-
-    def __init__(self, folder: Path, announce: Callable[[str], None]) -> None:
-        """Take a folder for what is shipped, and who is told what is about to run."""
-        self.folder = folder
-        self.announce = announce
-        self.shipped: dict[str, int] = {}
-        self.reasons: dict[str, str] = {}
+    routes: ClassVar[Sequence[Route]]
+    folder: Path
+    """For what is shipped."""
+    announce: Callable[[str], None]
+    """Is told what is about to run."""
+    shipped: dict[str, int] = field(default_factory=dict, init=False)
+    reasons: dict[str, str] = field(default_factory=dict, init=False)
 
     @abstractmethod
     def make(self) -> tuple[dict[str, int], dict[str, str]]:
@@ -223,17 +223,16 @@ class RoutesInTurns(ABC):
         return Row(route.name, self.shipped.get(route.name), replicates, reason)
 
 
+@dataclass
 class _Declared(RoutesInTurns):
     """The ways of a declared case."""
 
-    def __init__(
-        self, workload: type[Workload], case: Case, folder: Path, announce: Callable[[str], None]
-    ) -> None:
-        super().__init__(folder, announce)
-        self.routes = ROUTES
-        self.workload = workload
-        self.case = case
-        self.job = {**cases.job(workload, [case]), "folder": str(folder)}
+    routes = ROUTES
+    workload: type[Workload]
+    case: Case
+
+    def __post_init__(self) -> None:
+        self.job = {**cases.job(self.workload, [self.case]), "folder": str(self.folder)}
         self.expected: list[Any] = []
 
     def make(self) -> tuple[dict[str, int], dict[str, str]]:

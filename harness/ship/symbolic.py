@@ -54,11 +54,7 @@ class SymbolicReport(msgspec.Struct, frozen=True):
 
 
 def cases_along(workload: type[Workload], known: Sequence[Case], axis: str) -> list[Case]:
-    """Return the cases that differ from the first one in `axis` alone.
-
-    Raises:
-        UsageError: the axis is not one of sizes, or has fewer than two of them.
-    """
+    """Return the cases that differ from the first one in `axis` alone."""
     if axis not in workload.sweep:
         axes = ", ".join(workload.sweep) or "none"
         raise UsageError(f"{name_of(workload)} has no axis {axis!r}; it has {axes}.")
@@ -87,12 +83,7 @@ def compare(
     seed: int | None = None,
     announce: Callable[[str], None] = lambda text: None,
 ) -> SymbolicReport:
-    """Export a workload once for all sizes of `axis`, and build every size from that export.
-
-    Raises:
-        UsageError: see :func:`cases_along`; or the number of processes makes no sense.
-        ChildError: a process did not end well.
-    """
+    """Export a workload once for all sizes of `axis`, and build every size from that export."""
     cases.check_processes(processes)
     chosen = cases_along(workload, known, axis)
     order = random.Random(seed)

@@ -92,10 +92,6 @@ def symbolic_shapes(arguments: Sequence[Any], sizes: Sequence[int]) -> Any:
     """Return the shapes of the first arguments as texts, the sizes' symbol in its places.
 
     There are at least two different `sizes`, so that a size is told from a constant.
-
-    Raises:
-        NotSymbolic: the structure or a shape depends on the size in another way than as its
-            multiple.
     """
     leaves = [jax.tree_util.tree_flatten(one) for one in arguments]
     if len({str(structure) for _, structure in leaves}) > 1:

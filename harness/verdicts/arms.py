@@ -58,9 +58,6 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
     """Return the arm that `text` names.
 
     `frame` is where arms that are no files are looked up; `repository` knows the names of commits.
-
-    Raises:
-        UsageError: it fits nothing, or a word fits in two ways.
     """
     if not text.strip():
         raise UsageError("An arm is empty: expected a commit, column=value, or a path.")
@@ -134,11 +131,7 @@ def _selected(text: str, where: Mapping[str, str], frame: pd.DataFrame, reposito
 def _matching(
     frame: pd.DataFrame, name: str, wanted: str, repository: Path
 ) -> tuple[pd.Series[bool], str]:
-    """Return which rows have the value `wanted` in a column, and that value in full.
-
-    Raises:
-        UsageError: `wanted` is the beginning of several.
-    """
+    """Return which rows have the value `wanted` in a column, and that value in full."""
     texts = frame[name].map(str) if name in axis_columns(frame) else frame[name]
     if name not in _DIGESTS or not wanted:
         return texts == wanted, wanted
@@ -198,11 +191,7 @@ def differing(a: Arm, b: Arm) -> list[str]:
 
 
 def narrowed(arms: Sequence[Arm], filters: Filters) -> list[Arm]:
-    """Return the arms with the rows that are wanted of both together.
-
-    Raises:
-        UsageError: neither arm has any such row.
-    """
+    """Return the arms with the rows that are wanted of both together."""
     if not filters:
         return list(arms)
     rows = pd.concat([arm.rows for arm in arms], ignore_index=True)

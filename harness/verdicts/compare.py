@@ -111,10 +111,6 @@ def comparison_between(
     which the arms differ by intention; None means those that both select on with different values.
     `across` compares rows of two machines, of which each arm has one. `share` is the part of the
     error that this look may make (:mod:`harness.verdicts.live.looks`).
-
-    Raises:
-        UsageError: no row of both has what filters ask for, or an arm has several machines, and
-            they are compared across.
     """
     differing = arms.differing(a, b) if on is None else list(on)
     if across:

@@ -32,7 +32,6 @@ METHOD = 2
 FOLDER = "aa"
 """Of a machine's folder in a results tree."""
 
-
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 

@@ -20,7 +20,6 @@ LEAST_CASES = 3
 SLOW = 0.2
 """The least by which a process is slower in most of its cases that is slower than others."""
 
-
 LEAST_SLOW = 3
 """So many processes of an arm are slower than others before that is told: two are so by chance on a
 busy machine, in 2 % of the families of identical arms."""

@@ -37,7 +37,6 @@ LABEL = "index"
 _LATER = ("cpu_samples", "cpu_processes", "processes", "p90_samples", "protocol")
 """Columns that frames of before 0.2.0 lack."""
 
-
 _Rows = dict[tuple[str, ...], Row]
 
 
@@ -82,9 +81,6 @@ def pair(a: pd.DataFrame, b: pd.DataFrame, on: Collection[str] = ()) -> Pairs:
     any other. Pairs come in the order of `a`; what only `b` has follows.
 
     Rows of a pair need not share the columns `on`, in which the arms differ by intention.
-
-    Raises:
-        UsageError: a frame lacks columns that every frame has.
     """
     for name, frame in (("A", a), ("B", b)):
         lacking = [one for one in (*NEEDED, "threads", "unit") if one not in frame.columns]

@@ -79,11 +79,7 @@ def _case(machine: str, noise: Noise) -> tuple[object, ...]:
 
 
 def use_those_of(project: Path) -> None:
-    """Let what counts be what the project's pyproject.toml says, under [tool.harness.thresholds].
-
-    Raises:
-        UsageError: it is no TOML, or the table names no stage, or no share of its time.
-    """
+    """Let what counts be what pyproject.toml says, under [tool.harness.thresholds]."""
     registry.thresholds.clear()
     file = project / FILE
     try:

@@ -27,7 +27,6 @@ HELP = """Say, module by module, which part of the key changed between two runs,
 Exit codes: 0 fine; 2 wrong usage; 4 no compile request.
 """
 
-
 MOST_NAMES = 3
 """So many modules of one verdict are named."""
 

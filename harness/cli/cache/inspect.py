@@ -29,7 +29,6 @@ SORTS: dict[str, Callable[[Entry], Any]] = {
 KEY_DIGITS = 12
 MOST_NAMES = 5
 
-
 HELP = """List every entry of a cache, without importing JAX or the program.
 
 \b

@@ -54,11 +54,7 @@ def write(
 
 
 def check_writable(option: str, path: Path) -> None:
-    """Find out before minutes of work whether a file can be written, and leave it as it was.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """Find out before minutes of work whether a file can be written, and leave it as it was."""
     there = path.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,6 @@ AGES_S = (("a day", 86400), ("a week", 604800), ("30 days", 2592000), ("a year",
 LARGEST = 8
 """So many modules are shown."""
 
-
 HELP = """A cache in one screen: how large, how old, for whom, and what is the most of it.
 
 \b

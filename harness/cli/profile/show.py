@@ -39,7 +39,6 @@ docs/profile.md says what each means.
 Exit codes: 0 fine; 2 wrong usage; 4 no profile is there, or the output cannot be written.
 """
 
-
 _ABOUT = "\n".join(f"  {name:11} {table.about}" for name, table in TABLES.items())
 
 Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]

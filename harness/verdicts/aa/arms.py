@@ -60,9 +60,6 @@ def injections(given: Sequence[str], effort: str) -> list[Effects]:
     """Return the slow-downs of each arm to measure: `given` as STAGE=EFFECT, or the usual ones.
 
     Stages do not disturb each other, so one arm has one slow-down of every stage.
-
-    Raises:
-        UsageError: one of `given` is no STAGE=EFFECT.
     """
     if not given:
         efforts = ["default", *(["thorough"] if effort == "thorough" else [])]
@@ -103,9 +100,6 @@ def name_of_run(
 
     What was `chosen` to be measured (workloads, cases, targets) is part of it, so that a look at
     one workload does not replace what is known of all.
-
-    Raises:
-        UsageError: it could not be part of a file's name.
     """
     if given and not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z.-]{0,79}", given):
         raise UsageError(

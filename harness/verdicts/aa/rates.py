@@ -222,10 +222,6 @@ def read(file: Path) -> ErrorRates | None:
 
 
 def write(file: Path, rates: ErrorRates) -> None:
-    """Write error rates, all or nothing.
-
-    Raises:
-        StoreError: the folder cannot be written.
-    """
+    """Write error rates, all or nothing."""
     remedy = "The records of the run are kept; the same command writes it without measuring again."
     json_file.write(file, rates, remedy)

@@ -37,7 +37,6 @@ _MEANINGS = {
     "so nothing is compared there.",
 }
 
-
 _PROGRAM = {True: "program equal", False: "program changed"}
 
 

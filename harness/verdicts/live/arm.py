@@ -54,9 +54,6 @@ def parse(text: str) -> LiveArm:
 
     A comma within the value of a `set:` stays there, unless what follows begins another part; so a
     commit stands first.
-
-    Raises:
-        UsageError: a part is empty, given twice or unknown.
     """
     parts: list[str] = []
     for piece in text.split(","):

@@ -9,8 +9,8 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -58,7 +58,6 @@ def compare_live(
     arms: tuple[LiveArm, LiveArm],
     options: LiveOptions,
     results: Path | None = None,
-    stages: Sequence[str] = (),
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Rounds:
     """Measure two arms in turns until no row is open, and compare them as pairs.
@@ -74,7 +73,6 @@ def compare_live(
         options: how.
         results: the tree that keeps the records, in `MACHINE/live/`, where :func:`harness.load`
             does not look, and that has the error rates; None throws the records away.
-        stages: whose rows are shown, all without any.
         on_progress: is told of every arm of every round.
 
     Raises:
@@ -90,7 +88,7 @@ def compare_live(
         places = [stack.enter_context(prepared(arm, options.benchmarks)) for arm in arms]
         stack.enter_context(measuring(warn(on_progress)))  # nobody else between two arms either
         home = machine_folder(results, options.machine) / "live" if results else None
-        state, folder = _begun(_asked(places, options, stages, results), options.seed, home)
+        state, folder = _begun(_asked(places, options, results), options.seed, home)
         folder = folder or Path(stack.enter_context(temporary_folder()))
         run = _Run(arms, options, places, state, folder, on_progress)
         while True:
@@ -102,7 +100,7 @@ def compare_live(
                 Arm(arms[1].text, frame_of(run.records[1])),
                 results,
                 interleaved=True,
-                filters=Filters(stage=tuple(stages)),
+                filters=Filters(stage=options.filters.stage),
                 on=differing_columns(*arms),
                 share=share(state.looks, run.limit),
             )
@@ -125,27 +123,26 @@ def open_rows(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[(frame["verdict"] == UNSURE) & (frame["cause"] != "environment")]
 
 
+@dataclass
 class _Run:
     """A live comparison that is being measured."""
 
-    def __init__(
-        self,
-        arms: Sequence[LiveArm],
-        options: LiveOptions,
-        places: Sequence[PreparedArm],
-        state: LiveState,
-        folder: Path,
-        on_progress: Callable[[Progress], None],
-    ) -> None:
-        self.arms, self.options, self.places, self.on_progress = arms, options, places, on_progress
-        self.state, self.folder, self.limit = state, folder, options.effort.limit
+    arms: Sequence[LiveArm]
+    options: LiveOptions
+    places: Sequence[PreparedArm]
+    state: LiveState
+    folder: Path
+    on_progress: Callable[[Progress], None]
+
+    def __post_init__(self) -> None:
+        self.limit = self.options.effort.limit
         self.records: Records = ([], [])
-        for number in range(1, state.rounds + 1):
+        for number in range(1, self.state.rounds + 1):
             self._add(round_records(self._place(number), number))
 
     def goes_on_until(self, rounds: int) -> bool:
         """Measure until there are so many rounds; return whether Ctrl-C stopped it."""
-        names = [f"^{re.escape(name)}$" for name in self.state.open] or self.options.select
+        names = [f"^{re.escape(name)}$" for name in self.state.open] or self.options.filters.select
         try:
             for number in range(self.state.rounds + 1, rounds + 1):
                 began = time.monotonic()
@@ -197,12 +194,7 @@ class _Run:
         self.on_progress(Progress(*said, warning=warning))
 
 
-def _asked(
-    places: Sequence[PreparedArm],
-    options: LiveOptions,
-    stages: Collection[str],
-    results: Path | None,
-) -> str:
+def _asked(places: Sequence[PreparedArm], options: LiveOptions, results: Path | None) -> str:
     """Return a digest of what is measured, of which code, and how."""
     codes = [commit_of(place.tree, exclude=results) for place in places]
     arms = [
@@ -210,8 +202,8 @@ def _asked(
         for place, code in zip(places, codes, strict=True)
     ]
     how = (options.effort.limit, options.effort.passes, str(options.benchmarks.resolve()))
-    chosen = (options.select, options.cases, options.targets, options.scenarios, stages)
-    text = repr((__version__, arms, how, [sorted(one) for one in chosen], options.seed))
+    chosen = [sorted(one) for one in astuple(options.filters)]
+    text = repr((__version__, arms, how, chosen, options.seed))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.declare.filters import Filters
 from harness.engine.child import Child
 from harness.errors import HarnessError
 from harness.records import environment
@@ -29,13 +30,9 @@ class LiveOptions:
     effort: Effort
     """`limit` is the most rounds there may be."""
     benchmarks: Path = Path("benchmarks")
-    select: Sequence[str] = ()
-    """Regular expressions for the names of workloads."""
-    cases: Sequence[str] = ()
-    """AXIS=VALUE, as for `harness run --case`."""
-    targets: Sequence[str] = ()
-    scenarios: Sequence[str] = ()
-    """Both for an arm that names none of its own; none means each workload's own."""
+    filters: Filters = field(default_factory=Filters)
+    """Targets and scenarios are for an arm that names none of its own, and none means each
+    workload's own; stages are those whose rows are shown."""
     seed: int | None = None
     """Of the order of arms and of visits; None for one by chance."""
     machine: str = field(default_factory=environment.machine_name)
@@ -55,9 +52,6 @@ def measure_round(
     Their processes run at `places`; `select` are regular expressions of the workloads. Records are
     written to `folder`, by arm, and what stands there is removed. `on_arm` is told the turn, 0 or
     1, and the side, 0 for A.
-
-    Raises:
-        HarnessError: an arm cannot be measured; the text says which, and why.
     """
     rng = random.Random(f"{seed}#{number}")
     order = [0, 1]
@@ -93,10 +87,10 @@ def _measure(
     command += ["--effort", f"1x{options.effort.passes}", "--seed", str(seed)]
     command += ["--results", str(results.resolve()), "--machine", options.machine]
     command += ["--benchmarks", str(place.benchmarks)]
-    command += [word for case in options.cases for word in ("--case", case)]
+    command += [word for case in options.filters.case for word in ("--case", case)]
     for option, own, common in (
-        ("--target", arm.target, options.targets),
-        ("--scenario", arm.scenario, options.scenarios),
+        ("--target", arm.target, options.filters.target),
+        ("--scenario", arm.scenario, options.filters.scenario),
     ):
         command += [word for name in ([own] if own else common) for word in (option, name)]
     command += ["--", *select]

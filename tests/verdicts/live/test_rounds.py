@@ -202,4 +202,4 @@ def test_an_arm_that_cannot_be_measured_ends_the_comparison(project):
     with pytest.raises(UsageError, match="has no commit 'none'"):
         run_live("none", ".", options())
     with pytest.raises(HarnessError, match="No workload matches 'Nothing'"):
-        run_live(".", "HEAD", options(select=["Nothing"]))
+        run_live(".", "HEAD", options(filters=Filters(select=("Nothing",))))
