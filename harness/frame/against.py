@@ -1,5 +1,7 @@
 """Compare XLA with the baselines of workloads: a row per case, threads and baseline."""
 
+from __future__ import annotations
+
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence

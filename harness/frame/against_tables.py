@@ -1,5 +1,7 @@
 """Comparisons as tables for people: one per workload, with what its words mean. Nothing prints."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -5,6 +5,8 @@ of packages nor evidence, so these rows say less than those from records; `low` 
 99 % interval.
 """
 
+from __future__ import annotations
+
 import ast
 import functools
 import itertools

@@ -6,6 +6,8 @@ know is an object with one member: `{"float": "inf"}`, or `{"literal": "b'x'"}` 
 literals.
 """
 
+from __future__ import annotations
+
 import ast
 import json
 import math

@@ -1,5 +1,7 @@
 """Which processes of a case ran other code than its last one: no row may stand for both."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Mapping
 

@@ -3,6 +3,8 @@
 The table in docs/frame.md is :func:`table`, which a test compares.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """One side of a comparison: what all processes of one backend found out about one case."""
 
+from __future__ import annotations
+
 import math
 import statistics
 from collections import Counter

@@ -1,5 +1,7 @@
 """The inside of compiles in one long frame: a row per case and group, and per pass."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 from typing import Any

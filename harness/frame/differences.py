@@ -5,6 +5,8 @@ they are made of; and one name stands for unlike machines where processor, cores
 differ. Values of unlike machines are not held against each other unless that is asked for by name.
 """
 
+from __future__ import annotations
+
 import json
 import warnings
 from collections.abc import Iterable, Mapping

@@ -1,5 +1,7 @@
 """Write a frame to a file that other programs read, or to a folder that many nights fit into."""
 
+from __future__ import annotations
+
 import importlib
 import importlib.util
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The facts of programs in one long frame: a row per case and fact, by-kind counts included."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,5 +1,7 @@
 """What building the programs of a sweep took, which cases share one, and what forces a new one."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal

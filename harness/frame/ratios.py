@@ -1,5 +1,7 @@
 """The ratio of times that are known from several processes each, its intervals, and its test."""
 
+from __future__ import annotations
+
 import math
 import statistics
 import warnings

@@ -8,6 +8,8 @@ the same sweep, not read off a data sheet: by a workload whose name ends in `Cei
 matrices, 2 n^3 operations).
 """
 
+from __future__ import annotations
+
 import math
 import re
 import statistics

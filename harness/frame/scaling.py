@@ -1,5 +1,7 @@
 """How the time of each stage grows with an axis: a power law per case and stage."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Where the time to the first result goes, and what of it the persistent cache saves."""
 
+from __future__ import annotations
+
 import pandas as pd
 
 from harness.frame.cases import by_stage, case_columns, check, free_names, keys, measured

@@ -1,5 +1,7 @@
 """Which code a row stands for, and what became of processes that ran other code."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -4,6 +4,8 @@ A function is the same in all processes: it is told apart by its file, its quali
 and the name that JAX calls it by.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Add up intervals of several threads on one clock, so that no second counts twice."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

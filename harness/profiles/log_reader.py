@@ -1,5 +1,7 @@
 """Read a profile's log, whatever happened to its writer."""
 
+from __future__ import annotations
+
 import gc
 import re
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """What each moment of a build went into: its span cut into pieces that do not overlap."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

@@ -5,6 +5,8 @@ test, its class, its module and the settings, the nearest one gives each limit, 
 same `functions`; a limit of None lifts one from further away.
 """
 
+from __future__ import annotations
+
 import contextlib
 import tomllib
 from collections.abc import Generator, Mapping

@@ -4,6 +4,8 @@ Imports next to nothing where it is not asked for. Under pytest-xdist every work
 own in the profile's folder.
 """
 
+from __future__ import annotations
+
 import pytest
 
 OPTION = "jax_profile"

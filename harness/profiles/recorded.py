@@ -1,5 +1,7 @@
 """What was recorded of a program: its processes, every build, and why each was done."""
 
+from __future__ import annotations
+
 import itertools
 import os
 from collections.abc import Callable, Iterable

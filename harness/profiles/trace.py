@@ -6,6 +6,8 @@ caches, counters (`C`) for the bytes of executables, metadata (`M`) for names. T
 microseconds since the profile began.
 """
 
+from __future__ import annotations
+
 import gzip
 import itertools
 import json

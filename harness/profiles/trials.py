@@ -1,5 +1,7 @@
 """Remedies that are tried: the program runs again, and what it builds is counted again."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

@@ -1,5 +1,7 @@
 """Count the calls that Python makes: of a step, in a pass that nobody times."""
 
+from __future__ import annotations
+
 import functools
 import gc
 import sys

@@ -1,5 +1,7 @@
 """What XLA's own analyses say of a compiled program: its work, and its memory per device."""
 
+from __future__ import annotations
+
 import functools
 from typing import Any
 

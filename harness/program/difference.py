@@ -1,5 +1,7 @@
 """What a program's facts say, and what two programs differ in: facts and text. Without JAX."""
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple

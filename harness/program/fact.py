@@ -1,5 +1,7 @@
 """What a fact is: one number that says what was built, and everything that is known of it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args

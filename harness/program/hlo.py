@@ -5,6 +5,8 @@ of the module does. Both give one line of text per instruction, which is read al
 neither the kind of a fusion nor the target of a custom call has an accessor.
 """
 
+from __future__ import annotations
+
 import functools
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Count the equations of a jaxpr."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

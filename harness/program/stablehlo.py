@@ -1,5 +1,7 @@
 """Count the operations of the StableHLO that JAX hands to XLA."""
 
+from __future__ import annotations
+
 from collections import Counter
 from typing import Any
 

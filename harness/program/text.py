@@ -5,6 +5,8 @@ comparison line by line would then show the whole program as changed: canonical 
 an instruction does and on nothing that stands far away from it.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections import Counter

@@ -1,5 +1,7 @@
 """The report beside asv's pages: each links to the other."""
 
+from __future__ import annotations
+
 import urllib.parse
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 """What all charts have in common: colours, axes, and rows of cases."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import altair as alt

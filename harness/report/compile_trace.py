@@ -1,5 +1,7 @@
 """One compile as a trace that Perfetto and chrome://tracing open: XLA's own events, by thread."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

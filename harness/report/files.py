@@ -1,5 +1,7 @@
 """Charts as files, and whether the packages for charts and reports are installed."""
 
+from __future__ import annotations
+
 import importlib.util
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """The report's figures as images, from the same specifications."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any

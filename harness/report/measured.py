@@ -1,5 +1,7 @@
 """What the report on results is about: the frame, its cases, what is newest, and what changed."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -4,6 +4,8 @@ Tables are embedded as compact JSON: by column, text by dictionary, numbers to f
 is compressed, so that a year of nights is one file that can be sent.
 """
 
+from __future__ import annotations
+
 import base64
 import functools
 import gzip

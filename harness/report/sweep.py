@@ -1,5 +1,7 @@
 """The report on a results tree: its sections, and the answers at the top."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -6,6 +6,8 @@ on one thread; what happens there is one *visit*, and a *build* if anything was 
 compiled.
 """
 
+from __future__ import annotations
+
 import functools
 import sys
 import time

@@ -4,6 +4,8 @@ JAX hands each part's name and hash function to `_log_cache_key_hash`. Calling t
 more, on something that keeps what it is fed, gives the very bytes, whatever parts a release has.
 """
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import json

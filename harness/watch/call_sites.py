@@ -1,5 +1,7 @@
 """Where a build was asked for: the frames of the user's code."""
 
+from __future__ import annotations
+
 import functools
 import sys
 from collections.abc import Iterator

@@ -5,6 +5,8 @@ clock, and what it took to record it, in nanoseconds. With :data:`TEXTS` the tex
 stands beside it, in `PID-BEGIN-COST.hlo`; to write it is not in the cost.
 """
 
+from __future__ import annotations
+
 import glob
 import os
 import shutil

@@ -1,5 +1,7 @@
 """What a build was of: its function, arguments and settings, once for all who record it."""
 
+from __future__ import annotations
+
 import contextlib
 import weakref
 from collections.abc import Callable

@@ -6,6 +6,8 @@ words every change is one of `static`. Written for equinox 0.13; what does not l
 described in JAX's words.
 """
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Sequence
 from types import CodeType

@@ -9,6 +9,8 @@ All `_ns` are `time.perf_counter_ns`, which on Linux all processes of a machine 
 ties it to the calendar.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar, dataclass_transform
 

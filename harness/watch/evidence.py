@@ -1,5 +1,7 @@
 """Evidence: what JAX itself reports while a sample is taken, held against the sample's label."""
 
+from __future__ import annotations
+
 import threading
 from typing import Any
 

@@ -7,6 +7,8 @@ loaded it; the function itself is then called as well, for the program and to co
 calls are the program's own.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import json

@@ -8,6 +8,8 @@ JAX's own counters count writes as misses and whole seconds as savings; the ledg
 of JAX's functions while it is open, notes what they did by its own clock, and puts them back.
 """
 
+from __future__ import annotations
+
 import os
 import platform
 from collections.abc import Iterator

@@ -7,6 +7,8 @@ and JAX's settings. Where the ledger is a folder, each process has a file of its
 `HOST-PID.jsonl`, and they share `parts/`.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import zlib

@@ -1,5 +1,7 @@
 """Turn what was noted of a request into one event: hit, written, not written and why, or failed."""
 
+from __future__ import annotations
+
 import os
 import platform
 import time

@@ -4,6 +4,8 @@ A child process is followed where it inherits PYTHONPATH and reads it: not under
 or `-S`, and not where the program clears its environment.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import shutil

@@ -1,5 +1,7 @@
 """Record a profile of this process: builds become lines of a log."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections import Counter

@@ -7,6 +7,8 @@ Each is a mapping: `how`, the `file` and `line` of the function's code, and
 - `padded`: `axes`, of each array by its path, that are filled up with zeros to a power of two.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
 import json

@@ -1,5 +1,7 @@
 """Watch JAX's requests to the persistent cache from inside, one after the other on each thread."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import os

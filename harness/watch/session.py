@@ -4,6 +4,8 @@ JAX is hooked by one recorder however many profiles are open; each has an output
 gets what is recorded while it is open, and before that the lines that later ones refer to.
 """
 
+from __future__ import annotations
+
 import contextlib
 import importlib
 import os

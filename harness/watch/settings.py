@@ -1,5 +1,7 @@
 """JAX's configuration as a thread sees it."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

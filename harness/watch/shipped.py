@@ -4,6 +4,8 @@ In place of `harness.ship.programs`, whose cases are known beforehand, this ship
 passes: static arguments, and trees whose fixed fields hold models, optimisers and functions.
 """
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import io

@@ -1,5 +1,7 @@
 """What a jitted function was called with, in the words of the one who called it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Replace functions of JAX for as long as somebody listens, however many listen."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar

@@ -1,5 +1,7 @@
 """Static arguments: their text, at a bounded cost, whatever kind of value they are."""
 
+from __future__ import annotations
+
 import itertools
 import re
 import reprlib

@@ -1,5 +1,7 @@
 """Structures of pytrees and objects of the user's as text: no code of the user's is called."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import itertools

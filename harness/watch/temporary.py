@@ -4,6 +4,8 @@ A folder is locked for as long as its process needs it, so that what a killed on
 from what is in use, whoever made it.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import shutil

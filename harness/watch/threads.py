@@ -4,6 +4,8 @@ What was only traced inside another visit belongs to the outer one; what was low
 there is a build of its own.
 """
 
+from __future__ import annotations
+
 import itertools
 import time
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Write a profile's log line by line: into this process's file, or into memory."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import math

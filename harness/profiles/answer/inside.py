@@ -1,5 +1,7 @@
 """What XLA did in the dearest compiles of a program, as `harness profile --inside` recorded it."""
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path

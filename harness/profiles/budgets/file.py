@@ -3,6 +3,8 @@
 In `pyproject.toml` the same tables stand under `[tool.harness.budget]`.
 """
 
+from __future__ import annotations
+
 import difflib
 import json
 import re

@@ -1,5 +1,7 @@
 """What was built since a point in time, told apart from what was built before."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """Built ahead of time with other options."""
 
+from __future__ import annotations
+
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
 from harness.profiles.causes.values import setting_change
 

@@ -1,5 +1,7 @@
 """What arrays are, and where they lie, in words."""
 
+from __future__ import annotations
+
 import functools
 import re
 from typing import NamedTuple

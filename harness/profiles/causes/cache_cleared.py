@@ -1,5 +1,7 @@
 """One of JAX's caches was emptied."""
 
+from __future__ import annotations
+
 from harness.profiles.causes.cause import Cause, LossKind, Lost
 from harness.profiles.causes.words import place_text
 

@@ -1,5 +1,7 @@
 """An array is committed to a device, and was not; or the reverse."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from harness.profiles.causes.arrays import committed, committed_text

@@ -1,5 +1,7 @@
 """Another thread did the same at the same time."""
 
+from __future__ import annotations
+
 from harness.profiles.causes.cause import Cause, LossKind, Lost
 
 

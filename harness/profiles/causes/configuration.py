@@ -1,5 +1,7 @@
 """JAX's configuration or context is another."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair

@@ -1,5 +1,7 @@
 """An array lies on another device."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from harness.profiles.causes.arrays import moved

@@ -1,5 +1,7 @@
 """Other arguments are donated."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair

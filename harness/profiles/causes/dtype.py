@@ -1,5 +1,7 @@
 """Another dtype of an array."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from harness.profiles.causes.arrays import array_type

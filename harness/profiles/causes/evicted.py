@@ -1,5 +1,7 @@
 """JAX had it, and had no more room for it."""
 
+from __future__ import annotations
+
 from harness.profiles.causes.cause import Cause, LossKind, Lost
 
 

@@ -1,5 +1,7 @@
 """A build repeats one that raised."""
 
+from __future__ import annotations
+
 from harness.profiles.causes.cause import Cause, Kind
 from harness.profiles.model import Built
 

@@ -1,5 +1,7 @@
 """The first build of a function."""
 
+from __future__ import annotations
+
 from harness.profiles.causes.cause import Cause, Kind
 from harness.profiles.causes.words import DERIVED, alone, eager_remedy, jax_function
 from harness.profiles.model import Built

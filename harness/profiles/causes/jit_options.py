@@ -1,5 +1,7 @@
 """`jax.jit` was given other options."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair

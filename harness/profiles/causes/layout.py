@@ -1,5 +1,7 @@
 """Another order of an array's elements in memory."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair

@@ -1,5 +1,7 @@
 """The function is another object of the same source line."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from pathlib import PurePath

@@ -1,5 +1,7 @@
 """The structure of the arguments, or how one is given."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 

@@ -1,5 +1,7 @@
 """A call raised, and nothing was built: what it was given is wrong, say."""
 
+from __future__ import annotations
+
 from harness.profiles.causes.cause import Cause, Kind
 from harness.profiles.model import Built
 

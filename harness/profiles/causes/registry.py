@@ -1,5 +1,7 @@
 """All causes. A new one is a file in this folder that has a `CAUSE`, and its entry here."""
 
+from __future__ import annotations
+
 from harness.profiles.causes import (
     ahead_of_time,
     cache_cleared,

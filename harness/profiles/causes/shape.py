@@ -1,5 +1,7 @@
 """Another shape of an array."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,5 +1,7 @@
 """An array lies otherwise, or in another space of memory."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from harness.profiles.causes.arrays import array_type, committed_text, moved

@@ -1,5 +1,7 @@
 """Another value of a static argument."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath

@@ -1,5 +1,7 @@
 """Nothing that is recorded accounts for a build; nothing is guessed."""
 
+from __future__ import annotations
+
 from harness.profiles.causes.cause import Cause, Kind
 from harness.profiles.model import Built
 

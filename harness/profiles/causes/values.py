@@ -1,5 +1,7 @@
 """Texts of values and structures, made short enough to be read side by side."""
 
+from __future__ import annotations
+
 import re
 from pathlib import PurePath
 

@@ -1,5 +1,7 @@
 """A Python number or weakly typed array stands where an array of a fixed type stood, or reverse."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from harness.profiles.causes.arrays import array_type

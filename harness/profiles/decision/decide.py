@@ -6,6 +6,8 @@ that could have set off the first stage that JAX did is named. What no differenc
 failure or full cache accounts for is unexplained.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """What differs between two builds of a function, and which stage each difference sets off."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What had been built of a function before, and which of it comes nearest."""
 
+from __future__ import annotations
+
 import operator
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator

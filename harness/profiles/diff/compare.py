@@ -3,6 +3,8 @@
 A function that was renamed, or moved to another file, is one that is gone and one that is new.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,5 +1,7 @@
 """What changed from one profile to another: the data, and the answer in sentences."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 

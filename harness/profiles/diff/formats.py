@@ -1,5 +1,7 @@
 """A difference as tables for people, as a document for JSON, and as a frame for CSV."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

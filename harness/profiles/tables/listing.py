@@ -1,5 +1,7 @@
 """The tables as people read them in a terminal: the main columns, as text."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

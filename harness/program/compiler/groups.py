@@ -4,6 +4,8 @@ Seen with jax 0.10.2, 0.11.2 and 0.12.0.1, compiling for cpu, gpu and tpu. What 
 its parent's group; what has no parent of a known one is `rest`, and is told.
 """
 
+from __future__ import annotations
+
 import re
 
 PASSES, FUSION, LAYOUT = "optimisation passes", "fusion", "layout"

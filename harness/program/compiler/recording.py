@@ -1,5 +1,7 @@
 """XLA's own events of one compile: recorded through JAX's profiler, and read."""
 
+from __future__ import annotations
+
 import glob
 import os
 import time

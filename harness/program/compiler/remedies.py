@@ -1,5 +1,7 @@
 """What is known to make compiles slow, found in one program, and what helps against it."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """A program with the same equations many times over, as loops of :func:`jax.lax.scan`."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple

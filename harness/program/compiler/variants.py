@@ -1,5 +1,7 @@
 """The same program written otherwise, made by the harness itself: so that a remedy can be tried."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The figures of comparisons: the ratio of every case, and both sides under the roofline."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The flame graph of one compile: what XLA did, each pass under what it is part of."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The figure of a history: a panel per series, its points, and the change points marked."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The figure of the start-up paths: for each path, where the time to the first result goes."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,7 @@
 """A table in a notebook of what is built, kept up to date below the cell that opened a profile."""
 
+from __future__ import annotations
+
 import html
 import importlib
 import sys

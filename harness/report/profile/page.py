@@ -1,5 +1,7 @@
 """The page of a profile: its sections, and the answers at the top."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 

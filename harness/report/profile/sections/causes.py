@@ -1,5 +1,7 @@
 """Why functions were built again, and what mending it would save."""
 
+from __future__ import annotations
+
 import altair as alt
 import pandas as pd
 

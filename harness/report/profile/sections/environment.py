@@ -1,5 +1,7 @@
 """What was profiled: processes, versions and devices."""
 
+from __future__ import annotations
+
 import math
 
 import pandas as pd

@@ -1,5 +1,7 @@
 """What the numbers do not say."""
 
+from __future__ import annotations
+
 from harness.profiles.answer.groups import unexplained
 from harness.profiles.damage import damage
 from harness.profiles.model import seconds_of

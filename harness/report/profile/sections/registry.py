@@ -1,5 +1,7 @@
 """All sections of the page of a profile, in its order."""
 
+from __future__ import annotations
+
 from harness.report.content import Section
 from harness.report.profile.sections import (
     causes,

@@ -1,5 +1,7 @@
 """Where the wall time of each process went."""
 
+from __future__ import annotations
+
 import itertools
 import json
 

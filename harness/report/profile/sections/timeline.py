@@ -1,5 +1,7 @@
 """When what was built: threads, stages, hits and misses."""
 
+from __future__ import annotations
+
 import altair as alt
 
 from harness.records.units import counted, seconds_text
