@@ -20,7 +20,7 @@ from harness.engine.lock import measuring
 from harness.errors import ExitCode, HarnessError, UsageError, match_names
 from harness.ir import build, growth
 from harness.ir.case import one_case
-from harness.profiles.answer.inside import dearest
+from harness.profiles.answer.inside import dearest, recorded
 from harness.profiles.recorded import read
 from harness.profiles.trace import save
 from harness.program.compiler import callers, recording
@@ -195,7 +195,7 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
     command = programs.command_of(words, "harness compile train_step -- python train.py")
     with temporary_folder() as folder:
         ran = programs.run_profiled(command, Path(folder), 0, inside=True, texts=True)
-        found = dearest(read(Path(folder))) if ran.processes else []
+        found = dearest(recorded(read(Path(folder)))) if ran.processes else []
         if ran.code:
             say(f"the program ended with {ran.code}.")
         if not found:

@@ -13,7 +13,7 @@ import pandas as pd
 from harness.frame import roofline
 from harness.frame.against_tables import CASE, COLUMNS, NUMBERS
 from harness.frame.compared_side import ComparedSide, median
-from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_column, order_of, with_axes
+from harness.frame.frame import INSTRUMENTS, ORIGIN, long_frame, order_of
 from harness.frame.load import latest_records
 from harness.frame.ratios import Ratio, ratio_of
 from harness.records.schema import Record, plain_axes
@@ -59,18 +59,13 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
         found = [one for case in latest_records(Path(found)).values() for one in case.values()]
     compared = [r for r in found if r.comparison and r.workload not in INSTRUMENTS]
     ceilings = roofline.BestRates(compared)
-    rows: list[dict[str, Any]] = []
-    axes: dict[str, None] = {}
+    rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for sides in _cases(record for record in compared if not roofline.is_ceiling(record)):
         xla = sides.pop(REFERENCE, ComparedSide(REFERENCE, []))
         for baseline in sides.values():
-            first = baseline.records[0]
-            own = {axis_column(name, COLUMNS): v for name, v in plain_axes(first.axes).items()}
-            axes.update(dict.fromkeys(own))
-            rows.append(_row(xla, baseline, ceilings) | own)
-    # Whole numbers on an axis stay whole where another workload lacks the axis.
-    frame = pd.DataFrame(rows, columns=with_axes(COLUMNS, axes), dtype=object)
-    return frame.astype({name: float if name in NUMBERS else "str" for name in COLUMNS})
+            axes = plain_axes(baseline.records[0].axes)
+            rows.append((_row(xla, baseline, ceilings), axes))
+    return long_frame(rows, COLUMNS, NUMBERS)
 
 
 def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:

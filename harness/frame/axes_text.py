@@ -45,14 +45,11 @@ def _plain(value: Any) -> Any:
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
-    return {"literal": repr(value)} if _is_literal(value) else str(value)
-
-
-def _is_literal(value: Any) -> bool:
     try:
-        return bool(ast.literal_eval(repr(value)) == value)
+        is_literal = bool(ast.literal_eval(repr(value)) == value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return False
+        is_literal = False
+    return {"literal": repr(value)} if is_literal else str(value)
 
 
 def _value(found: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from harness.frame.frame import axis_column, with_axes
+from harness.frame.frame import long_frame
 from harness.frame.load import latest_records
 from harness.records.schema import plain_axes
 
@@ -40,18 +40,15 @@ def compile_times(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     Raises:
         UsageError: there is no such path.
     """
-    rows: list[dict[str, Any]] = []
-    axes: dict[str, None] = {}
+    rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for records in latest_records(Path(path)).values():
         for record in records.values():
             times = record.compile_times
             if times is None:
                 continue
-            own = {axis_column(name, COLUMNS): v for name, v in plain_axes(record.axes).items()}
-            axes.update(dict.fromkeys(own))
-            case = {name: getattr(record, name) for name in _CASE} | own
+            axes = plain_axes(record.axes)
+            case = {name: getattr(record, name) for name in _CASE}
             for one in (*times.groups, *times.passes):
                 told = msgspec.structs.asdict(one)
-                rows.append({**case, **told, "pass": told.pop("name")})
-    frame = pd.DataFrame(rows, columns=with_axes(COLUMNS, axes), dtype=object)
-    return frame.astype({name: float if name in _NUMBERS else "str" for name in COLUMNS})
+                rows.append(({**case, **told, "pass": told.pop("name")}, axes))
+    return long_frame(rows, COLUMNS, _NUMBERS)

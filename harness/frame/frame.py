@@ -67,6 +67,26 @@ def with_axes(columns: Sequence[str], axes: Iterable[str]) -> list[str]:
     return [*columns[:at], *axes, *columns[at:]]
 
 
+def long_frame(
+    rows: Iterable[tuple[dict[str, Any], Mapping[str, Any]]],
+    columns: Sequence[str],
+    numbers: Container[str],
+) -> pd.DataFrame:
+    """Return a table of cases: of each row what `columns` hold, and its axes.
+
+    Columns are text but for `numbers`; whole numbers on an axis stay whole where another workload
+    lacks the axis.
+    """
+    axes: dict[str, None] = {}
+    cells = []
+    for row, own in rows:
+        named = {axis_column(name, columns): value for name, value in own.items()}
+        axes |= dict.fromkeys(named)
+        cells.append(row | named)
+    frame = pd.DataFrame(cells, columns=with_axes(columns, axes), dtype=object)
+    return frame.astype({name: float if name in numbers else "str" for name in columns})
+
+
 def ordinary(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of ordinary measurements: without those of comparisons with baselines."""
     return frame[frame["threads"] == ""]
@@ -104,22 +124,17 @@ def to_frame(parts: Sequence[Rows]) -> pd.DataFrame:
         for column, kind in COLUMNS.items()
         if column != AXES
     }
-    data[AXES] = series(TEXT, [_axes_texts(part) for part in parts])
-    names = dict.fromkeys(axis for part in parts for axes in part.axes for axis in axes)
-    for axis in names:
-        data[axis_column(axis)] = series(OBJECT, [_axis_values(part, axis) for part in parts])
+    texts = []
+    for part in parts:
+        named = ({axis_column(axis): value for axis, value in axes.items()} for axes in part.axes)
+        texts.append(objects(map(axes_text.encode, named))[part.case])
+    data[AXES] = series(TEXT, texts)
+    for axis in dict.fromkeys(axis for part in parts for axes in part.axes for axis in axes):
+        values = [
+            objects(axes.get(axis, math.nan) for axes in part.axes)[part.case] for part in parts
+        ]
+        data[axis_column(axis)] = series(OBJECT, values)
     return pd.DataFrame(data)
-
-
-def _axis_values(part: Rows, axis: str) -> np.ndarray[Any, Any]:
-    values = objects(axes.get(axis, math.nan) for axes in part.axes)
-    return values[part.case]  # type: ignore[no-any-return]
-
-
-def _axes_texts(part: Rows) -> np.ndarray[Any, Any]:
-    named = ({axis_column(axis): value for axis, value in axes.items()} for axes in part.axes)
-    texts = objects(map(axes_text.encode, named))
-    return texts[part.case]  # type: ignore[no-any-return]
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.frame import axis_column, with_axes
+from harness.frame.frame import long_frame
 from harness.frame.load import latest_records
 from harness.program.facts import TOTALS, Facts
 from harness.records.schema import apart, plain_axes
@@ -37,22 +37,19 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     Raises:
         UsageError: there is no such path.
     """
-    rows: list[dict[str, Any]] = []
-    axes: dict[str, None] = {}
+    rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for records in latest_records(Path(path)).values():
         known = [one for one in records.values() if one.facts is not None]
         known = [one for one in known if not apart(one.protocol)]  # it may be another program
         if not known:
             continue
         one = known[0]
-        own = {axis_column(name, COLUMNS): v for name, v in plain_axes(one.axes).items()}
-        axes.update(dict.fromkeys(own))
+        axes = plain_axes(one.axes)
         case = {name: getattr(one, name) for name in (*_BEFORE, *_AFTER) if name != "threads"}
         case["threads"] = one.comparison.threads if one.comparison else ""
         for (fact, kind), value in _agreed([record.facts for record in known if record.facts]):
-            rows.append({**case, **own, "fact": fact, "kind": kind, "value": value})
-    frame = pd.DataFrame(rows, columns=with_axes(COLUMNS, axes), dtype=object)
-    return frame.astype({name: float if name == "value" else "str" for name in COLUMNS})
+            rows.append(({**case, "fact": fact, "kind": kind, "value": value}, axes))
+    return long_frame(rows, COLUMNS, ("value",))
 
 
 def _agreed(facts: list[Facts]) -> Iterator[tuple[tuple[str, str], float | None]]:

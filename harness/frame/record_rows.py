@@ -96,11 +96,6 @@ class _Case:
         self.facts: TotalsView | None = None
         self.processes: dict[str, _Process] = {}
 
-    @property
-    def is_healed(self) -> bool:
-        """Whether it stands for a module that could not be imported, and can be again."""
-        return all(one.status == "skipped" for one in self.processes.values())
-
     def order(self) -> tuple[Any, ...]:
         """Return what to sort cases by."""
         text = self.text
@@ -221,7 +216,12 @@ class Collector:
 
     def rows(self) -> Rows:
         """Return one row per case and stage, cases in the order of what tells them apart."""
-        counting = [one for one in self._cases.values() if one.described or not one.is_healed]
+        counting = [
+            one
+            for one in self._cases.values()
+            # A module that could not be imported, and can be again, has skipped processes alone.
+            if one.described or any(p.status != "skipped" for p in one.processes.values())
+        ]
         cases = sorted(counting, key=_Case.order)
         left_out = [one.leave_other_code_out() for one in cases]
         stages = sorted(self._stages, key=stage_order)

@@ -84,7 +84,9 @@ class BestRates:
             self._bandwidth[at] = max(rate, self._bandwidth.get(at, 0.0))
         elif kind.startswith("gemm") and side.dtypes and side.output_bytes:
             dtype = side.dtypes[0]
-            rate = 2 * (side.output_bytes / _item_bytes(dtype)) ** 1.5 / time_s
+            bits = re.search(r"\d+", dtype)  # NumPy need not know `bfloat16`
+            item_bytes = int(bits.group()) / 8 if bits else math.nan
+            rate = 2 * (side.output_bytes / item_bytes) ** 1.5 / time_s
             where = (place, record.sweep, dtype, record.precision)
             self._flop_rate[where] = max(rate, self._flop_rate.get(where, 0.0))
 
@@ -110,12 +112,6 @@ class BestRates:
             and precision in (how, "")
         ]
         return max(rates, default=math.nan)
-
-
-def _item_bytes(dtype: str) -> float:
-    """Return the size of an element; NumPy need not know `bfloat16`."""
-    bits = re.search(r"\d+", dtype)
-    return int(bits.group()) / 8 if bits else math.nan
 
 
 def roofline_s(least_bytes: float, flops: float, bandwidth: float, flop_rate: float) -> float:

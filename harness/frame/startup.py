@@ -94,17 +94,13 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
 
     axes = axis_columns(frame)
     result = head[case]
-    result = result.rename(columns=free_names(axes, _taken()))
+    own = {f"{phase}_{what}" for phase in PHASES for what in ("s", "share")}
+    result = result.rename(columns=free_names(axes, {*own, "total_s", "missing"}))
     result = result.join(found.add_suffix("_s"))
     result["total_s"] = total
     result = result.join(shares.add_suffix("_share"))
     result["missing"] = names.str.removeprefix(", ")
     return result.astype({"missing": "str"}).reset_index(drop=True)
-
-
-def _taken() -> set[str]:
-    own = {f"{phase}_{what}" for phase in PHASES for what in ("s", "share")}
-    return {*own, "total_s", "missing"}
 
 
 def _once(frame: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:

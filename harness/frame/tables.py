@@ -26,6 +26,9 @@ CALLED = names("run")
 """Stages that call the program."""
 
 
+_MOST = 10
+"""Lines of one kind below a table."""
+
 FEW_STAGES = 3
 """A reason that is of so many stages names them."""
 
@@ -130,7 +133,7 @@ def _known(value: float, text: Callable[[float], str]) -> str:
     return "" if math.isnan(value) else text(value)
 
 
-def program_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
+def program_texts(frame: pd.DataFrame) -> list[str]:
     """Return a line for each stage of a case inside of which whole programs were built."""
     built = frame[frame["programs"].notna()]
     cells = zip(
@@ -143,8 +146,8 @@ def program_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
         f"{count:.0f} program{'' if count == 1 else 's'} {seconds_text(programs_s)}"
         for workload, stage, value, count, programs_s, case in cells
     ]
-    more = [f"... and {len(lines) - most} more: see the column `programs`"] * (len(lines) > most)
-    return lines[:most] + more
+    left = len(lines) - _MOST
+    return lines[:_MOST] + [f"... and {left} more: see the column `programs`"] * (left > 0)
 
 
 def _labelled(frame: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
@@ -212,10 +215,10 @@ def process_text(frame: pd.DataFrame) -> str:
     return "Once per process: " + ", ".join(parts) if parts else ""
 
 
-def slow_texts(frame: pd.DataFrame, most: int = 5) -> list[str]:
+def slow_texts(frame: pd.DataFrame) -> list[str]:
     """Return a line for each case that compiles for long, the slowest first."""
     slow = frame[(frame["stage"] == compile.STAGE.name) & (frame["value"] > compile.LONG_S)]
-    slow = slow[~slow["workload"].isin(INSTRUMENTS)].nlargest(most, "value")
+    slow = slow[~slow["workload"].isin(INSTRUMENTS)].nlargest(_MOST // 2, "value")
     return [
         f"{workload} {case}".rstrip() + f": compile takes {seconds_text(value)}"
         for workload, case, value in zip(
@@ -239,7 +242,7 @@ def collected_text(frame: pd.DataFrame) -> str:
     )
 
 
-def reason_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
+def reason_texts(frame: pd.DataFrame) -> list[str]:
     """Return a line for each reason why rows are not ok or leave something out, commonest first.
 
     A reason that several workloads share has one line. The stages are named where it is of three or
@@ -249,7 +252,7 @@ def reason_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
     noted = noted.assign(case=case_texts(noted, scenario=True))
     parts = sorted(noted.groupby(["status", "reason"], sort=False), key=lambda one: -len(one[1]))
     lines = []
-    for (status, reason), part in parts[:most]:
+    for (status, reason), part in parts[:_MOST]:
         first, *others = part["workload"].unique()
         cases = part["case"].unique()
         stages = part["stage"].unique()
@@ -257,8 +260,8 @@ def reason_texts(frame: pd.DataFrame, most: int = 10) -> list[str]:
         more = f" and {len(others)} more" if others else ""
         where = f", {', '.join(stages)}" if len(stages) <= FEW_STAGES else ""
         lines.append(f"{name}{more}{where}: {status}: {reason}")
-    if len(parts) > most:
-        lines.append(f"... and {len(parts) - most} more reasons: see the column `reason`")
+    if (left := len(parts) - _MOST) > 0:
+        lines.append(f"... and {left} more reasons: see the column `reason`")
     return lines
 
 

@@ -194,9 +194,9 @@ def _next(last: Record, code: list[Code], commit: Commit) -> str:
     return "reused, if workload and environment are as they were"
 
 
-def _some(names: list[str], most: int = 3) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def texts(found: Iterable[Why]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from harness.records.units import counted, times_text
 from harness.watch.events import MOST_STACKS, Backend, Import
 
 if TYPE_CHECKING:
-    from harness.profiles.model import Process
     from harness.profiles.recorded import Recorded
 
 _NAMED = 5
@@ -22,7 +21,10 @@ def damage(profile: Recorded) -> Iterator[str]:
     """Yield what is not whole in a profile, a sentence each."""
     if profile.is_open:
         yield "The profile is still open: this is what was built until now."
-    if any(map(_in_the_middle, profile.processes)):
+    if any(
+        one.started.how == "context" and one.builds and not one.of(Import) and not one.of(Backend)
+        for one in profile.processes
+    ):
         yield (
             "JAX was in use before the profile was opened: what it had built by then is not known, "
             "so a first build may be one again."
@@ -50,9 +52,3 @@ def damage(profile: Recorded) -> Iterator[str]:
     if failures:
         first = shortened(next(iter(failures)), 80)
         yield f"The profile itself failed {times_text(failures.total())}: {first}"
-
-
-def _in_the_middle(process: Process) -> bool:
-    """Return whether JAX had its backend before it was recorded."""
-    known = bool(process.of(Import) or process.of(Backend))
-    return process.started.how == "context" and bool(process.builds) and not known

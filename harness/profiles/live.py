@@ -163,7 +163,9 @@ class Following:
 
     def _running(self) -> Iterator[Now]:
         for file in self._files.values():
-            if file.running and not _lives(file.started):
+            started = file.started
+            here = started is not None and started.host == socket.gethostname()
+            if file.running and started and here and not psutil.pid_exists(started.pid):
                 file.running.clear()
             for line in file.running.values():
                 function = file.functions.get(line.function, UNKNOWN)
@@ -171,13 +173,6 @@ class Following:
                 place = file.places.get(line.stack, "")
                 pid = file.started.pid if file.started else 0
                 yield Now(function.name, place, line.stage, line.begin_ns, before, pid)
-
-
-def _lives(started: events.Started | None) -> bool:
-    """Tell whether a process is there, as far as one can tell from here."""
-    if started is None or started.host != socket.gethostname():
-        return True
-    return psutil.pid_exists(started.pid)
 
 
 _Key = tuple[str, str, str, int]

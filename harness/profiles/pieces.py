@@ -138,18 +138,14 @@ def holes_of(
     found: dict[int, list[Interval]] = {}
     for numbered in threads.values():
         around: list[_Numbered] = []
-        for begin, end, number in sorted(numbered, key=_outer_first):
+        # Of two that begin together the outer one first, and a build around what else counts.
+        for begin, end, number in sorted(numbered, key=lambda of: (of[0], -of[1], of[2] is None)):
             while around and around[-1][1] <= begin:
                 around.pop()
             if around and (outer := around[-1][2]) is not None:
                 found.setdefault(outer, []).append((begin, min(end, around[-1][1])))
             around.append((begin, end, number))
     return found
-
-
-def _outer_first(interval: _Numbered) -> tuple[int, int, bool]:
-    begin, end, number = interval
-    return begin, -end, number is None
 
 
 def unfinished_of(lines: Iterable[Running], done: Iterable[Build], end_ns: int) -> list[Build]:

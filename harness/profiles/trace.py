@@ -149,7 +149,8 @@ class _Track:
             about = self._about(built)
             yield line.thread, Slice(line.begin_ns, line.end_ns, shown, "build", about)
             for span in line.spans:
-                stage = tracks.shown_stage(built, span)
+                all_loaded = line.requests and built.hits == len(line.requests)
+                stage = "load" if span.stage == "compile" and all_loaded else span.stage
                 args = {"function": name, "times": span.times}
                 yield line.thread, Slice(span.begin_ns, span.end_ns, stage, stage, args)
             for inner in line.inner:

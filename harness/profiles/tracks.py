@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harness.profiles.names import program_of
-from harness.watch.events import Backend, Cleared, Import, Request, Span
+from harness.watch.events import Backend, Cleared, Import, Request
 
 if TYPE_CHECKING:
     from harness.profiles.model import Built, Process
@@ -85,14 +85,6 @@ def cleared(process: Process) -> Iterator[tuple[Cleared, str]]:
         stack, function = process.stacks.get(line.stack), process.functions.get(line.function)
         if stack is not None and stack.frames:
             yield line, function.name if function else line.what
-
-
-def shown_stage(built: Built, span: Span) -> str:
-    """Return a span's stage; `load` for compiling where the persistent cache had everything."""
-    requests = built.line.requests
-    if span.stage == "compile" and requests and built.hits == len(requests):
-        return "load"
-    return span.stage
 
 
 _OUTCOMES = {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
@@ -51,10 +50,6 @@ def is_ours(file: str) -> bool:
     return file.startswith(_OURS)
 
 
-def _counted(name: str, found: Mapping[str, int]) -> int | None:
-    return found.get(name)
-
-
 def _calls(doing: str, rank: int) -> Fact:
     name = f"{doing}_calls"
     verb = {"trace": "tracing", "lower": "lowering"}[doing]
@@ -66,7 +61,7 @@ def _calls(doing: str, rank: int) -> Fact:
         meaning=f"calls that Python makes while {verb}, of Python and C functions",
         noun=f"Python call while {verb}",
         nouns=f"Python calls while {verb}",
-        read=functools.partial(_counted, name),
+        read=lambda found: found.get(name),
         rank=rank,
         column=True,
     )

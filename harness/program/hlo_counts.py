@@ -28,17 +28,9 @@ _COLLECTIVES = (
 _KIND = re.compile(r"\bkind=k([A-Z]\w*)")
 
 
-def _instructions(program: HloProgram) -> int:
-    return sum(map(len, program.by_opcode.values()))
-
-
 def _fusions(program: HloProgram) -> dict[str, int]:
     fusions = program.by_opcode.get("fusion", ())
     return _counted(one.attribute(_KIND).lower() or "unknown" for one in fusions)
-
-
-def _custom_calls(program: HloProgram) -> dict[str, int]:
-    return _counted(one.attribute(TARGET) for one in program.by_opcode.get("custom-call", ()))
 
 
 def _collectives(program: HloProgram) -> dict[str, int]:
@@ -61,7 +53,7 @@ INSTRUCTIONS = _count(
     name="hlo_instructions",
     meaning="instructions of the optimised HLO",
     noun="HLO instruction",
-    read=_instructions,
+    read=lambda program: sum(map(len, program.by_opcode.values())),
     rank=3,
 )
 
@@ -79,7 +71,9 @@ CUSTOM_CALLS = _count(
     name="custom_calls",
     meaning="calls of library code, such as BLAS, LAPACK or cuDNN",
     noun="custom call",
-    read=_custom_calls,
+    read=lambda program: _counted(
+        one.attribute(TARGET) for one in program.by_opcode.get("custom-call", ())
+    ),
     parts="custom_call_targets",
 )
 

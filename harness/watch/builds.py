@@ -84,7 +84,8 @@ class Builds(Threads):
             try:
                 result = real(fun, info, args, kwargs)
             except BaseException as error:
-                self._guarded(self._untraced, visit, error)
+                visit.error = type(error).__name__
+                self._guarded(self._inferred, visit, None)
                 raise
             self._guarded(self._inferred, visit, result)
             return result
@@ -101,27 +102,21 @@ class Builds(Threads):
         visit.stage_begin_ns = clock()
         return visit
 
-    def _trace_is_over(self, visit: JaxVisit) -> int:
+    def _inferred(self, visit: JaxVisit, result: Any) -> None:
+        if not visit.error:
+            visit.params, visit.values = result
         end = clock()
         visit.spans += (("trace", visit.stage_begin_ns, end, visit.traced),)
         visit.stage = ""
         self._leave(visit)
-        return end
-
-    def _inferred(self, visit: JaxVisit, result: Any) -> None:
-        visit.params, visit.values = result
-        end = self._trace_is_over(visit)
-        if visit.kind == "call":
+        if visit.error:
+            self._settle(visit)
+        elif visit.kind == "call":
             self._pending[visit.thread] = visit  # `_run_python_pjit` comes next
         else:
             self.describer.link_trace(visit)
             visit.own_ns += clock() - end
             self._settle(visit)
-
-    def _untraced(self, visit: JaxVisit, error: BaseException) -> None:
-        visit.error = type(error).__name__
-        self._trace_is_over(visit)
-        self._settle(visit)
 
     def _run(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def run(p: Any, *rest: Any) -> Any:

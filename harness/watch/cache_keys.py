@@ -70,22 +70,15 @@ class KeyParts:
         """Keep the text, the options' fields and the topology, where no earlier request has."""
         limit = LARGE_ELEMENTS if self.computation_bytes > LARGE_BYTES else None
         for component in self.components:
+            sha256 = component.sha256
             if component.name == COMPUTATION:
-                name = text_part(component.sha256)
-                if not parts.has(name):
-                    parts.put(name, _module_text(module, False, limit))
-                name = located_part(component.sha256)
-                if locations and not parts.has(name):
-                    parts.put(name, _module_text(module, True, limit))
+                parts.keep(text_part(sha256), lambda: _module_text(module, False, limit))
+                if locations:
+                    parts.keep(located_part(sha256), lambda: _module_text(module, True, limit))
             elif component.name == COMPILE_OPTIONS:
-                name = fields_part(component.sha256)
-                if not parts.has(name):
-                    fields = _option_fields(self.options)
-                    parts.put(name, json.dumps(fields, ensure_ascii=False))
+                parts.keep(fields_part(sha256), lambda: _json(_option_fields(self.options)))
             elif component.name == ACCELERATOR:
-                name = accelerator_part(component.sha256)
-                if not parts.has(name):
-                    parts.put(name, json.dumps(_accelerator(devices), ensure_ascii=False))
+                parts.keep(accelerator_part(sha256), lambda: _json(_accelerator(devices)))
 
 
 def text_part(sha256: str) -> str:
@@ -117,9 +110,12 @@ def keep_settings(settings: Mapping[str, str], parts: Parts) -> str:
     """Keep JAX's settings; return the hash that they are kept under."""
     text = json.dumps(settings, sort_keys=True)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    if not parts.has(settings_part(sha256)):
-        parts.put(settings_part(sha256), text)
+    parts.keep(settings_part(sha256), lambda: text)
     return sha256
+
+
+def _json(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def _accelerator(devices: Any) -> dict[str, Any]:

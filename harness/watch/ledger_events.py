@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -127,6 +128,11 @@ class Parts:
         partial = self.folder / f"{name}.{os.getpid()}.partial"
         partial.write_bytes(packed)
         partial.replace(self.folder / name)
+
+    def keep(self, name: str, make: Callable[[], str]) -> None:
+        """Keep a part that is made only where it is not there."""
+        if not self.has(name):
+            self.put(name, make())
 
     def get(self, name: str) -> str | None:
         """Return a part's text, None where it is not there or not readable."""

@@ -125,10 +125,14 @@ class Recorder:
         self.compiles.uninstall()
         self.backends.uninstall()
         builds.drop(self)
+        here = threading.get_ident()
         with self.lock:
             try:
                 self._write_visits()
-                self._write_running()
+                # What other threads are still at will have no end.
+                for thread, build in list(self.builds.open.items()):
+                    if thread != here and build.stage and build.begin_ns >= self._since_ns:
+                        self.running(build)
             except Exception as error:  # nothing of ours may reach the program
                 self.failed(error)
             for output in self.outputs:
@@ -250,7 +254,11 @@ class Recorder:
     def cleared(self, what: str, function: Any, frame: FrameType) -> None:
         """Write down that a cache of JAX's was emptied."""
         with self.lock:
-            number = self._function(function) if function is not None else 0
+            number = 0
+            if function is not None:
+                visit = JaxVisit("call", 0, 0)
+                visit.function = function
+                number = self._key(self.builds.describer.function_of(visit))
             self.write(events.Cleared(what, number, self._stack(frame), clock()))
 
     def _write_visits(self) -> None:
@@ -259,13 +267,6 @@ class Recorder:
         for (function, _, thread), count in counts.items():
             numbers = self._key(function), self._stack_of(count.stack), thread
             self.write(events.Visits(*numbers, count.times, count.took_ns / 1e9))
-
-    def _write_running(self) -> None:
-        """Write what other threads are still at, which will have no end."""
-        here = threading.get_ident()
-        for thread, build in list(self.builds.open.items()):
-            if thread != here and build.stage and build.begin_ns >= self._since_ns:
-                self.running(build)
 
     # --- what is written once -----------------------------------------------------------------
 
@@ -283,11 +284,6 @@ class Recorder:
 
         return self._number("function", key, line)
 
-    def _function(self, function: Any) -> int:
-        visit = JaxVisit("call", 0, 0)
-        visit.function = function
-        return self._key(self.builds.describer.function_of(visit))
-
     def _stack(self, frame: FrameType | None) -> int:
         return self._stack_of(call_sites.places(frame))
 
@@ -298,7 +294,9 @@ class Recorder:
                 self._places.clear()
             frames = places.frames()
             if len(self._tables.get("stack", ())) >= events.MOST_STACKS:
-                frames = _site(frames)
+                # The innermost of the program; of whoever is innermost, where it has none.
+                own = [frame for frame in frames if frame.origin == "program"]
+                frames = tuple(own[-1:]) or frames[-1:]
             number = self._number("stack", frames, lambda n: _stack(n, frames))
             # With the code, so that no other takes its address.
             known = self._places[places.key] = (number, places)
@@ -316,9 +314,3 @@ class Recorder:
 def _stack(number: int, frames: tuple[events.Frame, ...]) -> events.Stack:
     named = (frame._replace(file=call_sites.cell_name(frame.file)) for frame in frames)
     return events.Stack(number, tuple(named))
-
-
-def _site(frames: tuple[events.Frame, ...]) -> tuple[events.Frame, ...]:
-    """Return the innermost frame of the program; of whoever is innermost, where it has none."""
-    own = [frame for frame in frames if frame.origin == "program"]
-    return tuple(own[-1:]) or frames[-1:]

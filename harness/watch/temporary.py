@@ -40,7 +40,11 @@ def temporary_folder(folder: Path | str | None = None) -> Iterator[Path]:
 
 def remove_left_over(where: Path | None = None) -> list[Path]:
     """Remove the folders of processes that are gone; return them."""
-    return [folder for folder in left_over(where) if _removed(folder)]
+    found = []
+    for folder in left_over(where):
+        _remove(folder)
+        found += [folder] if not folder.exists() else []
+    return found
 
 
 def left_over(where: Path | None = None) -> Iterator[Path]:
@@ -56,11 +60,6 @@ def left_over(where: Path | None = None) -> Iterator[Path]:
                     yield folder
             finally:
                 os.close(lock)
-
-
-def _removed(folder: Path) -> bool:
-    _remove(folder)
-    return not folder.exists()
 
 
 def _made(where: Path) -> tuple[Path, int | None]:

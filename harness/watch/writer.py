@@ -89,7 +89,12 @@ def encoded(line: object) -> bytes:
 def _plain(line: object) -> dict[str, Any]:
     shape = _shapes.get(type(line))
     if shape is None:
-        shape = _shapes[type(line)] = _shape_of(type(line))
+        kind: Any = type(line)
+        own = dataclasses.fields(kind)
+        names = tuple(field.name for field in own)
+        event = kind.__name__.lower() if issubclass(kind, Line) else ""
+        defaults = tuple(field.default for field in own)
+        shape = _shapes[kind] = event, names, defaults, operator.attrgetter(*names)
     event, names, defaults, values_of = shape
     given = zip(names, values_of(line), defaults, strict=True)
     found = {name: value for name, value, default in given if value != default}
@@ -98,13 +103,6 @@ def _plain(line: object) -> dict[str, Any]:
 
 _Shape = tuple[str, tuple[str, ...], tuple[Any, ...], Callable[[Any], Any]]
 _shapes: dict[type, _Shape] = {}
-
-
-def _shape_of(kind: Any) -> _Shape:
-    own = dataclasses.fields(kind)
-    names = tuple(field.name for field in own)
-    event = kind.__name__.lower() if issubclass(kind, Line) else ""
-    return event, names, tuple(field.default for field in own), operator.attrgetter(*names)
 
 
 _encoder = json.JSONEncoder(

@@ -68,13 +68,9 @@ class Enclosing:
 
 
 def _program(built: Built) -> Iterator[Frame]:
-    """Yield the frames outside libraries: what a library calls, it may want to call as it is."""
-    return itertools.takewhile(lambda frame: frame.origin == "program", _from_program(built))
-
-
-def _from_program(built: Built) -> Iterator[Frame]:
-    """Yield the frames from the program's first on: pytest and the like stand around it."""
-    return itertools.dropwhile(lambda frame: frame.origin != "program", built.frames)
+    """Yield the program's first frames: pytest and the like stand around them, libraries below."""
+    begun = itertools.dropwhile(lambda frame: frame.origin != "program", built.frames)
+    return itertools.takewhile(lambda frame: frame.origin == "program", begun)
 
 
 def _key(frame: Frame) -> _Key:

@@ -82,7 +82,12 @@ def findings(profile: Recorded) -> list[Finding]:
 
     Their seconds add up to those of all builds.
     """
-    found = [_unfinished(built) for built in profile.unfinished]
+    found = []
+    for built in profile.unfinished:
+        line = built.line
+        where = f"in its {line.spans[-1].stage}" if line.spans else "while it is called"
+        text = f"`{function_text(built.function)}` never ended: the log stops {where}"
+        found.append(Finding((line.end_ns - line.begin_ns) / 1e9, text, "", built.site))
     names = Names(built.function for built in (*profile.builds, *profile.unfinished))
     dear = _DEAR * seconds_of(profile.builds)
     again: dict[tuple[object, ...], list[BuildGroup]] = {}
@@ -100,7 +105,11 @@ def findings(profile: Recorded) -> list[Finding]:
     if len(small) == 1:
         found.append(_first(small[0], names))
     elif small:
-        found.append(_firsts(small, names))
+        builds = [built for group in small for built in group.builds]
+        called = list(dict.fromkeys(names.of(group.builds[0]) for group in small))
+        some = ", ".join(called[:3]) + "…" * (len(called) > 3)
+        text = f"{counted(len(builds), 'first build')} ({some})"
+        found.append(Finding(seconds_of(builds), text))
     found += _eager_findings(profile.builds, dear)
     return sorted(found, key=lambda finding: -finding.seconds)
 
@@ -172,21 +181,6 @@ def _first(group: BuildGroup, names: Names) -> Finding:
     name = names.of(group.builds[0])
     text = f"{how} of {name}: {seconds_text(seconds)} of it is {stage}"
     return Finding(group.seconds, text, "", places(group.builds))
-
-
-def _firsts(several: Sequence[BuildGroup], names: Names) -> Finding:
-    builds = [built for group in several for built in group.builds]
-    called = list(dict.fromkeys(names.of(group.builds[0]) for group in several))
-    some = ", ".join(called[:3]) + "…" * (len(called) > 3)
-    text = f"{counted(len(builds), 'first build')} ({some})"
-    return Finding(seconds_of(builds), text)
-
-
-def _unfinished(built: Built) -> Finding:
-    seconds = (built.line.end_ns - built.line.begin_ns) / 1e9
-    where = f"in its {built.line.spans[-1].stage}" if built.line.spans else "while it is called"
-    name = function_text(built.function)
-    return Finding(seconds, f"`{name}` never ended: the log stops {where}", "", built.site)
 
 
 def shares(profile: Recorded) -> dict[str, float]:

@@ -45,17 +45,19 @@ class RecordedCompile(NamedTuple):
         return file.read_text("utf-8") if file.exists() else ""
 
 
-def inside_lines(profile: Recorded, width: int = 100) -> Iterator[str]:
+def inside_lines(
+    profile: Recorded,
+) -> Iterator[str]:
     """Yield what XLA did in each function's dearest compile, the dearest function first.
 
-    Nothing where nothing of it was recorded. A line has about `width` characters.
+    Nothing where nothing of it was recorded. A line has about 100 characters.
     """
-    files = list(_files(profile))
+    files = list(recorded(profile))
     if not files:
         return
     cost_s = sum(one.cost_s for one in files)
     yield f"Inside of compiles, by XLA's events ({seconds_text(cost_s)} of compile are for them):"
-    for one in _dearest(files)[:MOST_FUNCTIONS]:
+    for one in dearest(files)[:MOST_FUNCTIONS]:
         try:
             found = inside(read(one.path), "")
         except Untraceable as error:
@@ -64,24 +66,25 @@ def inside_lines(profile: Recorded, width: int = 100) -> Iterator[str]:
         if found is not None:
             yield f"{seconds_text(found.wall_s):>9}  {one.name}"
             yield from textwrap.wrap(
-                _text(found), width, initial_indent=_MARGIN, subsequent_indent=_MARGIN
+                _text(found), 100, initial_indent=_MARGIN, subsequent_indent=_MARGIN
             )
 
 
-def dearest(profile: Recorded) -> list[RecordedCompile]:
+def dearest(files: Iterable[RecordedCompile]) -> list[RecordedCompile]:
     """Return each function's dearest compile, the dearest function first."""
-    return _dearest(_files(profile))
 
+    def compile_ns(one: RecordedCompile) -> int:
+        spans = one.built.line.spans
+        return sum(span.end_ns - span.begin_ns for span in spans if span.stage == "compile")
 
-def _dearest(files: Iterable[RecordedCompile]) -> list[RecordedCompile]:
     found: dict[object, RecordedCompile] = {}
-    for one in sorted(files, key=lambda file: -_compile_ns(file.built)):
+    for one in sorted(files, key=compile_ns, reverse=True):
         found.setdefault(function_key(one.built.function), one)
     return list(found.values())
 
 
-def _files(profile: Recorded) -> Iterator[RecordedCompile]:
-    """Yield the files, each with the build that its compile was for."""
+def recorded(profile: Recorded) -> Iterator[RecordedCompile]:
+    """Yield the compiles that were recorded, each with the build that it was for."""
     if profile.folder is None:
         return
     builds: dict[int, list[Built]] = {}
@@ -97,10 +100,6 @@ def _files(profile: Recorded) -> Iterator[RecordedCompile]:
         ]
         if around:
             yield RecordedCompile(path, builds[pid][min(around)[1]], cost / 1e9)
-
-
-def _compile_ns(built: Built) -> int:
-    return sum(one.end_ns - one.begin_ns for one in built.line.spans if one.stage == "compile")
 
 
 def _text(found: Inside) -> str:

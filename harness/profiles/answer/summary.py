@@ -100,10 +100,10 @@ def _seconds(seconds: float) -> str:
     return f"{seconds_text(seconds):>{_MARGIN - 2}}  "
 
 
-def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
+def _wrapped(text: str, width: int) -> list[str]:
     # A path that is longer than a line is not cut: it can be copied.
     return textwrap.wrap(
-        text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
     )
 
 
@@ -231,21 +231,16 @@ def _next(profile: Recorded, width: int) -> Iterator[str]:
     """Yield where to look next: commands, which are not broken, so that they can be copied."""
     if not profile.builds and not profile.unfinished:
         return
-    if profile.folder is not None:
-        where = shlex.quote(str(_near(profile.folder)))
+    if (folder := profile.folder) is not None:
+        with contextlib.suppress(ValueError, OSError):  # as it can be named from here
+            folder = folder.absolute().relative_to(Path.cwd())
+        where = shlex.quote(str(folder))
         show = f"Next: harness profile show {where} --table causes"
         others = "  # functions, sites, eager, cache, time"
         yield show + others * (len(show + others) <= width)
         yield f"      harness profile report {where} -o profile.html"
     else:
         yield 'Next: p.frame("functions"), "causes", "sites", "cache", "time"'
-
-
-def _near(folder: Path) -> Path:
-    """Return a folder as it can be named from here."""
-    with contextlib.suppress(ValueError, OSError):
-        return folder.absolute().relative_to(Path.cwd())
-    return folder
 
 
 def _cache(profile: Recorded) -> Iterator[str]:

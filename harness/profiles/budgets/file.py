@@ -192,17 +192,13 @@ def checked(profile: Recorded, path: Path | str) -> CheckedBudget:
             continue
         where, limits = (table.shown, table.limits) if table else ("[default]", file.default)
         uses += judge(limits, [one], where, profile.cause_of, one=True)
-    return CheckedBudget(
-        file,
-        profile,
-        tuple(sorted(uses, key=_tightness)),
-        tuple(_stale(t, functions) for t in file.functions if t.text not in used),
-    )
 
+    def tightness(use: Use) -> tuple[bool, float]:
+        share = use.used / use.allowed if use.allowed else float(use.used > 0) + 1.0
+        return (not use.over, -share)
 
-def _tightness(use: Use) -> tuple[bool, float]:
-    share = use.used / use.allowed if use.allowed else float(use.used > 0) + 1.0
-    return (not use.over, -share)
+    stale = tuple(_stale(t, functions) for t in file.functions if t.text not in used)
+    return CheckedBudget(file, profile, tuple(sorted(uses, key=tightness)), stale)
 
 
 def _stale(table: FunctionLimits, functions: Sequence[Counted]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Cause, Change, ChangeKind, Difference, Pair
 from harness.profiles.causes.values import (
@@ -158,10 +158,6 @@ def _shortened(structure: str) -> str:
     return structure if len(structure) <= LONGEST else structure[:LONGEST] + "…"
 
 
-def _trees(pair: Pair, trees: tuple[str, str]) -> Iterable[Change]:
-    return tree_differences(*trees)
-
-
 def _given_otherwise(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Change]:
     before, after = statics
     if before is not None and after is not None:
@@ -232,7 +228,7 @@ CAUSE = ChangeKind(
     name="pytree",
     several="{what} had another structure each time",
     apart=True,
-    looks={"tree": _trees, "given": _given_otherwise},
+    looks={"tree": lambda pair, trees: tree_differences(*trees), "given": _given_otherwise},
     sentence=_sentence,
     remedy=_remedy,
     instead=_another_use,

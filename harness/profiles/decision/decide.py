@@ -101,11 +101,11 @@ class _Deciding:
 
     def _cause(self, built: Built, aspects: Aspects, history: History) -> Cause:
         done = stages_done(built)
-        again = history.failed(aspects)
+        again = history.failed.get(aspects)
         if not done and built.line.error:
             return raised.of(built)
         top = done[:1]
-        if built.derived and not history.has_object(aspects):
+        if built.derived and aspects.function_object not in history.objects:
             return self._derived(built, history, aspects)
         if not history.known:
             again = again or history.last_failed
@@ -168,17 +168,16 @@ class _Deciding:
         if built.eager:
             kept, times = KEPT_OPERATIONS, self._operations
         since = len(times) - bisect_left(times, latest.line.end_ns)
-        cleared = self._cleared_between(latest, built)
+        first, last = (
+            bisect_left(self._cleared, at_ns, key=lambda line: line.at_ns)
+            for at_ns in (latest.line.end_ns, built.line.begin_ns)
+        )
+        cleared = self._cleared[first:last]
         lost = Lost(built, [entry.built for entry in had], cleared, since, kept)
         for kind in LOSSES:
             if why := kind.explains(lost):
                 return why
         return unexplained.of(built, latest)
-
-    def _cleared_between(self, old: Built, new: Built) -> list[events.Cleared]:
-        first = bisect_left(self._cleared, old.line.begin_ns, key=lambda line: line.at_ns)
-        last = bisect_left(self._cleared, new.line.begin_ns, key=lambda line: line.at_ns)
-        return [line for line in self._cleared[first:last] if line.at_ns >= old.line.end_ns]
 
 
 def _function_key(built: Built) -> tuple[str, ...]:

@@ -130,19 +130,15 @@ def stages_done(built: Built) -> str:
     return "".join(letter for letter, stage in STAGES.items() if stage in done)
 
 
-def _given_tracers(built: Built) -> bool:
-    """Return whether it was called while something else was traced, a branch of `cond` say."""
-    leaves = built.arguments.leaves if built.arguments else ()
-    return any(leaf.kind == "tracer" for leaf in leaves)
-
-
 def entry_of(built: Built, aspects: Aspects) -> EarlierBuild:
     """Return a build as it is remembered: what it raised in is not done."""
     if built.line.derived and built.times("trace") and not built.line.error:
         # What was lowered and compiled is another program, made of the trace.
         return EarlierBuild(built, aspects, "T", failed=False)
     if not built.line.error:
-        ran = built.line.kind == "call" and not _given_tracers(built)
+        leaves = built.arguments.leaves if built.arguments else ()
+        # A tracer is given while something else is traced, a branch of `cond` say.
+        ran = built.line.kind == "call" and all(leaf.kind != "tracer" for leaf in leaves)
         return EarlierBuild(built, aspects, "TLC" if ran else stages_done(built), failed=False)
     last = max(built.line.spans, key=lambda span: (span.begin_ns, -span.end_ns), default=None)
     done = stages_done(built)
@@ -162,23 +158,25 @@ class History:
     _traced: dict[tuple[int, ...], dict[Aspects, list[EarlierBuild]]] = field(default_factory=dict)
     _recent: deque[EarlierBuild] = field(default_factory=lambda: deque(maxlen=RECENT))
     _in_step: dict[tuple[int, ...], deque[EarlierBuild]] = field(default_factory=dict)
-    _failed: dict[Aspects, EarlierBuild] = field(default_factory=dict)
+    failed: dict[Aspects, EarlierBuild] = field(default_factory=dict)
+    """The builds that raised, by what JAX looks them up by."""
     known: bool = False
     """Whether anything was built of the function."""
     last_failed: EarlierBuild | None = None
     """The latest build that raised."""
-    _objects: set[int] = field(default_factory=set)
+    objects: set[int] = field(default_factory=set)
+    """The function objects of which anything was built."""
     _by_types: dict[int, list[Built]] = field(default_factory=dict)
 
     def add(self, entry: EarlierBuild) -> None:
         """Remember a build."""
         if entry.failed:
             self.last_failed = entry
-            self._failed[entry.aspects] = entry
+            self.failed[entry.aspects] = entry
         if not entry.done:
             return
         self.known = True
-        self._objects.add(entry.aspects.function_object)
+        self.objects.add(entry.aspects.function_object)
         if entry.built.line.derived:
             self._by_types.setdefault(entry.aspects.types, []).append(entry.built)
         same = self._traced.setdefault(entry.aspects.traced, {})
@@ -190,14 +188,6 @@ class History:
         # One that got further stands for those before it, but clearing asks for the latest.
         entries[:] = [old for old in entries if not set(old.done) <= set(entry.done)][-3:]
         entries.append(entry)
-
-    def failed(self, aspects: Aspects) -> EarlierBuild | None:
-        """Return the build with the same aspects that raised."""
-        return self._failed.get(aspects)
-
-    def has_object(self, aspects: Aspects) -> bool:
-        """Return whether anything was built of the same function object."""
-        return aspects.function_object in self._objects
 
     def twin(self, built: Built, aspects: Aspects) -> Built | None:
         """Return a derived program of the same types that may be the same, by what it takes."""
@@ -217,19 +207,16 @@ class History:
         for key in _without_one(aspects):
             for entry in self._in_step.get(key, ()):
                 found[id(entry)] = entry
-        return _nearest(aspects, found.values())
+
+        def distance(entry: EarlierBuild) -> int:
+            return sum(map(operator.ne, aspects, entry.aspects))
+
+        counted = [(distance(entry), entry) for entry in found.values()]
+        least = min((count for count, _ in counted), default=0)
+        nearest = [entry for count, entry in counted if count == least]
+        return sorted(nearest, key=lambda entry: entry.built.line.begin_ns, reverse=True)[:IN_STEP]
 
 
 def _without_one(aspects: Aspects) -> Iterator[tuple[int, ...]]:
     for left_out in range(TRACED):
         yield (left_out, *aspects[:left_out], *aspects[left_out + 1 : TRACED])
-
-
-def _nearest(aspects: Aspects, entries: Iterable[EarlierBuild]) -> list[EarlierBuild]:
-    def distance(entry: EarlierBuild) -> int:
-        return sum(map(operator.ne, aspects, entry.aspects))
-
-    counted = [(distance(entry), entry) for entry in entries]
-    least = min((count for count, _ in counted), default=0)
-    found = [entry for count, entry in counted if count == least]
-    return sorted(found, key=lambda entry: entry.built.line.begin_ns, reverse=True)[:IN_STEP]

@@ -37,7 +37,12 @@ def compare(a: Recorded, b: Recorded) -> ProfileDifference:
     given are compared exactly. Seconds are of one run each, have no error bar, and change nothing.
     """
     functions = by_function(a.builds), by_function(b.builds)
-    changes = [_change(*pair, a, b) for pair in _pairs(*functions)]
+    by_name = tuple(map(_by_name, functions))
+    changes = [
+        _change(*pair, a, b)
+        for name in dict.fromkeys((*by_name[1], *by_name[0]))
+        for pair in _paired(*(side.get(name, []) for side in by_name))
+    ]
     changes.sort(key=lambda change: change.weight)
     in_a, in_b = _totals(a, functions[0]), _totals(b, functions[1])
     totals = {name: (in_a[name], in_b[name]) for name in in_a}
@@ -67,13 +72,6 @@ def _side(one: Counted, profile: Recorded) -> FunctionTotals:
         if built.settings is not None:
             settings.update(built.settings.jit)
     return FunctionTotals(one.counts, one.seconds, one.sizes, causes, examples, settings)
-
-
-def _pairs(a: Iterable[Counted], b: Iterable[Counted]) -> Iterator[Pair]:
-    """Yield each function with its partner; None where it has none."""
-    in_a, in_b = _by_name(a), _by_name(b)
-    for name in dict.fromkeys((*in_b, *in_a)):
-        yield from _paired(in_a.get(name, []), in_b.get(name, []))
 
 
 def _by_name(functions: Iterable[Counted]) -> dict[tuple[str, str], list[Counted]]:
@@ -110,6 +108,11 @@ def _totals(profile: Recorded, functions: Sequence[Counted]) -> dict[str, float]
     """Return counts, bytes and seconds of everything together."""
     own = [one.counts for one in functions if not one.eager]
     seconds = [one.seconds for one in functions]
+    if profile.run is not None and profile.run.end_ns:
+        begin, end = profile.run.begin_ns, profile.run.end_ns
+    else:
+        begin = min((process.started.clock_ns for process in profile.processes), default=0)
+        end = max((process.end_ns for process in profile.processes), default=0)
     return {
         "processes": len(profile.processes),
         "functions": len(own),
@@ -117,15 +120,8 @@ def _totals(profile: Recorded, functions: Sequence[Counted]) -> dict[str, float]
         "eager programs": sum(one.requests for one in functions if one.eager),
         "code_bytes": sum(one.sizes["code_bytes"] for one in functions),
         **{f"{stage}_s": sum(one[stage] for one in seconds) for stage in STAGES},
-        "wall_s": _wall_s(profile),
+        "wall_s": (end - begin) / 1e9,
     }
-
-
-def _wall_s(profile: Recorded) -> float:
-    if profile.run is not None and profile.run.end_ns:
-        return (profile.run.end_ns - profile.run.begin_ns) / 1e9
-    begin = min((process.started.clock_ns for process in profile.processes), default=0)
-    return (max((process.end_ns for process in profile.processes), default=0) - begin) / 1e9
 
 
 def _facts(a: Recorded, b: Recorded) -> dict[str, tuple[str, str]]:

@@ -46,7 +46,7 @@ def functions_table(changes: Sequence[FunctionChange]) -> pd.DataFrame:
                 ", ".join(f"{count:+} {_cause(*key)}" for key, count in change.gained.items()),
             ]
         )
-    return _table(["function", "", *COUNTS, "seconds", "causes"], rows)
+    return pd.DataFrame(rows, columns=["function", "", *COUNTS, "seconds", "causes"])
 
 
 def totals_table(difference: ProfileDifference) -> pd.DataFrame:
@@ -59,14 +59,14 @@ def totals_table(difference: ProfileDifference) -> pd.DataFrame:
             change = f"{b - a:+,.0f}" if a != b else ""
             cells = [name.replace("code_bytes", "bytes of code"), f"{a:,}", f"{b:,}", change]
         rows += [cells] if a or b else []
-    return _table(["together", "A", "B", "change"], rows)
+    return pd.DataFrame(rows, columns=["together", "A", "B", "change"])
 
 
 def facts_table(difference: ProfileDifference) -> pd.DataFrame:
     """Return what the two were recorded with, where it differs; one alone says nothing."""
     facts = difference.facts.items()
     rows = [[name, a, b] for name, (a, b) in facts if a != b and NOT_KNOWN not in (a, b)]
-    return _table(["recorded with", "A", "B"], rows)
+    return pd.DataFrame(rows, columns=["recorded with", "A", "B"])
 
 
 def footer(difference: ProfileDifference) -> list[str]:
@@ -126,11 +126,8 @@ def frame(difference: ProfileDifference) -> pd.DataFrame:
         ]
         rows.append([*row, *(side[part] for part in parts for side in sides)])
     names = ["function", "name", "place", "line", "origin", "status"]
-    return _table([*names, *(f"{side}_{part}" for part in parts for side in "ab")], rows)
-
-
-def _table(columns: list[str], rows: list[list[Any]]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=columns)
+    names += [f"{side}_{part}" for part in parts for side in "ab"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def _cause(kind: str, argument: str) -> str:

@@ -47,7 +47,9 @@ def listed(
         names = zip(frame["function"], frame["through"], strict=True)
         frame = frame.assign(function=[transformed(name, through) for name, through in names])
     shown = frame if most is None else frame.head(most)
-    columns = [name for name in TABLES[table].main.split() if not _is_idle(shown[name])]
+    # A column of nothing but zeros or empty texts says nothing.
+    main = TABLES[table].main.split()
+    columns = [name for name in main if shown[name].fillna(0).astype(bool).any()]
     widest = _WIDEST if width >= _SHORT else _WIDEST // 2
     rows = pd.DataFrame(
         [
@@ -88,11 +90,6 @@ def _width(rows: pd.DataFrame) -> int:
 def is_number(heading: str) -> bool:
     """Return whether a column is set to the right."""
     return type_of(heading) != "str"
-
-
-def _is_idle(values: pd.Series) -> bool:
-    """Return whether a column has nothing but zeros or empty texts."""
-    return not values.fillna(0).astype(bool).any()
 
 
 def _cell(name: str, value: Any, widest: int) -> str:

@@ -59,12 +59,15 @@ def _constants(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
 
 
 def _dear(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
+    def elements(equation: Any) -> int:
+        return sum(math.prod(var.aval.shape) for var in (*equation.invars, *equation.outvars))
+
     folding = _group(inside, FOLDING)
     if folding >= LEAST_SHARE * inside.wall_s:
         cause = "constant folding: XLA computes what depends on no argument"
         advice = "compute it before with NumPy, or from an argument"
         folded = variants.independent(variants.opened(jaxpr))
-        line = _line(max(folded, key=_elements)) if folded else ""
+        line = _line(max(folded, key=elements)) if folded else ""
         yield TriableRemedy(Remedy(cause, line, advice, folding), variants.computed_before)
     for name, advice in _KERNELS.items():
         costs: dict[str, float] = defaultdict(float)
@@ -116,10 +119,6 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
         "if that is a loop, `jax.lax.scan` or `fori_loop` builds its body once",
     )
     yield TriableRemedy(remedy, rolled)
-
-
-def _elements(equation: Any) -> int:
-    return sum(math.prod(var.aval.shape) for var in (*equation.invars, *equation.outvars))
 
 
 def _line(equation: Any) -> str:

@@ -114,36 +114,29 @@ def _hosts(tops: dict[str, list[EventNode]], root: EventNode) -> dict[str, str]:
         able = [
             other
             for other in (main, *hosts)
-            if other == main or all(_holds(tops[other], node.event) for node in tops[name])
+            if other == main or all(_holder(tops[other], node.event) for node in tops[name])
         ]
         hosts[name] = max(able, key=lambda other: tops[other][0].event.begin_ns)
     return hosts
 
 
-def _holds(tops: Sequence[EventNode], event: CompileEvent) -> bool:
-    return any(
-        node.event.begin_ns <= event.begin_ns and event.end_ns <= node.event.end_ns for node in tops
-    )
+def _holder(nodes: Sequence[EventNode], event: CompileEvent) -> EventNode | None:
+    """Return the first of some events in which another one lies."""
+    for node in nodes:
+        if node.event.begin_ns <= event.begin_ns and event.end_ns <= node.event.end_ns:
+            return node
+    return None
 
 
 def _deepest(tops: Sequence[EventNode], event: CompileEvent) -> EventNode:
     """Return the innermost event of a thread that holds another thread's."""
-    found, inside = None, tops
-    while True:
-        node = next(
-            (
-                node
-                for node in inside
-                if node.event.begin_ns <= event.begin_ns
-                and event.end_ns <= node.event.end_ns
-                and node.event.thread == tops[0].event.thread
-            ),
-            None,
-        )
-        if node is None:
-            assert found is not None
-            return found
-        found, inside = node, node.children
+    thread = tops[0].event.thread
+    found = node = _holder(tops, event)
+    while node is not None:
+        found = node
+        node = _holder([one for one in node.children if one.event.thread == thread], event)
+    assert found is not None
+    return found
 
 
 def _share(root: EventNode, hosts: dict[str, str]) -> None:

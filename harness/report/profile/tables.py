@@ -96,11 +96,6 @@ def _kind_of(name: str, values: pd.Series) -> ColumnKind:
     return ColumnKind.COUNT if types.is_integer_dtype(values) else ColumnKind.NUMBER
 
 
-def _label_of(name: str) -> str:
-    """Return a column's name as a heading: without unit and underscores."""
-    return LABELS.get(name) or name.removesuffix("_s").removesuffix("_bytes").replace("_", " ")
-
-
 def _says_nothing(values: pd.Series) -> bool:
     if values.name == "process":
         return values.nunique() < 2
@@ -128,7 +123,9 @@ def table(
     columns = tuple(
         Column(
             column,
-            _label_of(column),
+            # As a heading, without unit and underscores.
+            LABELS.get(column)
+            or column.removesuffix("_s").removesuffix("_bytes").replace("_", " "),
             _kind_of(column, shown[column]),
             stage=column.removesuffix("_s") if column.removesuffix("_s") in STAGES else "",
             hidden=column not in front and _says_nothing(shown[column]),

@@ -29,13 +29,10 @@ def _content(measured: Measured) -> Content | None:
         return None
     axes = [name for name in data.columns if name not in COLUMNS]
     data = data.assign(case=case_texts(data, axes, scenario=True), one_case=one_case(data, COLUMNS))
-    passes = _by_pass(data[~data.duplicated(_row(data), keep="last")])
+    # A later row replaces an earlier one of the same pass.
+    columns = ["machine", "workload", "case", "group", "part", "pass"]
+    passes = _by_pass(data[~data.duplicated(columns, keep="last")])
     return Content((_figure(passes),), (_table(passes),))
-
-
-def _row(data: pd.DataFrame) -> list[str]:
-    """Return the columns of which a later row replaces an earlier one."""
-    return ["machine", "workload", "case", "group", "part", "pass"]
 
 
 def _by_pass(data: pd.DataFrame) -> pd.DataFrame:

@@ -36,12 +36,6 @@ def _content(measured: Measured) -> Content | None:
     return Content((_figure(wide),), (_long(wide), _wide(wide)), shown=("facts",))
 
 
-def _long_rows(wide: pd.DataFrame) -> pd.DataFrame:
-    kept = ["workload", "case", "one_case", "target", "machine"]
-    long = wide.melt(kept, list(DRAWN), var_name="fact", value_name="count")
-    return long[long["count"].notna()].reset_index(drop=True)
-
-
 def _figure(wide: pd.DataFrame) -> Figure:
     chart = (
         charts.top("fact_bars", "datum.count")
@@ -74,13 +68,16 @@ def _figure(wide: pd.DataFrame) -> Figure:
 
 
 def _long(wide: pd.DataFrame) -> Table:
+    kept = ["workload", "case", "one_case", "target", "machine"]
+    long = wide.melt(kept, list(DRAWN), var_name="fact", value_name="count")
+    long = long[long["count"].notna()].reset_index(drop=True)
     columns = (
         *plain("workload", "case"),
         *plain("target", "machine", "one_case", hidden=True),
         *plain("fact"),
         Column("count", "count", ColumnKind.NUMBER),
     )
-    return Table("fact_bars", "One fact of each case", columns, _long_rows(wide))
+    return Table("fact_bars", "One fact of each case", columns, long)
 
 
 def _wide(wide: pd.DataFrame) -> Table:

@@ -22,15 +22,10 @@ UNEXPLAINED = CAUSE.name
 OUTSIDE = "outside jit"
 
 
-def _content(shown: Shown) -> Content:
-    causes = shown.frame("causes")
-    if causes.empty:
-        return Content(notes=("Nothing was built.",))
-    return content(causes)
-
-
 def content(causes: pd.DataFrame) -> Content:
     """Return the figure and the table; `causes` is the profile's table."""
+    if causes.empty:
+        return Content(notes=("Nothing was built.",))
     mended = ~causes["cause"].isin([*BLAMELESS, UNEXPLAINED])
     # What can be mended in front: the rest is what any program pays.
     causes = causes.assign(saves_s=causes["build_s"].where(mended), last=~mended)
@@ -108,6 +103,6 @@ SECTION = Section(
     title="Causes",
     intro="Each build after a function's first was compared with the build of the same function "
     "that comes nearest. One that no difference explains is called unexplained, never guessed at.",
-    content=_content,
+    content=lambda shown: content(shown.frame("causes")),
     answer=Answer("What costs most", _dearest, 1),
 )

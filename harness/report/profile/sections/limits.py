@@ -25,7 +25,6 @@ METHOD = (
     "not what it was asked to do.",
 )
 
-
 UNATTRIBUTED = 0.01
 """Share of the wall time from which it is said that nothing is known of it."""
 
