@@ -353,6 +353,7 @@ def _import():
     import harness.cli
     import harness.engine.staged_worker
 
+    sys.modules.pop("__mp_main__", None)  # multiprocessing's name for this file
     del asv, jax, pandas, scipy, harness
 
 

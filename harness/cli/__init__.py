@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import platform
@@ -102,9 +103,7 @@ COMMANDS = {
 @click.pass_context
 def _options(context: click.Context, version: bool, as_json: bool) -> None:
     if version and as_json:
-        from harness.targets.host import installed  # psutil, for no other command's start
-
-        found = {name: installed(name) or None for name in ("jax", "jaxlib")}
+        found = {name: _installed(name) for name in ("jax", "jaxlib")}
         print(json.dumps({"harness": __version__, "python": platform.python_version(), **found}))
     elif version:
         print(f"harness {__version__}")
@@ -114,6 +113,13 @@ def _options(context: click.Context, version: bool, as_json: bool) -> None:
         raise Exit
     if context.invoked_subcommand is None:
         raise UsageError("A command is missing; `harness --help` lists them.")
+
+
+def _installed(name: str) -> str | None:  # without psutil, which harness.targets.host loads
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 app = LazyGroup(

@@ -18,7 +18,14 @@ from harness.targets.target import Target
 
 SIDES: dict[str, type[Side]] = {
     side.name: complete(side)
-    for side in (XlaSide, NumpySide, FusedSide, CupyEager, CupyFused, CupyGraph)
+    for side in (
+        XlaSide,
+        NumpySide,
+        FusedSide,
+        CupyEager,
+        CupyFused,
+        CupyGraph,
+    )
 }
 """By name, in the order of tables and of processes."""
 
@@ -38,7 +45,11 @@ def of_family(family: str) -> list[type[Side]]:
 
 
 def find(name: str) -> type[Side]:
-    """Return the side of that name."""
+    """Return the side of that name.
+
+    Raises:
+        UsageError: there is none; those that there are are named.
+    """
     return SIDES[find_name(name, SIDES, "side")]
 
 

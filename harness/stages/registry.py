@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING
 
 from harness.errors import find_name
 from harness.stages import (
-    apart,
+    backend,
     compile,
     compute,
     dispatch,
     execute,
     first_call,
+    first_compile,
+    first_lower,
+    import_,
     in_flight,
+    latency,
     load,
+    loop,
     lower,
+    ready,
+    slope,
+    start,
     trace,
 )
 from harness.stages.stage import Stage, Step, median
@@ -27,7 +35,11 @@ STAGES: dict[str, Stage] = {
     stage.name: stage
     for stage in sorted(
         (
-            *apart.STAGES,
+            import_.STAGE,
+            backend.STAGE,
+            first_lower.STAGE,
+            first_compile.STAGE,
+            ready.STAGE,
             trace.STAGE,
             lower.STAGE,
             compile.STAGE,
@@ -37,7 +49,10 @@ STAGES: dict[str, Stage] = {
             in_flight.STAGE,
             load.STAGE,
             first_call.STAGE,
-            first_call.START,
+            start.STAGE,
+            loop.STAGE,
+            latency.STAGE,
+            slope.STAGE,
         ),
         key=lambda stage: stage.order,
     )
@@ -47,12 +62,17 @@ STAGES: dict[str, Stage] = {
 OTHER_EFFECT = 0.10
 """The smallest change that counts of a benchmark that is no stage of ours."""
 
+
 CASE: tuple[Step, ...] = ("build", "compile", "run")
 """The steps of a case without a persistent cache."""
 
 
 def find(name: str) -> Stage:
-    """Return the stage of that name."""
+    """Return the stage of that name.
+
+    Raises:
+        UsageError: there is none; the known ones are named.
+    """
     return STAGES[find_name(name, STAGES, "stage")]
 
 

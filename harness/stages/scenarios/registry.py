@@ -11,14 +11,23 @@ from harness.targets.target import Target
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
-    for scenario in (off.SCENARIO, cold.SCENARIO, warm.SCENARIO, default.SCENARIO)
+    for scenario in (
+        off.SCENARIO,
+        cold.SCENARIO,
+        warm.SCENARIO,
+        default.SCENARIO,
+    )
 }
 
 known_names["scenarios"] = SCENARIOS
 
 
 def find(name: str) -> Scenario:
-    """Return the scenario of that name."""
+    """Return the scenario of that name.
+
+    Raises:
+        UsageError: there is none; the known ones are named.
+    """
     return SCENARIOS[find_name(name, SCENARIOS, "scenario")]
 
 
