@@ -2,9 +2,9 @@
 
     python -m tests.profile_corpus --checkouts FOLDER [--release RELEASE ...] [NAME ...]
 
-The programs, and what an expert says of each, are in programs.toml; FOLDER holds a checkout of each
-repository named there and an environment for each release of JAX, or gets them (git, uv). Each
-program is run unchanged. The first finding is right if it holds all that is expected; close if
+The programs, and what an expert says of each, are in programs.toml; FOLDER holds their folders of
+each repository named there and an environment for each release of JAX, or gets them (git, uv). Each
+program is run unchanged, with the libraries as they are installed. The first finding is right if it holds all that is expected; close if
 another that took at least two thirds as long does; unexplained if it names no cause; and wrong
 otherwise. A program is changed if it ended otherwise than by itself, or if there is no profile. The
 exit code is the number of wrong ones, 100 at most.
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,8 +114,11 @@ def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
     return verdict(found, program), f"{top.text}, {top.place}" if top else "nothing"
 
 
-def checked_out(checkouts: Path, name: str) -> None:
-    """Bring a repository into the folder of checkouts, unless it is there."""
+def checked_out(checkouts: Path, name: str, folders: Iterable[str]) -> None:
+    """Bring these folders of a repository into that of checkouts, unless it is there.
+
+    No more of it: a test would import the library that lies beside it, and follow its settings.
+    """
     address, commit = table()["checkouts"][name].split()
     if (checkouts / name).is_dir():
         return
@@ -123,7 +126,9 @@ def checked_out(checkouts: Path, name: str) -> None:
         folder = Path(scratch) / name
         folder.mkdir()
         git(folder, "init", "--quiet")
-        git(folder, "fetch", "--quiet", "--depth", "1", f"https://github.com/{address}", commit)
+        git(folder, "remote", "add", "origin", f"https://github.com/{address}")
+        git(folder, "sparse-checkout", "set", "--no-cone", *(f"/{one}/" for one in folders))
+        git(folder, "fetch", "--quiet", "--depth", "1", "--filter", "blob:none", "origin", commit)
         git(folder, "checkout", "--quiet", "FETCH_HEAD")
         folder.rename(checkouts / name)
 
@@ -177,8 +182,10 @@ def main() -> None:
     parser.add_argument("--release", action="append", choices=releases, help="of JAX; default: all")
     options = parser.parse_args()
     chosen, checkouts = programs(options.names), options.checkouts.resolve()
+    # A repository has all its folders from the first call on, whichever programs that one chose.
+    folders = {tuple(program.run.split("/")[:2]) for program in programs([])}
     for name in sorted({program.run.partition("/")[0] for program in chosen}):
-        checked_out(checkouts, name)
+        checked_out(checkouts, name, [folder for owner, folder in folders if owner == name])
     counts: Counter[tuple[str, str]] = Counter()
     for release in options.release or releases:
         python = python_of(checkouts, release)
