@@ -1,4 +1,4 @@
-# Needs python3 (3.11 to 3.13), make, git and a package index; everything else goes into $(VENV).
+# Needs python3 (3.11 to 3.14), make, git and a package index; everything else goes into $(VENV).
 
 # Set these on the command line: make bench EFFORT=12x1
 PYTHON ?= python3
@@ -54,9 +54,9 @@ help:
 
 define CHECK_PYTHON
 import sys
-if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+if not (3, 11) <= sys.version_info[:2] <= (3, 14):
     sys.exit(
-        "make setup: this is Python %d.%d, but the locked versions are for Python 3.11 to 3.13.\n"
+        "make setup: this is Python %d.%d, but the locked versions are for Python 3.11 to 3.14.\n"
         "Name another interpreter, for example: make setup PYTHON=python3.12" % sys.version_info[:2]
     )
 endef
@@ -67,7 +67,7 @@ setup: $(INSTALLED)
 # From scratch each time: what left the lock file leaves the environment as well.
 $(INSTALLED): $(LOCK) pyproject.toml
 	@command -v "$(PYTHON)" >/dev/null || { \
-	    echo 'make setup: $(PYTHON) not found. Install Python 3.11, 3.12 or 3.13, or name one:' \
+	    echo 'make setup: $(PYTHON) not found. Install Python 3.11 to 3.14, or name one:' \
 	         'make setup PYTHON=/path/to/python3.12' >&2; exit 1; }
 	@"$(PYTHON)" -c "$$CHECK_PYTHON"
 	"$(PYTHON)" -m venv --clear $(VENV)
@@ -205,7 +205,7 @@ lock:
 	printf 'jax==0.11.2\njaxlib==0.11.2\n' >"$$tmp/jax-0.11.txt"; \
 	$(COMPILE) --python-version 3.11 --output-file "$$tmp/lock" >/dev/null; \
 	$(COMPILE) --python-version 3.12 --constraint "$$tmp/jax-0.11.txt" --output-file "$$tmp/lock-jax-0.11" >/dev/null; \
-	{ echo '# Python 3.11 to 3.13, JAX 0.10.2 (Python 3.11) or the newest. Written by: make lock'; \
+	{ echo '# Python 3.11 to 3.14, JAX 0.10.2 (Python 3.11) or the newest. Written by: make lock'; \
 	  cat "$$tmp/lock"; } >constraints.txt; \
 	{ echo '# Python 3.12 and 3.13, JAX 0.11.2. Written by: make lock'; \
 	  cat "$$tmp/lock-jax-0.11"; } >constraints-jax-0.11.txt

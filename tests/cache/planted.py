@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import struct
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from jax._src.compilation_cache import compress_executable, decompress_executable
 
 from harness.watch import jax_names
 from tests.cache.filled import backdate, entry_of
@@ -47,7 +48,7 @@ def _as_bytes(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
 
 def _inside(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
     """Change what is packed in an entry."""
-    return _as_bytes(lambda data: zlib.compress(change(zlib.decompress(data))))
+    return _as_bytes(lambda data: compress_executable(change(decompress_executable(data))))
 
 
 def _flip(data: bytes) -> bytes:
@@ -157,7 +158,7 @@ PLANTS = (
     Plant("a page of HTML", "garbage", _as_bytes(lambda data: b"<html>404</html>")),
     Plant("a flipped bit", "garbage", _as_bytes(_flip)),
     Plant("zeros at the end", "torn", _as_bytes(lambda data: data[:-900] + bytes(900))),
-    Plant("not compressed", "garbage", _as_bytes(zlib.decompress)),
+    Plant("not compressed", "garbage", _as_bytes(decompress_executable)),
     Plant("the time alone", "garbage", _inside(lambda data: data[:4])),
     Plant("another program copied over it", "wrong-module", _over("jit_second", "jit_first")),
     Plant("two programs swapped", "wrong-module", _swap),

@@ -12,6 +12,7 @@ import time
 import zlib
 
 import pytest
+from jax._src.compilation_cache import compress_executable, decompress_executable
 
 from harness.cache import directory_ailments, doctor, entry, put_cost
 from harness.cache.ailment import Ailment
@@ -49,9 +50,9 @@ def unpacks_to_much(directory, monkeypatch):
 
 def same_executable(directory, monkeypatch):
     path = entry_of(directory, "jit_first")
-    # Packed otherwise, and with another compile time: the executable counts.
-    same = b"\0\0\0\x09" + zlib.decompress(path.read_bytes())[4:]
-    path.with_name(f"jit_first-{'0' * 64}-cache").write_bytes(zlib.compress(same, 1))
+    # With another compile time: the executable counts.
+    same = b"\0\0\0\x09" + decompress_executable(path.read_bytes())[4:]
+    path.with_name(f"jit_first-{'0' * 64}-cache").write_bytes(compress_executable(same))
 
 
 def other_format(directory, monkeypatch):
@@ -77,17 +78,17 @@ def another_program(directory, monkeypatch):
 
 def an_executable_without_its_end(directory, monkeypatch):
     path = entry_of(directory, "jit_first")
-    whole = zlib.decompress(path.read_bytes())
-    path.write_bytes(zlib.compress(whole[:-40]))
+    whole = decompress_executable(path.read_bytes())
+    path.write_bytes(compress_executable(whole[:-40]))
 
 
 def other_processor(directory, monkeypatch):
     path = entry_of(directory, "jit_first")
-    whole = zlib.decompress(path.read_bytes())
+    whole = decompress_executable(path.read_bytes())
     features = b"+sse2,+avx512er,-avx512pf"
     at = whole.index(b"-unknown-linux-gnu") + len(b"-unknown-linux-gnu")
     told = b"\x12\x03knl\x1a" + bytes([len(features)]) + features
-    path.write_bytes(zlib.compress(whole[:at] + told + whole[at:]))
+    path.write_bytes(compress_executable(whole[:at] + told + whole[at:]))
 
 
 def spoiled(kind):
@@ -211,7 +212,7 @@ def test_a_duplicate_names_both_keys_and_other_contents_are_none(fill):
     assert [name.partition("-")[0] for name in sign.entries] == ["jit_first"] * 2
     assert "2 keys hold the same executable" in sign.evidence
     path = directory / f"jit_first-{'0' * 64}-cache"
-    path.write_bytes(zlib.compress(zlib.decompress(path.read_bytes()) + b"more"))
+    path.write_bytes(compress_executable(decompress_executable(path.read_bytes()) + b"more"))
     assert kinds(diagnose(directory)) == set()
 
 

@@ -43,7 +43,7 @@ def test_a_dated_release_fits_its_tag(tmp_path):
 
 def test_the_classifiers_name_the_pythons_that_are_supported():
     assert f">={supported()[0]}" == PROJECT["requires-python"]
-    assert supported() == ["3.11", "3.12", "3.13"]
+    assert supported() == ["3.11", "3.12", "3.13", "3.14"]
 
 
 def test_no_dependency_is_for_gpus():

@@ -75,5 +75,7 @@ if __name__ == "__main__":
         for name in names.split():
             if hasattr(module, name):
                 delattr(module, name)
-    shutil._use_fd_functions = False  # as it is where `os.open` knows no folders
+    # As it is where `os.open` knows no folders; Python 3.14 has chosen by then.
+    shutil._use_fd_functions = False
+    shutil._rmtree_impl = shutil._rmtree_unsafe
     print(json.dumps([run(line.split()) for line in sys.stdin]))

@@ -4,10 +4,10 @@
 
 The programs, and what an expert says of each, are in programs.toml; FOLDER holds their folders of
 each repository named there and an environment for each release of JAX, or gets them (git, uv). Each
-program is run unchanged, with the libraries as they are installed. The first finding is right if it holds all that is expected; close if
-another that took at least two thirds as long does; unexplained if it names no cause; and wrong
-otherwise. A program is changed if it ended otherwise than by itself, or if there is no profile. The
-exit code is the number of wrong ones, 100 at most.
+program is run unchanged, with the libraries as they are installed. The first finding is right if it
+holds all that is expected; close if another that took at least two thirds as long does; unexplained
+if it names no cause; and wrong otherwise. A program is changed if it ended otherwise than by
+itself, or if there is no profile. The exit code is the number of wrong ones, 100 at most.
 """
 
 from __future__ import annotations

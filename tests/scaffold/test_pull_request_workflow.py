@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import textwrap
 
 import pytest
@@ -83,6 +84,7 @@ class Job:
         return [comment["body"] for comment in json.loads(self.comments.read_text())]
 
 
+@pytest.mark.skipif(shutil.which("jq") is None, reason="no jq, which `gh` has inside")
 def test_a_slower_branch_is_named_in_one_comment_that_is_brought_up_to_date(tmp_path):
     job = Job(tmp_path)
     job.step(COMPARE)
