@@ -84,7 +84,7 @@ def _page(tried: Sequence[Trial], left: Sequence[str]) -> Iterator[Part]:
     answer = []
     if alone:
         saved = seconds_text(sum(trial.saved_s for trial in good))
-        answer.append(f"{len(good)} of {len(alone)} remedies leave builds out: {saved} saved.")
+        answer.append(f"Remedies that leave builds out: {len(good)} of {len(alone)}, {saved} saved.")
     for trial in tried:
         if trial.remedy.function is None and not trial.failed:
             answer.append(

@@ -95,7 +95,7 @@ def test_axes_that_vary_are_padded_together_where_that_leaves_builds_out(tmp_pat
     counts = [padded[name] for name in ("before", "predicted", "after", "failed")]
     assert counts == [4, 2, 2, ""]
     done = forks.harness("profile", "try", profile, cwd=tmp_path)
-    assert done.stdout.startswith("1 of 1 remedies leave builds out: ")
+    assert done.stdout.startswith("Remedies that leave builds out: 1 of 1, ")
     assert "The persistent cache saves " in done.stdout.partition("\n")[0]
     assert "Not tried: shape of `x` of `<lambda>`" in done.stdout
 
