@@ -261,6 +261,12 @@ def test_stages_of_one_process_are_judged_on_its_cpu_time_where_all_nights_know_
     assert [row["basis"] for row in changes(records)] == ["wall"]
 
 
+def test_a_frame_that_an_older_edition_wrote_is_judged_by_wall_time():
+    frame = frame_of(nights(stepped()))
+    older = frame.drop(columns=["cpu_samples", "cpu_processes", "processes", "protocol"])
+    assert harness.history(older)["ratio"].tolist() == harness.history(frame)["ratio"].tolist()
+
+
 def test_comparisons_and_instruments_and_other_units_are_left_out():
     frame = frame_of(nights(stepped()))
     for column, value in (("threads", "one"), ("workload", "reference"), ("unit", "bytes")):
