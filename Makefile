@@ -119,7 +119,7 @@ gpu:
 # --- checking -------------------------------------------------------------------------------------
 
 test: setup
-	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile -m "not replay"
+	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not replay"
 
 # Each goes on where one before has found something; any of that fails the whole.
 campaigns: setup

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 
 import hypothesis
 import pytest
@@ -63,6 +64,17 @@ FORKED = {
 
 
 variables = dict(os.environ)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Begin with the files of slow tests, where each file goes to one process; then the longest.
+
+    Otherwise one process works through the last of them alone.
+    """
+    if config.getoption("dist", "no") == "loadfile":
+        number = Counter(item.path for item in items)
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: (item.path not in slow, -number[item.path]))
 
 
 def pytest_collection_finish():

@@ -11,6 +11,7 @@ from harness.targets import find
 from tests import forks
 from tests.added import House, recipes
 
+pytestmark = pytest.mark.slow
 WORKLOAD = """
 import jax.numpy as jnp
 

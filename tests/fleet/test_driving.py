@@ -260,6 +260,8 @@ def test_what_was_finished_when_the_user_stops_it_is_stored(at, tmp_path):
 
 def test_a_host_far_off_its_class_is_put_aside_and_its_cases_measured_on_others(at):
     pool = Hands({name: {"kind": "x", "host": name} for name in "abc"})
+    all_are_there = threading.Barrier(3)
+    pool.on_ask = lambda worker: all_are_there.wait(60)
     pool.on_send = lambda order, worker: Result(loop_ns=200.0 if worker == "c" else 100.0)
     several = [Scale, Several, Printing]
     outcome, notes = at(pool, "6x1", several)

@@ -6,6 +6,8 @@ import base64
 import itertools
 import re
 
+import pytest
+
 from harness.frame.startup import STACKED
 from harness.report.page import render
 from tests.report.pages import (
@@ -277,6 +279,7 @@ def test_a_narrow_window_does_not_scroll_sideways(page):
     assert_no_window_scrolls_sideways(page)
 
 
+@pytest.mark.slow
 def test_who_does_not_see_it_or_has_no_mouse_can_read_it(page):
     assert_no_barrier(page, "", "?one_case=good.Work+size%3D64", "?workload=nothing")
 

@@ -84,6 +84,7 @@ class Job:
         return [comment["body"] for comment in json.loads(self.comments.read_text())]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("jq") is None, reason="no jq, which `gh` has inside")
 def test_a_slower_branch_is_named_in_one_comment_that_is_brought_up_to_date(tmp_path):
     job = Job(tmp_path)

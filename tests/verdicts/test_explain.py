@@ -9,6 +9,12 @@ from tests.verdicts.arms_of import OTHER, records, tree
 
 def test_processes_samples_hosts_programs_and_the_rule_are_shown(compare, tmp_path):
     folder = tree(tmp_path, factor=1.2, fingerprint="f" * 16)
+    file = max((folder / "box" / "records").iterdir())
+    read = list(Store(file).read())
+    for one in read:
+        one.stages["compile"].cpu_ns = [3e6, 2e6, 4e6]
+    file.unlink()
+    Store(file).append(read)
     out = compare(COMMIT, OTHER, "-r", folder, "--stage", "compile", "--explain")[1]
 
     assert "family.Work · size=8 · compile: slower" in out
@@ -16,6 +22,7 @@ def test_processes_samples_hosts_programs_and_the_rule_are_shown(compare, tmp_pa
     assert "alpha 0.05" in out
     assert out.count("family.Work@cpu#") == 16
     assert out.count(" · loop 1.0 ms · ") == 16
+    assert out.count(" · CPU 2.0 ms · ") == 8
     assert "seconds as measured" in out
     assert "program: not known" in out
     assert "program ffffffffffff" in out

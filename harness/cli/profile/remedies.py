@@ -83,8 +83,9 @@ def _page(tried: Sequence[Trial], left: Sequence[str]) -> Iterator[Part]:
     good = [trial for trial in alone if not trial.failed and trial.after < trial.before]
     answer = []
     if alone:
+        part = f"{len(good)} of {len(alone)}"
         saved = seconds_text(sum(trial.saved_s for trial in good))
-        answer.append(f"Remedies that leave builds out: {len(good)} of {len(alone)}, {saved} saved.")
+        answer.append(f"Remedies that leave builds out: {part}, {saved} saved.")
     for trial in tried:
         if trial.remedy.function is None and not trial.failed:
             answer.append(

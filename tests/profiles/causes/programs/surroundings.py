@@ -183,6 +183,15 @@ def static_names():
     jax.jit(power, static_argnames="n")(ONES, n=2)
 
 
+@builds("power: first", "power: jit options static_argnums")
+def static_numbers():
+    def power(*given):  # its arguments have no names
+        return given[0] * given[1]
+
+    jax.jit(power)(ONES, 2)
+    jax.jit(power, static_argnums=1)(ONES, 2)
+
+
 @builds("double: first", "double: cache cleared jax.clear_caches()")
 def clear_caches():
     f = jax.jit(double)
