@@ -291,7 +291,8 @@ def test_a_group_or_an_owner_who_can_write_is_named(fill, monkeypatch):
 
 def test_who_an_access_control_list_lets_write_is_named(fill):
     directory = fill()
-    entries = [(1, 7, NOBODY), (2, 6, 4321), (4, 5, NOBODY), (16, 7, NOBODY), (32, 5, NOBODY)]
+    named = (2, 6, 4321), (2, 5, 4322)  # the other may read and enter
+    entries = [(1, 7, NOBODY), *named, (4, 5, NOBODY), (16, 7, NOBODY), (32, 5, NOBODY)]
     data = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
     for path in (directory, entry_of(directory, "jit_first")):
         try:
@@ -300,6 +301,7 @@ def test_who_an_access_control_list_lets_write_is_named(fill):
             pytest.skip("this file system has no access control lists")
     signs = [f for f in diagnose(directory).findings if f.kind == "others-can-write"]
     assert [sign.evidence[:13] for sign in signs] == ["user 4321 can"] * 2
+    assert not any("4322" in sign.evidence for sign in signs)
     assert {sign.severity for sign in signs} == {"ailing"}
 
 

@@ -1,5 +1,8 @@
 """What a stage or a scenario lacks is told when it is made, with its name and the field."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from harness.stages.registry import ALONE_STAGES, CASE_STAGES, PROCESS_STAGES, STAGES
@@ -7,6 +10,7 @@ from harness.stages.scenarios.registry import SCENARIOS, stages_of
 from harness.stages.scenarios.scenario import Scenario
 from harness.stages.stage import Stage
 
+METHOD = (Path(__file__).parents[2] / "docs" / "method.md").read_text(encoding="utf-8")
 WHOLE = {
     "name": "serialize",
     "title": "The program becomes bytes.",
@@ -18,6 +22,27 @@ WHOLE = {
     "colour": "#000000",
     "take": print,
 }
+
+
+def by_stage(text):
+    """Return what a sentence says of stages: the share by the name."""
+    parts = re.findall(r"((?:`\w+`(?:, | and )?)+)[^`;]*?\s(\d+)\s%", text)
+    return {n: int(share) / 100 for names, share in parts for n in re.findall(r"`(\w+)`", names)}
+
+
+def test_the_page_says_from_which_effect_on_a_stage_has_changed():
+    told = by_stage(re.search(r"smallest effect that counts: (.*?) Where", METHOD, re.DOTALL)[1])
+    assert len(told) > 8
+    assert {name: told.get(name, 0.1) for name in STAGES} == {
+        name: stage.effect for name, stage in STAGES.items()
+    }
+
+
+def test_the_page_says_by_how_much_each_stage_is_slowed_down():
+    said = re.search(r"at effort `default`: (.*?)at `thorough`: (.*?)\.\n", METHOD, re.DOTALL)
+    for effort, text in zip(("default", "thorough"), said.groups(), strict=True):
+        own = {name: stage.power.get(effort) for name, stage in STAGES.items()}
+        assert by_stage(text) == {name: share for name, share in own.items() if share}
 
 
 @pytest.mark.parametrize("field", WHOLE)
