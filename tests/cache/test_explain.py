@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -100,6 +101,15 @@ def test_missing_parts_are_said_and_not_guessed(base):
     changed = with_component(base, "computation")
     found = only(Requests(base.events, Parts()), Requests(changed.events, Parts()))
     assert "FILE.parts is missing" in found.differences[0].lines[0]
+
+
+def test_options_that_differ_in_their_bytes_only_are_said_to(base):
+    kept = SimpleNamespace(get=lambda name: "{}")
+    changed = with_component(base, "compile_options")
+    found = only(Requests(base.events, kept), Requests(changed.events, kept))
+    assert found.differences[0].lines == (
+        "no field that JAX lets be read differs; the serialised bytes do",
+    )
 
 
 def test_a_module_of_one_run_alone_is_listed(base):
