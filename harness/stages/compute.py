@@ -49,7 +49,6 @@ STAGE = Stage(
     effect=0.03,
     colour="#F0E442",
     take=take,
-    runs_program=True,
     asv={"off": "compute"},
     power={"default": 0.1, "thorough": 0.05},
 )

@@ -26,6 +26,5 @@ STAGE = Stage(
     effect=0.25,
     colour="#CC79A7",
     take=take,
-    runs_program=True,
     asv={"off": "dispatch"},
 )

@@ -26,7 +26,6 @@ STAGE = Stage(
     effect=0.15,
     colour="#0072B2",
     take=take,
-    runs_program=True,
     stacked=True,
     asv={"off": "execute"},
     power={"default": 0.2, "thorough": 0.1},

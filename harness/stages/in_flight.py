@@ -69,5 +69,4 @@ STAGE = Stage(
     effect=0.25,
     colour="#6B4C9A",
     take=take,
-    runs_program=True,
 )

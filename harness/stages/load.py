@@ -14,7 +14,6 @@ STAGE = Stage(
     effect=0.1,
     colour="#009E73",
     take=lambda run: run.request_program(),
-    runs_program=True,
     stacked=True,
     asv={"warm": "load"},
 )

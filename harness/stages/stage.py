@@ -80,9 +80,6 @@ class Stage:
     what is taken elsewhere: by the process of itself, or by a side of a comparison."""
     events: Mapping[str, int] = field(default_factory=dict)
     """What JAX reports while a sample is taken, no more and no less: the proof of its label."""
-    runs_program: bool = False
-    """A finished program runs or is read: with an equal program, a changed time is the
-    environment's doing. Not so where JAX or XLA work, which may change for an equal program."""
     stacked: bool = False
     """It follows the other stacked ones, and together they are the time to the first result."""
     asv: Mapping[str, str] = field(default_factory=dict)
@@ -96,6 +93,15 @@ class Stage:
     runs on the machine lengthens it less."""
     cpu_statistic: Callable[[Sequence[float]], float] = min
     """What makes one CPU time of those of a process's visits: the least; or :func:`between`."""
+
+    @property
+    def runs_program(self) -> bool:
+        """Whether a finished program runs or is read, and nothing else is done.
+
+        With an equal program, a changed time is then the environment's doing. Not so where JAX or
+        XLA work, which may change for an equal program.
+        """
+        return self.step in ("run", "compute", "load")
 
     def __post_init__(self) -> None:
         wrong = {
