@@ -51,7 +51,6 @@ def test_only_a_cache_that_was_full_is_said_to_have_evicted():
         program.build(function)
     again = program.build(1, stages="LC")
     assert cause(program, again).kind == "unexplained"
-    program.build(2049 + 1)
     program.build(3, shape="9")
     late = program.build(2, stages="LC")
     found = cause(program, late)
