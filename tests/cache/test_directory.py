@@ -148,5 +148,7 @@ def test_a_bucket_is_read_through_its_library(fill, bucket):
     seen = survey(open_directory("gs://team/cache"))
     assert [entry.contents.state for entry in seen.entries] == ["readable"] * 3
     assert {(entry.used_source, entry.never_read) for entry in seen.entries} == {("unknown", None)}
+    written = [int(file.stat().st_mtime) for file in cache.glob("*-cache")]
+    assert sorted(entry.written_at for entry in seen.entries) == sorted(written)
     with pytest.raises(UnusableCacheError, match="no directory gs://elsewhere"):
         open_directory("gs://elsewhere")

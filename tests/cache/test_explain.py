@@ -112,6 +112,15 @@ def test_options_that_differ_in_their_bytes_only_are_said_to(base):
     )
 
 
+def test_of_two_of_one_name_the_same_program_is_compared(base):
+    other = with_component(base, "computation").events[0]
+    same = with_component(base, "jax_lib version", "9.9.9").events[0]
+    same = replace(same, key=f"{same.key}2")
+    for events in ((other, same), (same, other)):
+        found = explain_runs(Requests(events, base.parts), Requests(base.events[:1], base.parts))
+        assert [one.a for one in found if one.b] == [same]
+
+
 def test_a_module_of_one_run_alone_is_listed(base):
     found = explain_runs(base, Requests((), Parts()))
     assert [one.status for one in found] == ["only in A"]

@@ -2,7 +2,15 @@ import math
 
 import pytest
 
-from harness.records.units import ago, counted, ratio_text, seconds_text, share_text, size_text
+from harness.records.units import (
+    ago,
+    counted,
+    ratio_text,
+    seconds_text,
+    share_text,
+    size_text,
+    some,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +43,7 @@ def test_sizes_shares_ratios_and_counts():
     assert [share_text(part, 1000) for part in (690, 4, 0)] == ["69 %", "0.4 %", "0 %"]
     assert share_text(1, 0) == ""
     assert [ratio_text(ratio) for ratio in (1.2749, math.nan)] == ["1.27×", "–"]
+    assert [some("abc", most) for most in (2, 3)] == ["a, b and 1 more", "a, b, c"]
     assert [counted(number, "build") for number in (1, 2000)] == ["1 build", "2,000 builds"]
 
 

@@ -16,6 +16,7 @@ from harness.profiles.causes.values import (
     another_object,
     around,
     short_functions,
+    static_text,
 )
 from harness.profiles.causes.weak_type import with_article
 from harness.profiles.decision.decide import decide
@@ -63,6 +64,13 @@ def test_a_fixed_field_of_a_class_is_told_from_the_structure():
     assert found == Change("c", "rate=0.1", "rate=0.2", "Config")
     [found] = tree_differences(tree.format(0.1, 3), tree.format(0.2, 4))
     assert found == Change("c", "rate=0.1, seed=3", "rate=0.2, seed=4", "Config")
+
+
+def test_a_static_value_of_the_same_text_is_told_by_its_type_or_its_object():
+    mine, yours = (events.Static("n", kind, "3", number) for kind, number in (("A", 1), ("B", 2)))
+    assert static_text(mine) == "3"
+    assert static_text(mine, yours) == "3 (A)"
+    assert static_text(mine, events.Static("n", "A", "3", 2)) == "3 (object 1)"
 
 
 def test_texts_of_functions_articles_and_libraries():
