@@ -9,6 +9,13 @@ from harness.records.store import Store
 from tests.frame.trees import record
 
 
+@pytest.mark.parametrize("number", [2**62, -(2**62), 10**40])
+def test_numbers_of_which_differences_do_not_fit_are_refused(number):
+    json_file.check_numbers(b'{"a": 4611686018427387903, "b": "1234567890123456789"}')
+    with pytest.raises(ValueError, match="too large"):
+        json_file.check_numbers(b'{"a": %d}' % number)
+
+
 @pytest.mark.parametrize(("mode", "content"), [("w", "größer\n"), ("wb", b"\x00\xff")])
 def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path, mode, content):
     file = tmp_path / "new folder" / "file"

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from harness.records.printable import printable
 from harness.records.units import (
     ago,
     counted,
@@ -35,6 +36,10 @@ def test_a_time_has_a_unit_that_suits_it(seconds, text):
 def test_an_interval_has_the_unit_of_its_time_and_a_digit_that_is_not_0():
     assert seconds_text(0.0041, 0.0002) == "4.1 ± 0.2 ms"
     assert seconds_text(0.041, 0.00002) == "41.00 ± 0.02 ms"
+
+
+def test_what_steers_a_terminal_is_written_out():
+    assert printable("größer\n\x1b[2J\t", kept="\n") == "größer\n\\x1b[2J\\x09"
 
 
 def test_sizes_shares_ratios_and_counts():

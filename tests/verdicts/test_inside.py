@@ -63,6 +63,17 @@ def test_what_did_not_change_or_was_not_looked_into_has_no_inside(compare, tmp_p
     assert "family.Work size=9: " not in out
 
 
+def test_what_was_looked_into_in_one_arm_only_has_no_inside(compare, tmp_path):
+    folder = tree(tmp_path, 1.3)
+    for commit, factor in ((COMMIT, 1.0), (OTHER, 1.4)):
+        own = records(factor, commit=commit, axes={"size": 9})
+        own[0].compile_times = times(0.2) if commit == COMMIT else None
+        Store(store_path(folder, "box", commit, own[0].env)).append(own)
+    out = compare(COMMIT, OTHER, "-r", folder)[1]
+    assert "2 slower" in out
+    assert "family.Work size=9: " not in out
+
+
 def test_of_many_cases_the_worst_are_told(compare, tmp_path):
     out = compare(COMMIT, OTHER, "-r", tree(tmp_path, 1.2, range(7)))[1]
     assert out.count("(priority-fusion)") == 5

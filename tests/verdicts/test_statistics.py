@@ -3,13 +3,30 @@
 import numpy as np
 import pytest
 
+from harness.frame.load import frame_of
+from harness.verdicts.judge import compare_arms
 from harness.verdicts.statistics import counting, estimates, p_of_share
+from tests.verdicts.arms_of import records
 
 
 def test_a_ratio_of_just_the_effect_counts_in_both_directions():
     effect = np.full(5, 0.1)
     ratios = np.array([1 + 0.1, 1 / (1 + 0.1), 1.0999, 0.9092, np.nan])
     assert counting(ratios, effect).tolist() == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("wall", "cpu", "verdict"), [(1.3, 1.0, "same"), (1.0, 1.3, "slower"), (1.3, None, "slower")]
+)
+def test_compiles_are_judged_on_the_clock_of_the_processor_where_both_know_it(wall, cpu, verdict):
+    arms = [records(), records(wall)]
+    for arm, factor in zip(arms, (1.0, cpu), strict=True):
+        for one in arm:
+            taken = one.stages["compile"]
+            least = min(taken.samples_ns) / (1 if arm is arms[0] else wall)
+            taken.cpu_ns = [least * factor] if factor else []
+    (row,) = compare_arms(*map(frame_of, arms)).to_dict("records")
+    assert row["verdict"] == verdict
 
 
 def test_what_pairs_share_is_no_scatter_of_theirs():

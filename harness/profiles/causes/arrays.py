@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from harness.watch import events
 
-_TYPE = re.compile(r"(?P<dtype>[^\[]*)\[(?P<shape>[^\]]*)\]", re.DOTALL)
+_TYPE = re.compile(r"(?P<dtype>[^\[]*)\[(?P<shape>[^\]]*)\](?P<end>\}?)", re.DOTALL)
 _SPACE = re.compile(r"<(?:host|any|device)>$")
 """The space in memory that is part of a type; `key<fry>` is a dtype."""
 
@@ -35,6 +35,7 @@ def array_type(aval: str) -> ArrayType | None:
         return None
     space = _SPACE.search(match["dtype"])
     dtype = match["dtype"][: space.start()] if space else match["dtype"]
+    dtype += match["end"]  # `Ref{float32[3]}` is a Ref{float32}
     shape = re.sub(r"@[^,\]]*(\([^)]*\))?", "", match["shape"])
     shape = f"({shape},)" if shape and "," not in shape else f"({shape.replace(',', ', ')})"
     return ArrayType(dtype, space.group() if space else "", shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Literal
 
 import jax
@@ -9,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import harness
+from harness.profiles.causes import dtype
+from harness.profiles.causes.arrays import array_type
 from harness.profiles.causes.cause import Change
 from harness.profiles.causes.pytree import tree_differences
 from harness.profiles.causes.values import (
@@ -64,6 +67,20 @@ def test_a_fixed_field_of_a_class_is_told_from_the_structure():
     assert found == Change("c", "rate=0.1", "rate=0.2", "Config")
     [found] = tree_differences(tree.format(0.1, 3), tree.format(0.2, 4))
     assert found == Change("c", "rate=0.1, seed=3", "rate=0.2, seed=4", "Config")
+
+
+def test_a_type_that_is_no_arrays_is_told_whole():
+    leaves = [events.Leaf("x", aval) for aval in ("float32[3]", "Tok", "float32[3]")]
+    said = [[*dtype.CAUSE.looks["types"](None, pair)] for pair in itertools.pairwise(leaves)]
+    assert [(one.before, one.after) for (one,) in said] == [
+        ("float32[3]", "Tok"),
+        ("Tok", "float32[3]"),
+    ]
+
+
+def test_a_reference_to_an_array_has_the_type_of_one():
+    assert array_type("Ref{float32[3,4]}") == ("Ref{float32}", "", "(3, 4)")
+    assert array_type("key<fry>[]") == ("key<fry>", "", "()")
 
 
 def test_a_static_value_of_the_same_text_is_told_by_its_type_or_its_object():
