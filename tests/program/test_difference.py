@@ -62,6 +62,7 @@ def test_kinds_may_change_though_their_total_does_not():
         ("peak_bytes", 0, 999_600, "+1 MB peak"),
         ("launches", 1, 2, "+1 launch"),
         ("launches", 12_001, 1, "-12000 launches"),
+        ("transcendentals", 0, 2e6, "+2 M transcendentals"),
         ("flops", 1e9, 3.5e9, "+2.5 G flops"),
         ("flops", None, 3.5e9, "flops: unknown before, now 3.5 G"),
         ("argument_bytes", 8, None, "arguments: now unknown, before 8 B"),
