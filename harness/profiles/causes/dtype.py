@@ -24,6 +24,8 @@ def _types(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
 def _remedy(built: Built, what: Change) -> str:
     if "key<" in what.before + what.after:
         return "Make all keys in one way: jax.random.key, or jax.random.PRNGKey."
+    if "Ref{" in what.before + what.after:
+        return f"Make `{what.argument}` of arrays of one dtype."
     return f"Give `{what.argument}` one dtype, e.g. `{what.argument}.astype('{what.before}')`."
 
 

@@ -79,6 +79,12 @@ def test_a_type_that_is_no_arrays_is_told_whole():
 
 
 def test_a_reference_to_an_array_has_the_type_of_one():
+    add = jax.jit(lambda ref: ref[...] + 1)
+    with harness.profile() as profile:
+        for kind in ("float32", "int32"):
+            add(jax.new_ref(jnp.ones(3, kind)))
+    *_, last = [built for built in profile.builds if built.function.origin == "program"]
+    assert profile.cause_of(last).remedy == "Make `ref` of arrays of one dtype."
     assert array_type("Ref{float32[3,4]}") == ("Ref{float32}", "", "(3, 4)")
     assert array_type("key<fry>[]") == ("key<fry>", "", "()")
 
