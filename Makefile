@@ -8,6 +8,7 @@ EFFORT = 2x1
 FRESH =
 MACHINE =
 JOBS = 2
+SELECT = not replay and not nightly
 GPU_EFFORT = 3x1
 GPU_SECONDS = 280
 GPU_SELECT =
@@ -32,10 +33,11 @@ help:
 	@echo '                      GPU_SECONDS=280  of measuring; a second run resumes      GPU_EFFORT=3x1'
 	@echo '                      GPU_SELECT=regex only workloads whose name matches       MACHINE=h200'
 	@echo 'make test           run the tests, JOBS=2 files at a time'
-	@echo 'make campaigns      damage files, interrupt and kill commands at random; seeds are printed'
+	@echo '                      SELECT=nightly   those that only run at night, by an expression of pytest -m'
+	@echo 'make campaigns      the nightly tests; damage files, interrupt and kill commands at random; seeds are printed'
 	@echo '                      MINUTES=10    of each kind of kills'
 	@echo 'make replay         go through the documentation, install the wheel, and let asv build an environment, as a user would'
-	@echo 'make test-releases  run the tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
+	@echo 'make test-releases  run all tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
 	@echo 'make lint           ruff and mypy'
 	@echo 'make dist           build the source distribution and the wheel into dist/, and check them'
 	@echo '                      REPOSITORY=address  makes links of the README absolute      TAG=v1.2.3 has to fit'
@@ -119,11 +121,13 @@ gpu:
 # --- checking -------------------------------------------------------------------------------------
 
 test: setup
-	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not replay"
+	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "$(SELECT)"
 
 # Each goes on where one before has found something; any of that fails the whole.
 campaigns: setup
 	@status=0; \
+	echo '==> the tests marked "nightly"'; \
+	$(MAKE) --no-print-directory test SELECT=nightly || status=1; \
 	for campaign in "damaged --count 5000" "damaged --flips 5000" "interrupts --count 100" "at_once --count 16" \
 	    "wrong_inputs" "disk_faults --rounds 56" "clocks --rounds 33" "memory --rounds 8" \
 	    "kills --minutes $(MINUTES)" "nightly_kills --rounds $(MINUTES)" \
@@ -164,7 +168,7 @@ test-releases:
 	    echo "==> $$name"; \
 	    if python=$$(find_python $$version); then \
 	        PATH="$$(dirname "$$python"):$$PATH" $(MAKE) --no-print-directory test \
-	            VENV=.venvs/$$name LOCK=$$lock PYTHON="$$python" || failed="$$failed $$name"; \
+	            VENV=.venvs/$$name LOCK=$$lock PYTHON="$$python" SELECT="not replay" || failed="$$failed $$name"; \
 	    else \
 	        echo "No usable Python $$version: neither python$$version on PATH nor a pyenv version." \
 	             "Install one, for example with: pyenv install $$version" >&2; \
