@@ -368,6 +368,18 @@ def test_a_spec_takes_numpys_integers():
     assert spec(np.array([2, 3])).shape == (2, 3)
 
 
+def test_a_class_beside_workload_has_its_keywords():
+    class Noted:
+        def __init_subclass__(cls, note="", **others):
+            super().__init_subclass__(**others)
+            cls.note = note
+
+    class Both(Workload, Noted, note="of its own"):
+        pass
+
+    assert Both.note == "of its own"
+
+
 # --- versions -------------------------------------------------------------------------------------
 
 MODULE = """

@@ -17,6 +17,7 @@ from tests.sweeps import SUITES, sweep, workload
 
 Scale = workload("small", "Scale")
 Printing = workload("bad", "Printing")
+Drawing = workload("bad", "Drawing")
 TIMES = ("samples_ns", "cpu_ns", "programs_ns")
 
 
@@ -75,6 +76,13 @@ def test_a_forked_process_measures_the_same_program_with_the_same_evidence(both)
             for one in (forked, fresh)
         ]
         assert stages[0] == stages[1]
+
+
+def test_siblings_draw_other_numbers(tmp_path):
+    outcome = sweep([Scale, Drawing], tmp_path, compute=True, first_calls=0)
+    one, other = of(outcome, "bad.Drawing")
+    assert one.parent == other.parent != ""
+    assert one.fingerprint != other.fingerprint
 
 
 def test_where_a_fork_is_unsafe_processes_start_by_themselves_and_say_why(tmp_path, monkeypatch):

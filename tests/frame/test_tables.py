@@ -4,6 +4,7 @@ from harness.frame.load import frame_of
 from harness.frame.tables import (
     call_table,
     longest_text,
+    process_text,
     program_texts,
     reason_texts,
     stage_table,
@@ -106,6 +107,13 @@ def test_programs_that_were_built_inside_of_a_stage_have_a_line():
     lines = program_texts(frame)
     assert lines[0] == "family.Work size=0: trace 62 ms, of which 2 programs 35 ms"
     assert lines[10:] == ["... and 2 more: see the column `programs`"]
+
+
+def test_what_a_process_pays_once_is_told_by_stage():
+    paid = {"import": [9e8], "backend": [5e7]}
+    frame = frame_of([record(n, paid, workload="process") for n in (0, 1)])
+    assert process_text(frame) == "Once per process: import 900 ms, backend 50 ms"
+    assert process_text(frame_of([record(0, {"trace": [4e6]})])) == ""
 
 
 def test_a_reason_names_its_stages_and_its_only_case():

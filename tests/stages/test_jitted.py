@@ -15,6 +15,7 @@ from harness.declare import jitted
 from harness.declare.check import check
 from harness.declare.transforms import NotApplicable
 from harness.declare.workload import Case, Workload, WorkloadError, arguments, spec
+from harness.stages.inside import open_up
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
@@ -57,6 +58,15 @@ def test_donation_and_statics_are_the_objects_own(proof):
     assert prepared.donated(build.compiled) == [True, False]
     assert build.compiled.memory_analysis().alias_size_in_bytes == 64 * 4
     assert "integer_pow[y=3]" in str(build.traced.jaxpr)
+
+
+def test_its_inside_is_that_of_a_whole_build_however_often_it_was_built(proof):
+    prepared, _ = taken(jax.jit(raised), (spec((8,)), spec((8,))), proof)
+    for _ in range(2):
+        steps = []
+        times = open_up(prepared, steps.append)
+        assert (steps, times.reason) == (["trace", "lower", "compile"], "")
+        assert "code generation" in {one.group for one in times.groups}
 
 
 def test_compiler_options_reach_xla(proof):

@@ -15,9 +15,10 @@ def cause(program: Program, build):
 
 def test_the_same_build_again_is_unexplained():
     program = Program()
-    program.build(1)
+    first = program.build(1)
     found = cause(program, program.build(1))
-    assert found.kind == "unexplained"
+    assert (found.kind, found.nearest) == ("unexplained", first)
+    assert cause(program, first).nearest == 0, "there was none before"
     assert "nothing that is recorded accounts for it" in found.sentence
 
 
@@ -41,7 +42,8 @@ def test_what_could_not_have_caused_the_stages_is_not_named():
     program.build(1)
     program.build(1, shape="5")
     # Another shape is traced anew; this was only compiled.
-    assert cause(program, program.build(1, shape="6", stages="C")).kind == "unexplained"
+    found = cause(program, program.build(1, shape="6", stages="C"))
+    assert (found.kind, found.nearest) == ("unexplained", 0)
 
 
 def test_only_a_cache_that_was_full_is_said_to_have_evicted():

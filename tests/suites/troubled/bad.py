@@ -73,6 +73,19 @@ class Printing(Workload):
         return x + 1
 
 
+class Drawing(Workload):
+    """Has a size that numpy's own generator gives."""
+
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((np.random.randint(1, 10**6),))
+
+    @staticmethod
+    def function(x):
+        return x + 1
+
+
 class Skipping(Workload):
     """Does not want its second case measured."""
 
