@@ -138,7 +138,7 @@ campaigns: setup
 
 # Each process begins with a stretch of the tests: one alone makes the environment of the wheel.
 replay: setup
-	$(BIN)/python -m pytest tests -n $(JOBS) --dist worksteal -m replay
+	$(BIN)/python -m pytest tests -n $(JOBS) --dist worksteal -m "replay and not nightly"
 
 # A pyenv shim is on PATH for every installed version, but only starts the active ones: so each candidate
 # is tried, and then pyenv's own copies are.

@@ -112,8 +112,8 @@ def changeable(node: ast.AST) -> Iterator[ast.AST]:
                 continue
             if isinstance(child, ast.Raise | ast.Import | ast.ImportFrom):
                 continue
-            if isinstance(child, ast.keyword) and child.arg == "order":
-                continue  # a number that only has to lie between two others
+            if isinstance(child, ast.keyword) and child.arg in ("order", "strict"):
+                continue  # a number that only has to lie between two others; a guard of `zip`
             yield child
             yield from changeable(child)
 

@@ -21,7 +21,7 @@ predict.Predict  size=64   dispatch  13 µs   19 µs   1.3 [0.94, 1.81]  unsure 
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.replay
 @pytest.mark.timeout(600)  # the page promises ten minutes
 def test_the_page_leads_from_a_function_to_a_verdict(tmp_path):
