@@ -45,6 +45,7 @@ def test_a_picture_says_in_words_what_it_shows():
     assert [page for page, said, _ in references() if len(said) < 20] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("picture", ["docs/baselines.svg", "docs/stages.svg"])
 def test_a_figure_is_drawn(picture, tmp_path):
     pytest.importorskip("altair", reason="altair is not installed")
@@ -54,6 +55,7 @@ def test_a_figure_is_drawn(picture, tmp_path):
     assert texts[0] == texts[1], f"python -m tests.docs.images {picture}"
 
 
+@pytest.mark.nightly
 def test_a_screenshot_is_taken(tmp_path):
     pytest.importorskip("altair", reason="altair is not installed")
     file = images.make("docs/images/report.png", tmp_path)

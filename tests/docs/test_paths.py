@@ -1,4 +1,4 @@
-"""Files and recipes that the pages name are there."""
+"""Files, recipes and exit codes that the pages name are there, and terms are told once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from harness.errors import ExitCode
 from tests.added import recipes
 from tests.docs import pages
 
@@ -76,3 +77,17 @@ def test_there_are_seven_recipes_and_each_names_the_test_that_follows_it():
     marks = [new.mark("executed by") for new, _ in recipes()]
     assert len(marks) == 7
     assert set(marks) == {"tests/test_added.py", "tests/profiles/causes/test_registry.py"}
+
+
+def test_the_glossary_explains_a_noun_once():
+    rows = re.findall(
+        r"^\| (\*\*.*?) \|", (pages.ROOT / "docs/glossary.md").read_text(), re.MULTILINE
+    )
+    assert len(rows) > 40
+    assert len(rows) == len(set(rows))
+
+
+def test_every_exit_code_is_explained_once():
+    page = (pages.ROOT / "docs/cookbook.md").read_text().partition("## Exit codes")[2]
+    codes = [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
+    assert codes == [int(code) for code in ExitCode]

@@ -280,8 +280,16 @@ def test_a_narrow_window_does_not_scroll_sideways(page):
 
 
 @pytest.mark.slow
-def test_who_does_not_see_it_or_has_no_mouse_can_read_it(page):
-    assert_no_barrier(page, "", "?one_case=good.Work+size%3D64", "?workload=nothing")
+@pytest.mark.parametrize(
+    "view",
+    [
+        pytest.param("", marks=pytest.mark.nightly),
+        "?one_case=good.Work+size%3D64",
+        "?workload=nothing",
+    ],
+)
+def test_who_does_not_see_it_or_has_no_mouse_can_read_it(page, view):
+    assert_no_barrier(page, view)
 
 
 def test_headings_are_in_order_controls_are_labelled_and_it_prints(page):

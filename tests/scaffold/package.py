@@ -34,6 +34,9 @@ times_of = jax.jit(lambda x, times: x if times else 2 * x, static_argnums=1)
 NUMBER = 3
 '''
 
+FEW = {"HARNESS_COMPUTE": "0", "HARNESS_FIRST_CALLS": "0"}
+"""Variables of a sweep that is only to show that it runs."""
+
 PREDICT = (
     "--function mypackage.models:predict "
     '--arg "float32[784,256]" --arg "float32[256]" --arg "float32[64,784]"'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.scaffold.package import Package
+from tests.scaffold.package import FEW, Package
 
 MODELS = """
 import functools
@@ -199,7 +199,7 @@ def test_what_is_not_adopted_is_told_with_the_reason(adopted):
 
 
 def test_what_is_written_can_be_measured(adopted):
-    said = adopted.harness("run --effort quick speed.Power speed.Shapes plain")
+    said = adopted.harness("run --effort quick speed.Power speed.Shapes plain", **FEW)
     assert ", 0 measured before and reused, 0 failed" in said
     assert "test=shape1" in said
 
