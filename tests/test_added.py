@@ -48,7 +48,7 @@ def house(tmp_path_factory):
         run = ("run", "Sum", "--case", "size=64", "--machine", "here", "--effort")
         for night in ("one", "two"):
             scenarios = ("--scenario", "off", "--scenario", "kept")
-            house.command(*run, "2x1", *scenarios, "--night", night, "-r", "results")
+            house.command(*run, "1x1", *scenarios, "--night", night, "-r", "results")
         house.command(*run, "1x1", "--with-baselines", "--target", "cpu", "-r", "compared")
         house.command(*run, "1x1", "--target", "gpu:mine", "-r", "described")
         yield house

@@ -7,6 +7,8 @@ from harness.declare.discovery import discover
 from harness.stages.registry import CASE_STAGES
 from tests.sweeps import SUITES, sweep
 
+pytestmark = pytest.mark.nightly  # `test_jitted` has objects of the same libraries
+
 WORKLOADS = {
     *("solvers.Tsit5", "solvers.Kvaerno3", "models.LogDensity"),
     *("networks.Mlp", "networks.Descend", "networks.TrainStep"),
