@@ -126,6 +126,20 @@ def test_threads_share_a_moment_and_who_waits_has_none_of_it():
     assert [kernel.operations for kernel in told.kernels] == [5, 7]
 
 
+def test_a_pass_and_its_own_pipeline_are_told_once_with_the_time_of_both():
+    told = inside(
+        [
+            CompileEvent("main", 0, 100, "backend_compile_and_load"),
+            CompileEvent("main", 10, 90, "simplification"),
+            CompileEvent("main", 20, 80, "simplification"),
+        ],
+        "",
+    )
+    [one] = told.tree.inside
+    assert (one.name, one.count, one.inside) == ("simplification", 1, [])
+    assert [round(s * 1e9) for s in (one.wall_s, one.own_wall_s, one.threads_s)] == [80, 80, 80]
+
+
 OLD = """\
 HloModule jit_f
 

@@ -16,6 +16,14 @@ def test_numbers_of_which_differences_do_not_fit_are_refused(number):
         json_file.check_numbers(b'{"a": %d}' % number)
 
 
+def test_a_file_of_more_than_64_mib_is_not_read(tmp_path):
+    file = tmp_path / "large.json"
+    with file.open("wb") as handle:
+        handle.truncate(2**26 + 1)
+    with pytest.raises(json_file.DamagedError, match="larger than 64 MiB"):
+        json_file.data(file)
+
+
 @pytest.mark.parametrize(("mode", "content"), [("w", "größer\n"), ("wb", b"\x00\xff")])
 def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path, mode, content):
     file = tmp_path / "new folder" / "file"

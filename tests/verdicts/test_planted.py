@@ -71,7 +71,7 @@ def test_a_uniform_change_under_one_version_is_told():
 
 def test_some_slow_processes_are_told_and_their_rows_say_it():
     a, b = arms(3)
-    frame = compare_arms(a, slowed(b, "compile", 1.5, range(2, 5)))
+    frame = compare_arms(a, slowed(b, "compile", 1.3, range(2, 5)))  # more than 20 %
     own = stage_of(frame, "compile")
 
     assert exit_code(frame) == ExitCode.WORSE

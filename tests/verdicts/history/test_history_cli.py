@@ -1,6 +1,7 @@
 """`harness history`, as a user types it."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -35,6 +36,7 @@ def test_the_table_says_what_changed_and_where(tree):
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("2 change points: ")
     text = " ".join(done.stdout.split())
+    assert re.search(r" [0-9a-f]{8}(\.\.[0-9a-f]{8})? ", text), text
     assert "program equal" in text
     assert "slower" in text
     assert "family.Work size=8" in text
