@@ -327,6 +327,7 @@ def _become(order):
             jax.config.update(setting, value)
     subprocess.Popen = Popen
     how, *arguments = order["program"]
+    Path("/proc/self/comm").write_text((arguments[0] if how == "-m" else how)[-15:])
     sys.dont_write_bytecode |= "-B" in order["flags"]
     if not os.environ.get("PYTHONSAFEPATH") and "-P" not in order["flags"]:
         script = "" if how in ("-m", "-c") else os.path.dirname(os.path.abspath(how))

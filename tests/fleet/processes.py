@@ -23,11 +23,14 @@ from harness.fleet import sweep
 from harness.fleet.pools import DaskPool
 from harness.records.store import Store, record_files
 from harness.stages import sampling
+from tests import forks
 
 REPOSITORY = Path(harness.__file__).parents[1]
 SUITES = REPOSITORY / "tests" / "suites"
 
-SLOW = '''"""Cases that take half a second each, most of it to trace."""
+WORKER = "harness.engine.worker"
+
+SLOW = '''"""Cases that take a while each, most of it to trace."""
 
 import time
 
@@ -47,7 +50,7 @@ class Slow(Workload):
 
     @staticmethod
     def function(x):
-        time.sleep(0.3)
+        time.sleep(0.15)
         return jnp.sin(x)
 '''
 
@@ -105,8 +108,9 @@ def wait_until(true, seconds: float = 30.0, what: str = "it"):
 class Fleet:
     """A scheduler and its workers, which end with the test."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, bare_scheduler: bool = False) -> None:
         self.folder = folder
+        self.bare_scheduler = bare_scheduler  # it need not have the harness
         self.package = f"suite_{uuid.uuid4().hex[:8]}"  # this process imports those of all fleets
         self.project = project(folder / "project", self.package)
         self.results = self.project / "results"
@@ -132,8 +136,7 @@ class Fleet:
             "scheduler",
             *("scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"),
             *("--scheduler-file", str(file)),
-            # A scheduler need not have the harness.
-            environment={**os.environ, "PYTHONPATH": str(self.without)},
+            python=str(self.without) if self.bare_scheduler else "",
         )
 
         def address() -> str:
@@ -154,9 +157,6 @@ class Fleet:
         **variables: str,
     ) -> subprocess.Popen[bytes]:
         """Start a worker of a machine called `machine`; see :meth:`wait_for`."""
-        more = {"HARNESS_MACHINE": machine, "HARNESS_CLASS": machine, **variables}
-        if python:
-            more["PYTHONPATH"] = python
         return self._start(
             f"worker-{machine}",
             *("worker", self.address, "--nthreads", "1", "--no-dashboard"),
@@ -164,8 +164,9 @@ class Fleet:
             *("--local-directory", str(self.folder / "dask")),
             *(("--resources", resources) if resources else ()),
             *options,
-            cwd=cwd or self.project,
-            environment=environment(self.folder, **more),
+            cwd=cwd,
+            python=python,
+            **{"HARNESS_MACHINE": machine, "HARNESS_CLASS": machine, **variables},
         )
 
     def wait_for(self, *names: str) -> None:
@@ -242,12 +243,14 @@ class Fleet:
         out, err = process.communicate(timeout=120)
         return process.returncode, out, err
 
-    def _start(self, name, *arguments, environment, cwd=None) -> subprocess.Popen[bytes]:
+    def _start(self, name, *arguments, cwd=None, python="", **variables) -> subprocess.Popen[bytes]:
+        """Start a program of Dask's; with `python`, its PYTHONPATH, afresh."""
+        more = {**variables, "PYTHONPATH": python} if python else variables
         with (self.folder / f"{name}.log").open("ab") as log:
-            process = subprocess.Popen(
+            process = (subprocess.Popen if python else forks.Python)(
                 [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]],
-                cwd=cwd,
-                env=environment,
+                cwd=cwd or self.project,
+                env=environment(self.folder, **more),
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -281,11 +284,11 @@ class Fleet:
 
 
 def measuring(fleet: Fleet) -> list[int]:
-    """Return the measuring processes of a fleet's workers."""
+    """Return the measuring processes of a fleet's workers, which are started or forked."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            own = process.environ().get("HARNESS_LOCKS") == str(fleet.folder)
-            if own and "harness.engine.worker" in process.cmdline():
+            known = process.name() == WORKER[-15:] or WORKER in process.cmdline()
+            if known and process.cwd() == str(fleet.project):
                 found.append(process.pid)
     return found

@@ -14,6 +14,7 @@ from harness.fleet.order import Result
 from harness.fleet.pool import Seat
 from harness.records import environment
 from harness.records.store import Store, record_files
+from harness.stages import sampling
 from tests.fleet.hands import DONE, Hands, sweep
 from tests.sweeps import SUITES, workload
 
@@ -30,8 +31,6 @@ def find(wanted):
 @pytest.fixture
 def at(tmp_path, monkeypatch):
     """Sweep over a pool, with results of the test's own."""
-    monkeypatch.setattr(sweeping, "LOOK_S", 0.05)
-    monkeypatch.setattr(sweeping, "TICK_S", 0.05)
     found = find(tuple(map(locate, (Scale, Several, Printing))))
     monkeypatch.setattr("harness.fleet.place.sources.find", lambda wanted: found)
     made = []
@@ -182,6 +181,15 @@ def test_of_workers_that_cannot_be_chosen_one_that_was_meant_gets_it_in_the_end(
     assert notes == []
     assert len(pool.sent) == 4
     assert "retries" not in pool.sent[-1][1].job.base
+
+
+def test_thorough_adds_processes_and_says_what_stayed_wide(at, monkeypatch):
+    monkeypatch.setattr(sampling, "is_narrow", lambda values: False)
+    said = []
+    effort = sampling.Effort("thorough", 1, 1, limit=2)
+    outcome, _ = at(Hands({"a": {}}), effort, on_progress=said.append)
+    assert (outcome.measured, len(outcome.wide)) == (4, 2)
+    assert said[-1].done == said[-1].total == 4
 
 
 def test_a_pool_that_goes_ends_the_sweep(at):

@@ -33,7 +33,7 @@ def typed():
 
 def test_processes_measure_a_workload_typed_at_a_prompt():
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(2, mp_context=context) as executor:
+    with ProcessPoolExecutor(1, mp_context=context) as executor:
         frame = harness.sweep(typed(), effort="1x1", executor=executor)
     assert set(frame[frame["workload"].str.contains("Typed")]["status"]) == {"ok"}
 
@@ -65,7 +65,8 @@ def test_an_executor_that_was_shut_down_is_said(tmp_path):
 
 
 def test_dask_s_clusters_and_clients_are_taken_and_anything_else_is_said():
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+    few = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with LocalCluster(**few, dashboard_address=":0") as cluster:
         assert "ok" in set(harness.sweep(Scale, effort="1x1", executor=cluster)["status"])
         with Client(cluster, set_as_default=False) as client:
             assert "ok" in set(harness.sweep(Scale, effort="1x1", executor=client)["status"])

@@ -1,25 +1,21 @@
 """Workers that a sweep must not use, each with the reason; and the rest goes on."""
 
-import shutil
-
 import pytest
 
 import harness
 from harness.errors import FleetError
 from harness.fleet import pools, workers
 from harness.fleet.sources import IMPORT_S
-from tests.fleet.processes import REPOSITORY, project
+from tests.fleet.processes import Fleet, project
 
 
 @pytest.fixture(scope="module")
-def odd(fleet):
+def odd(tmp_path_factory):
     """A fleet of odd workers, and one that is as it should be."""
+    fleet = Fleet(tmp_path_factory.mktemp("odd"), bare_scheduler=True)
     newer = fleet.folder / "newer" / "harness"
-    shutil.copytree(
-        REPOSITORY / "harness", newer, ignore=shutil.ignore_patterns("__pycache__", "fleet")
-    )
-    face = newer / "__init__.py"
-    face.write_text(face.read_text().replace(harness.__version__, "9.9"))
+    newer.mkdir(parents=True)
+    (newer / "__init__.py").write_text("__version__ = '9.9'\n")
     dirty = project(fleet.folder / "dirty", fleet.package)
     (dirty / fleet.package / "slow.py").write_text("# changed\n")
     fleet.worker("good")
@@ -28,7 +24,8 @@ def odd(fleet):
     fleet.worker("source", cwd=project(fleet.folder / "source", fleet.package, " + 1"))
     fleet.worker("dirty", cwd=dirty)
     fleet.wait_for("good", "newer", "bare", "source", "dirty")
-    return fleet
+    yield fleet
+    fleet.close()
 
 
 def test_each_is_refused_with_both_versions_and_the_others_measure(odd):

@@ -4,12 +4,14 @@ import json
 import os
 import time
 
+import msgspec
 import pytest
 from distributed import Client
 
 import harness
 from harness.errors import FleetError
-from harness.stages import sampling
+from harness.fleet.place import Question
+from harness.fleet.pools import DaskPool
 from harness.stages.registry import CASE_STAGES
 from tests.fleet.processes import git, measuring
 from tests.targets.test_compile_only import needs
@@ -19,7 +21,7 @@ from tests.targets.test_compile_only import needs
 def workers(fleet):
     """Two machines, as far as anybody can tell; they share this one's CPU."""
     fleet.worker("alpha")
-    fleet.worker("beta", nanny=True)
+    fleet.worker("beta")
     fleet.wait_for("alpha", "beta")
 
 
@@ -50,17 +52,22 @@ def test_records_say_which_machine_and_environment_took_them(fleet, once):
     assert len(fleet.records()) == 5
 
 
-def test_what_dask_s_nanny_sets_reaches_no_measurement(fleet, once):
-    with Client(fleet.address, set_as_default=False) as client:
-        nannies = client.run(lambda dask_worker: bool(dask_worker.nanny))
-        found = client.run(lambda: dict(os.environ))
-    assert sorted(nannies.values()) == [False, True]
+def test_what_dask_s_nanny_sets_reaches_no_measurement(fleet):
+    under_a_nanny = fleet.worker("gamma", nanny=True)
+    fleet.wait_for("alpha", "beta", "gamma")
     names = {"OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_", "PYTHONHASHSEED"} - os.environ.keys()
     assert names
-    for variables in found.values():
-        assert names.isdisjoint(variables)
-    for record in cases(once[0]):
-        assert names.isdisjoint(json.loads(bytes(record.environment))["flags"])
+    with Client(fleet.address, set_as_default=False) as client:
+        pool = DaskPool(client, only=["gamma"])
+        (address,) = pool.workers()
+
+        def variables():
+            return client.run(lambda: dict(os.environ), workers=[address])[address].keys()
+
+        assert variables() >= names
+        pool.ask(address, msgspec.msgpack.encode(Question(sources=[]))).result(60)
+        assert names.isdisjoint(variables())
+    fleet.stop(under_a_nanny)
 
 
 def test_measurements_of_two_workers_on_one_cpu_never_overlap(fleet, once):
@@ -80,7 +87,9 @@ def test_a_second_run_measures_what_is_missing_where_the_first_began(fleet, once
     for record in cases(outcome):
         machines.setdefault(record.key, set()).add(record.machine)
     assert all(len(found) == 1 for found in machines.values())
-    git(fleet.project, "add", "-A")  # results that are tracked change nothing of what is measured
+    git(
+        fleet.project, "add", "results"
+    )  # that they are tracked changes nothing of what is measured
     outcome, _, _ = fleet.sweep([scale, several], "2x1")
     assert (outcome.measured, outcome.reused) == (0, 10)
 
@@ -97,17 +106,6 @@ def test_each_machine_can_measure_everything_and_the_command_line_says_where(fle
     assert "Traceback" not in err
     found = sorted((r.machine, r.axes["size"]) for r in fleet.records() if r.night == "each")
     assert found == [("alpha", 8), ("alpha", 16), ("beta", 8), ("beta", 16)]
-
-
-@pytest.mark.slow
-def test_thorough_adds_processes_and_says_what_stayed_wide(fleet, monkeypatch):
-    monkeypatch.setattr(sampling, "is_narrow", lambda values: False)
-    effort = sampling.Effort("thorough", 1, 1, limit=2)
-    outcome, _, messages = fleet.sweep(
-        [fleet.workload("small", "Scale")], effort, night="thorough", only=("alpha",)
-    )
-    assert (outcome.measured, len(outcome.wide)) == (4, 2)
-    assert messages[-1].done == messages[-1].total == 4
 
 
 def test_dask_s_own_executor_chooses_workers(fleet, tmp_path):
@@ -135,7 +133,7 @@ def test_dask_s_own_executor_chooses_workers(fleet, tmp_path):
 
 
 @needs("tpu:v5e")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_cpu_and_a_target_compiled_for_on_it_are_never_measured_at_the_same_time(fleet):
     fleet.worker("tpus", "tpu:v5e=1", HARNESS_CLASS="alpha")
     fleet.wait_for("alpha", "beta", "tpus")
