@@ -1,50 +1,63 @@
 """Before a sweep measures, it says how long that took the last time on this machine."""
 
+import shutil
 import time
-from pathlib import Path
 
 import pytest
 
 from harness.cli.progress import expected_text
 from harness.engine.estimate import Expected
-from harness.stages.sampling import effort
 from tests.sweeps import sweep, workload
 
 Scale = workload("small", "Scale")
 
 
-def told(results: Path, **options) -> list[Expected]:
-    messages = []
-    sweep([Scale], results, on_progress=messages.append, **options)
-    return [one.expected for one in messages if one.expected]
+class Enough(Exception):
+    pass
 
 
-def test_the_second_time_is_expected_to_take_as_long_as_the_first(tmp_path):
-    began_s = time.monotonic()
-    (first,) = told(tmp_path, effort=effort("2x1"))
-    took_s = time.monotonic() - began_s
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Results of two processes, what was expected of them, and how long they took."""
+    results, messages, began_s = tmp_path_factory.mktemp("two"), [], time.monotonic()
+    sweep([Scale], results, "2x1", on_progress=messages.append)
+    (first,) = [one.expected for one in messages if one.expected]
+    return results, first, time.monotonic() - began_s
+
+
+def told(results, effort, **options):
+    """Return what a sweep expects, which then measures nothing; None where nothing is left."""
+
+    def on_progress(message):
+        if message.expected:
+            raise Enough(message.expected)
+
+    try:
+        sweep([Scale], results, effort, on_progress=on_progress, **options)
+    except Enough as said:
+        return said.args[0]
+
+
+def test_the_second_time_is_expected_to_take_as_long_as_the_first(measured, tmp_path):
+    results, first, took_s = measured
     assert (first.records > 0, first.known, first.seconds) == (True, 0, 0)
-    (again,) = told(tmp_path, effort=effort("2x1"), fresh=True)
+    again = told(results, "2x1", fresh=True)
     assert (again.records, again.known) == (first.records, first.records)
     assert took_s / 6 < again.seconds < took_s, (again, took_s)
-    (elsewhere,) = told(tmp_path / "none", effort=effort("2x1"))
-    assert elsewhere.known == 0, "results of another folder are not looked at"
+    assert told(tmp_path, "2x1").known == 0, "results of another folder are not looked at"
 
 
-def test_what_is_there_already_takes_no_time(tmp_path):
-    told(tmp_path, effort=effort("1x1"))
-    assert told(tmp_path, effort=effort("1x1")) == []
-    (more,) = told(tmp_path, effort=effort("2x1"))
-    (whole,) = told(tmp_path, effort=effort("2x1"), fresh=True)
-    assert 2 * more.records == whole.records
+def test_what_is_there_already_takes_no_time(measured):
+    assert told(measured[0], "2x1") is None
+    more, whole = told(measured[0], "3x1"), told(measured[0], "3x1", fresh=True)
+    assert 3 * more.records == whole.records
 
 
-def test_damaged_records_tell_nothing_and_stop_nothing(tmp_path):
-    told(tmp_path, effort=effort("1x1"))
+def test_damaged_records_tell_nothing_and_stop_nothing(measured, tmp_path):
+    shutil.copytree(measured[0], tmp_path, dirs_exist_ok=True)
     (file,) = tmp_path.glob("*/records/*.jsonl")
     file.write_bytes(b'{"replicate": 3}\n\xff\xfe\n{}\n')
-    (again,) = told(tmp_path, effort=effort("1x1"))
-    assert again.known == 0
+    assert told(tmp_path, "1x1").known == 0
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 
+from harness.engine import lock
 from harness.engine.child import Child
 from harness.engine.lock import alone, measuring, processor
 from harness.errors import UsageError
@@ -95,6 +96,7 @@ def test_every_command_that_measures_ends_where_it_is_not_to_wait(
 
 def test_two_who_wait_measure_one_after_the_other(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+    monkeypatch.setattr(lock, "LOOK_S", 0.01)
     inside, most = [], []
 
     def hold():
@@ -123,6 +125,7 @@ def refused():
 
 STARTS = """
 import sys
+from harness.engine import lock
 from harness.engine.child import Child
 from harness.engine.lock import measuring
 with measuring(print):

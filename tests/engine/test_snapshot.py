@@ -133,7 +133,7 @@ def records(project):
 
 
 def test_an_edit_during_the_sweep_changes_nothing_and_an_ordinary_run_reuses_it(project):
-    running = begun("3x1")
+    running = begun("2x1")
     helper = project / "lib/helper.py"
     before = helper.read_text()
     helper.write_text("def function(x):\n    return x + 2\n")
@@ -146,7 +146,7 @@ def test_an_edit_during_the_sweep_changes_nothing_and_an_ordinary_run_reuses_it(
     assert len({one.code["./lib/helper.py"] for one in first}) == 1
     assert all(one.snapshot for one in first)
     helper.write_text(before)
-    again = ("--benchmarks", "suite", "--effort", "3x1")
+    again = ("--benchmarks", "suite", "--effort", "2x1")
     done = harness("run", "Helped", *again, cwd=project)
     text = f"0 measured, {count} measured before and reused"
     assert text in done.stdout, done.stdout + done.stderr
