@@ -118,6 +118,7 @@ def test_a_folder_that_cannot_be_copied_to_is_told(project, told):
     assert "The night's folder cannot be copied to asv.conf.json" in said
 
 
+@pytest.mark.nightly
 def test_a_night_that_is_stopped_and_killed_leaves_no_process_and_ends_as_one_that_ran_through(
     project, copy, monkeypatch
 ):
@@ -174,7 +175,7 @@ def written(file):
     return found
 
 
-def test_fewer_rows_than_in_the_last_good_night_are_a_failure(copy):
+def test_a_night_goes_on_as_it_was_begun_and_fewer_rows_than_before_are_a_failure(copy):
     nights = copy.results / MACHINE / "nights"
     before, now = written(nights / f"{FIRST}.json5"), written(nights / f"{FIRST}.json5")
     before |= {"night": "2026-11-19", "started_at_ms": before["started_at_ms"] - 1000}
@@ -183,6 +184,8 @@ def test_fewer_rows_than_in_the_last_good_night_are_a_failure(copy):
     del now["steps"]["rows"], now["exit_code"]
     json_file.write(nights / f"{FIRST}.json5", now)
     printed, said = nightly(copy, night=FIRST, code=3)
+    assert "goes on as it was begun: effort 2x1, environments installed." in said
+    assert {record.night for record in copy.records()} == {FIRST}, "nothing is measured again"
     assert "fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows, 5 before" in said
     assert "- installed, fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows" in printed
 
