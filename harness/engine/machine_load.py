@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
 
 import psutil
 
@@ -63,12 +62,9 @@ def _busy_s() -> float:
 
 
 def _own_s() -> float:
-    return sum(_tree_s())
-
-
-def _tree_s() -> Iterator[float]:
-    """Yield the CPU time of this process and its descendants, those that have ended included."""
-    own = psutil.Process()
+    """Return the CPU time of this process and its descendants, those that have ended included."""
+    own, spent_s = psutil.Process(), 0.0
     for process in (own, *own.children(recursive=True)):
         with contextlib.suppress(psutil.Error):  # one that has just ended is in its parent's
-            yield sum(process.cpu_times()[:4])
+            spent_s += sum(process.cpu_times()[:4])
+    return spent_s

@@ -96,27 +96,20 @@ def compare(
 def read_rows(file: Path) -> list[dict[str, Any]]:
     """Return the rows that `harness compare` or `harness history` wrote as JSON; [] if none."""
     try:
-        found = json_file.decode(json_file.data(file), Any)
-        return _sound(found.get("rows", []) if isinstance(found, dict) else found)
+        found: Any = json_file.decode(json_file.data(file), Any)
+        if isinstance(found, dict):
+            found = found.get("rows", [])
+        msgspec.convert(found, list[_Row])
+        rows: list[dict[str, Any]] = found
+        return rows
     except FileNotFoundError:
         return []
-    except json_file.DamagedError as error:
+    except (json_file.DamagedError, msgspec.ValidationError) as error:
         raise StoreError(f"{file} cannot be read: {error}. Remove it, and run again.") from error
 
 
-def _sound(rows: Any) -> list[dict[str, Any]]:
-    """Return the rows; raise unless they are what tables of verdicts and change points hold."""
-    try:
-        sound: list[dict[str, Any]] = msgspec.convert(rows, list[dict[str, Any]])
-        for row in sound:
-            msgspec.convert(row, _Row)
-        return sound
-    except msgspec.ValidationError as error:
-        raise json_file.DamagedError(str(error)) from None
-
-
 class _Row(msgspec.Struct):
-    """What is read of a row."""
+    """What is read of a row of verdicts or of change points."""
 
     workload: str
     stage: str

@@ -36,12 +36,8 @@ def wait_for(condition, limit_s=20.0):
     return condition()
 
 
-def test_a_job_goes_in_and_an_answer_comes_out():
-    assert asked("[job, 2]", {"one": 1}) == [{"one": 1}, 2]
-
-
-def test_what_a_child_prints_is_no_part_of_its_answer():
-    assert asked("7", before="print('[1, 2]')") == 7
+def test_a_job_goes_in_and_an_answer_comes_out_without_what_is_printed():
+    assert asked("[job, 2]", {"one": 1}, before="print('[1, 2]')") == [{"one": 1}, 2]
 
 
 def test_lines_come_while_the_child_works_and_it_waits_for_what_is_sent():
@@ -60,23 +56,26 @@ channel.send(channel.read_job().strip())
         assert child.code == 0
 
 
-def test_a_child_that_fails_is_an_error_with_its_last_words():
-    said = r"python.* ended with exit code 1 and no answer: .*ZeroDivisionError: division by zero"
-    with pytest.raises(ChildError, match=said):
-        asked("1 / 0")
-
-
-def test_a_module_is_named_in_the_error():
-    with (
-        Child([sys.executable, "-m", "no_such_module"]) as child,
-        pytest.raises(ChildError, match=r"^no_such_module ended with exit code 1"),
-    ):
-        child.answer(60.0)
-
-
-def test_a_child_that_was_killed_says_by_which_signal():
-    with pytest.raises(ChildError, match="ended with killed by SIGKILL and no answer: it said no"):
-        asked("__import__('os').kill(__import__('os').getpid(), 9)")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["-c", SERVE.format(body="1 / 0")],
+            r"python.* ended with exit code 1 and no answer: .*ZeroDivisionError: division by zero",
+        ),
+        (["-m", "no_such_module"], r"^no_such_module ended with exit code 1"),
+        (
+            ["-c", "import os; os.kill(os.getpid(), 9)"],
+            "ended with killed by SIGKILL and no answer: it said no",
+        ),
+    ],
+    ids=["fails", "module", "killed"],
+)
+def test_a_child_that_sends_no_answer_is_an_error_with_its_last_words(arguments, said):
+    with Child([sys.executable, *arguments]) as child:
+        child.send(b"null")
+        with pytest.raises(ChildError, match=said):
+            child.answer(60.0)
 
 
 def test_a_child_that_takes_too_long_is_stopped():
@@ -159,20 +158,29 @@ for _ in range(2):
     subprocess.Popen(sleeping, start_new_session=True)
 between = "import subprocess; subprocess.Popen({})".format(sleeping)
 subprocess.call([sys.executable, "-c", between])  # an orphan
-{then}
 """
-"""A command that starts processes in sessions of their own."""
+CALLS = """
+from harness.engine.child import Child
+with Child({command}, kept={kept}) as child:
+    child.wait()
+"""
 
 
+def spreads(then="time.sleep(600)"):
+    """A command that starts processes in sessions of their own."""
+    return python(SPREADS + then)
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["a child", "a kept command"])
 @pytest.mark.parametrize("then", ["", "time.sleep(600)"], ids=["ends", "goes on"])
-def test_nothing_of_a_kept_command_is_left_when_it_has_ended(then):
+def test_nothing_is_left_in_whatever_session_it_is(then, kept):
     token = secrets.token_hex()
-    command = python(SPREADS.replace("{then}", then))
-    with Child(command, {**os.environ, TOKEN: token}, kept=True) as child:
+    with Child(spreads(then), {**os.environ, TOKEN: token}, kept=kept) as child:
         if then:
-            assert wait_for(lambda: len(of(token)) == 5, 60)
+            assert wait_for(lambda: len(of(token)) == 4 + kept, 60)
         else:
             assert child.wait() == 0
+            assert len(of(token)) == (0 if kept else 3)
     assert of(token) == []
 
 
@@ -180,12 +188,7 @@ def test_nothing_of_a_kept_command_is_left_when_it_has_ended(then):
 @pytest.mark.parametrize("whose", ["caller", "keeper"])
 def test_a_killed_caller_leaves_nothing_of_a_kept_command(number, whose):
     token = secrets.token_hex()
-    command = python(SPREADS.replace("{then}", "time.sleep(600)"))
-    caller = f"""
-from harness.engine.child import Child
-with Child({command}, kept=True) as child:
-    child.wait()
-"""
+    caller = CALLS.format(command=spreads(), kept=True)
     there = {**os.environ, TOKEN: token}
     with subprocess.Popen(python(caller), env=there, stderr=subprocess.DEVNULL) as running:
         if not wait_for(lambda: len(of(token)) == 6, 60):
@@ -234,27 +237,9 @@ def test_a_child_knows_when_it_was_started():
         assert child.answer(60.0) == child.spawned_ns
 
 
-@pytest.mark.parametrize("then", ["", "time.sleep(600)"], ids=["ends", "goes on"])
-def test_nothing_of_a_child_is_left_in_whatever_session_it_is(then):
-    token = secrets.token_hex()
-    command = python(SPREADS.replace("{then}", then))
-    with Child(command, {**os.environ, TOKEN: token}) as child:
-        if then:
-            assert wait_for(lambda: len(of(token)) == 4, 60)
-        else:
-            assert child.wait() == 0
-            assert len(of(token)) == 3
-    assert of(token) == []
-
-
 def test_what_a_killed_command_has_left_ends_with_the_next_and_no_other_does():
     token = secrets.token_hex()
-    command = python(SPREADS.replace("{then}", "time.sleep(600)"))
-    caller = f"""
-from harness.engine.child import Child
-with Child({command}) as child:
-    child.wait()
-"""
+    caller = CALLS.format(command=spreads(), kept=False)
     there = {**os.environ, TOKEN: token}
     with subprocess.Popen(python(caller), env=there) as running:
         assert wait_for(lambda: len(of(token)) == 5, 60)
