@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -64,6 +65,17 @@ FORKED = {
 
 
 variables = dict(os.environ)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Import the tests without collecting garbage: what is made then stays, and there is much."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):

@@ -213,7 +213,13 @@ class Layer:
 
 
 X16 = spec((16,))
-KEY, RAW = jax.random.key(0), jax.random.PRNGKey(0)
+
+
+def measured_as_it_is(function, inputs, shows, proof):
+    prepared, build = taken(function, inputs, proof)
+    assert shows in str(build.traced.jaxpr)
+    assert prepared.own is None or build.jitted.function is function
+    return build
 
 
 @pytest.mark.parametrize(
@@ -221,11 +227,7 @@ KEY, RAW = jax.random.key(0), jax.random.PRNGKey(0)
     [
         (clipped, spec((4,)), "custom_vjp"),
         (jax.jit(clipped), spec((4,)), "custom_vjp"),
-        (eqx.nn.Linear(4, 2, key=KEY), spec((4,)), "dot_general"),
-        (eqx.nn.Linear(4, 2, key=KEY).__call__, spec((4,)), "dot_general"),
-        (lambda m, x: m(x), (eqx.nn.Linear(4, 2, key=KEY), spec((4,))), "dot_general"),
         (lambda p, c: p.x * c.weight**c.depth, (Point(2.0, 1.0), Layer(spec((4,)), 3)), "y=3"),
-        (lambda k, r: jax.random.normal(k) + jax.random.normal(r), (KEY, RAW), "key<fry>"),
         (lambda k: jax.random.bits(k), spec((), "key"), "random_bits"),
         (jax.jit(lambda x, y: x, keep_unused=True), (spec((4,)), spec((9,))), "f32[9]"),
         (jax.jit(jnp.sin, inline=True), spec((4,)), "sin"),
@@ -245,11 +247,19 @@ KEY, RAW = jax.random.key(0), jax.random.PRNGKey(0)
     ],
 )
 def test_other_peoples_objects_and_trees_are_measured_as_they_are(function, inputs, shows, proof):
-    prepared, build = taken(function, inputs, proof)
-    assert shows in str(build.traced.jaxpr)
-    assert prepared.own is None or build.jitted.function is function
+    build = measured_as_it_is(function, inputs, shows, proof)
     if "f32[9]" in shows:  # what is not used is kept where its user says so
         assert "f32[9]" in build.compiled.as_text()
+
+
+def test_layers_and_keys_are_measured_as_they_are(proof):
+    key, raw = jax.random.key(0), jax.random.PRNGKey(0)
+    layer, x = eqx.nn.Linear(4, 2, key=key), spec((4,))
+    measured_as_it_is(layer, x, "dot_general", proof)
+    measured_as_it_is(layer.__call__, x, "dot_general", proof)
+    measured_as_it_is(lambda m, x: m(x), (layer, x), "dot_general", proof)
+    both = (lambda k, r: jax.random.normal(k) + jax.random.normal(r)), (key, raw)
+    measured_as_it_is(*both, "key<fry>", proof)
 
 
 def test_a_gradient_is_the_objects_own(proof):
