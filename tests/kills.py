@@ -72,7 +72,7 @@ NEXT = (*HARNESS, "run", "--effort", "1x1")
 WAYS = ("command", "group", "a process below", "everything", "Ctrl-C")
 
 KILLS_A_LOOK = 6
-"""After so many kills the next command runs, and what is left is judged."""
+"""After so many kills, and after the last, the next command runs, and what is left is judged."""
 
 END_S = 10.0
 """Processes below a command that was killed may take so long to end."""
@@ -237,7 +237,8 @@ def campaign(
             since.append(f"{name} ({way})")
             wrong = [] if settled(place, on) else ["processes are left"]
             wrong += [f"records lost: {one}" for one in records.look()]
-            if len(since) == KILLS_A_LOOK:
+            look = len(since) == KILLS_A_LOOK or counts["kills"] == count
+            if look:
                 more, of_others = judged(place)
                 wrong += [*more, *(f"records lost: {one}" for one in records.look())]
                 counts["looks after the next command"] += 1
@@ -245,7 +246,7 @@ def campaign(
             if wrong:
                 counts["wrong"] += 1
                 print(f"#{number} {', '.join(since)}: {wrong}"[:2000], flush=True)
-            if wrong or len(since) == KILLS_A_LOOK:
+            if wrong or look:
                 since.clear()
                 place.tidy()
         counts["bytes of records held against"] = records.size

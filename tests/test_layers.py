@@ -5,6 +5,7 @@
 
 import ast
 import collections
+import functools
 import graphlib
 import itertools
 import sys
@@ -27,8 +28,14 @@ ROOMS = (
 """From the ground up. The face, `harness/__init__.py`, resolves names when they are asked for."""
 
 
+@functools.cache
+def parsed(file):
+    return ast.parse(file.read_text())
+
+
 def is_for_types(node):
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    test = node.test if isinstance(node, ast.If) else None
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
 def import_nodes(node):
@@ -40,6 +47,7 @@ def import_nodes(node):
             yield from import_nodes(child)
 
 
+@functools.cache
 def imports(folder):
     """Return, for each file under `folder`, the files that it imports and the lines that do."""
     top = folder.name
@@ -51,7 +59,7 @@ def imports(folder):
     }
     used = {name: {} for name in files}
     for name, file in files.items():
-        for node in import_nodes(ast.parse(file.read_text())):
+        for node in import_nodes(parsed(file)):
             if isinstance(node, ast.Import):
                 targets = [alias.name for alias in node.names]
             else:
@@ -125,7 +133,7 @@ def test_no_chain_of_imports_is_long():
 def test_few_class_names_mean_several_things():
     places = collections.defaultdict(list)
     for file in HARNESS.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(parsed(file)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(str(file.relative_to(HARNESS)))
     several = [f"{name}: {', '.join(files)}" for name, files in places.items() if len(files) > 1]

@@ -246,6 +246,7 @@ def campaign(
 ) -> dict[str, Counter[str]]:
     """Judge `count` cases; return what came of them by format. Says what must not be."""
     context = multiprocessing.get_context("forkserver")  # what was imported here is not theirs
+    context.set_forkserver_preload([__name__])
     answers = context.Queue()
     found: dict[str, Counter[str]] = defaultdict(Counter)
     running = {}
