@@ -11,10 +11,8 @@ records as by a true clock, no sample of them negative, and the same sweep must 
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,11 +20,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.records.schema import Problems, Record, read_file
-from harness.records.store import record_files
-from tests import forks
+from harness.records.schema import Record
 from tests.kills import Ledger
-from tests.left_over import Place
+from tests.left_over import Place, ran
 
 STEPS = "TESTS_CLOCK"
 """The variable with when the clock jumps, by the monotonic one, and by how much it is then off."""
@@ -80,26 +76,6 @@ def clock(rng: random.Random) -> str:
     return " ".join(f"{at}:{off}" for at, off in sorted(steps))
 
 
-def ended(words: tuple[str, ...], place: Place, **variables: str) -> tuple[int, str]:
-    """Run a command; return what it ends with, and what it says on standard error."""
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *words],
-        cwd=place.project,
-        env={**place.environment, **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    return done.returncode, done.stderr
-
-
-def measured(place: Place) -> list[Record]:
-    """Return all records that there are."""
-    found = [read_file(file, Problems()) for file in record_files(place.results)]
-    return [record for each in found for record in each]
-
-
 def wrong_numbers(records: list[Record]) -> Iterator[str]:
     """Yield what is not as it is by a true clock."""
     for record in records:
@@ -114,8 +90,7 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
     """Let clocks jump in so many commands; return what came of it, and say what is bad."""
     rng = random.Random(seed)
     counts: Counter[str] = Counter()
-    variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
-    with tempfile.TemporaryDirectory() as folder, Place(Path(folder), variables) as place:
+    with tempfile.TemporaryDirectory() as folder, Place(Path(folder)) as place:
         other = Path(folder, "clock")
         other.mkdir()
         (other / "sitecustomize.py").write_text(OTHER_CLOCK)
@@ -125,10 +100,10 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
         for number in range(-len(COMMANDS), rounds):
             name = list(COMMANDS)[number % len(COMMANDS)]
             words = tuple(word.format(new=f"new-{number}") for word in COMMANDS[name])
-            before, jumps = len(measured(place)), clock(rng)
+            before, jumps = len(place.records()), clock(rng)
             given = {"PYTHONPATH": path, STEPS: jumps} if number >= 0 else {}
-            code, said = ended(words, place, **given)
-            new = measured(place)[before:]
+            code, said = place.ended(words, **given)
+            new = place.records()[before:]
             if number < 0:  # by a true clock, once each
                 expected[name] = code
                 sweep = len(new) if name == ANEW[0] else sweep
@@ -153,17 +128,5 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
     return counts
 
 
-def main() -> int:
-    """Run a campaign from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    counts = campaign(given.rounds, given.seed)
-    print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
-    return int(bool(counts["bad"]))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ran(__doc__, campaign, 60))

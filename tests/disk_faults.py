@@ -12,7 +12,6 @@ on a slow disk it must do its work. Then all is well again, and the same command
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import shutil
@@ -21,14 +20,13 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import ExitCode
-from tests import forks
 from tests.kills import Ledger
-from tests.left_over import Place
+from tests.left_over import Place, ran
 
 SIZE_MIB = 48
 MOST_LINES = 12
@@ -92,20 +90,6 @@ def strace(way: str, place: Place, rng: random.Random) -> list[str]:
     return ["strace", "-f", "--seccomp-bpf", "-qqq", "-o", "/dev/null", *traced, *paths]
 
 
-def ended(words: list[str], place: Place, before: Sequence[str] = ()) -> tuple[int, str]:
-    """Run a command; return what it ends with, and what it says on standard error."""
-    done = subprocess.run(
-        [*before, sys.executable, "-m", "harness", *words],
-        cwd=place.project,
-        env=place.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    return done.returncode, done.stderr
-
-
 def disturbed(words: list[str], place: Place, way: str, rng: random.Random) -> tuple[int, str, str]:
     """Run a command on a bad disk; return what it ends with, what it says, and how bad it was."""
     if way == "full":
@@ -114,17 +98,17 @@ def disturbed(words: list[str], place: Place, way: str, rng: random.Random) -> t
         free = os.statvfs(place.folder)
         with filler.open("wb") as file:
             file.write(bytes(max(0, free.f_bavail * free.f_frsize - left)))
-        code, said = ended(words, place)
+        code, said = place.ended(words)
         filler.unlink()
         return code, said, f"{left >> 10} KiB left"
     if way in ("slow", "failing"):
         before = strace(way, place, rng)
-        code, said = ended(words, place, before)
+        code, said = place.ended(words, before)
         return code, said, " ".join(before[before.index("-e") : before.index("-e") + 4])
     after_s = rng.choice([0.0, rng.uniform(0.2, 2.5)])
     later = threading.Timer(after_s, mounted, [place.folder, "ro"])
     later.start()
-    code, said = ended(words, place)
+    code, said = place.ended(words)
     later.cancel()
     later.join()
     mounted(place.folder, "rw")
@@ -150,14 +134,13 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
     rng = random.Random(seed)
     ways = ["full", "read-only", *(["slow", "failing"] if shutil.which("strace") else [])]
     counts: Counter[str] = Counter()
-    variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
     with (
         tempfile.TemporaryDirectory() as above,
         disk(Path(above, "disk")) as folder,
-        Place(folder, variables) as place,
+        Place(folder) as place,
     ):
         ledger = Ledger(place.results)
-        code, said = ended(["run", "--effort", "2x1"], place)
+        code, said = place.ended(["run", "--effort", "2x1"])
         assert code == 0, said
         ledger.look()
         for number in range(rounds):
@@ -170,7 +153,7 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
                 wrong.append("a slow disk ends it")
             if lost := ledger.look():
                 wrong.append(f"lost records: {lost}")
-            again, then = ended([word.replace("new-", "again-") for word in words], place)
+            again, then = place.ended([word.replace("new-", "again-") for word in words])
             if again:
                 wrong.append(f"with space again: {again}: {then[-500:]}")
                 place.tidy()
@@ -183,20 +166,8 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
     return counts
 
 
-def main() -> int:
-    """Run a campaign from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
+if __name__ == "__main__":
     if os.geteuid():
         print("skipped: mounting a file system takes root")
-        return 0
-    counts = campaign(given.rounds, given.seed)
-    print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
-    return int(bool(counts["bad"]))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    else:
+        sys.exit(ran(__doc__, campaign, 60))

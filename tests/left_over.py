@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import os
+import random
 import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 
-from tests import started
+from harness.records.schema import Problems, Record, read_file
+from harness.records.store import record_files
+from tests import forks, started
 from tests.asv.project import Project
 from tests.nightly.nights import TINY
 
@@ -22,7 +29,12 @@ PATIENCE_S = 2.0
 class Place:
     """An asv project with two commits, its own TMPDIR and locks, and shared memory as it was."""
 
-    def __init__(self, folder: Path, variables: Mapping[str, str], module: str = TINY) -> None:
+    def __init__(
+        self, folder: Path, variables: Mapping[str, str] | None = None, module: str = TINY
+    ) -> None:
+        """Make it in a folder; without `variables` no process in it is forked."""
+        if variables is None:
+            variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
         self.folder = folder
         self.made = Project(folder / "project", {"tiny": module})
         self.project, self.results = self.made.folder, self.made.results
@@ -51,6 +63,30 @@ class Place:
 
     def __exit__(self, *error: object) -> None:
         self.tidy()
+
+    def ended(
+        self, words: Sequence[str], before: Sequence[str] = (), **variables: str
+    ) -> tuple[int, str]:
+        """Run `harness WORDS`; return what it ends with, and what it says on standard error."""
+        return self.python("-m", "harness", *words, before=before, **variables)
+
+    def python(self, *words: str, before: Sequence[str] = (), **variables: str) -> tuple[int, str]:
+        """Run Python in the project, after the words `before`; return what :meth:`ended` does."""
+        done = subprocess.run(
+            [*before, sys.executable, *words],
+            cwd=self.project,
+            env={**self.environment, **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        return done.returncode, done.stderr
+
+    def records(self) -> list[Record]:
+        """Return all records that there are."""
+        found = [read_file(file, Problems()) for file in record_files(self.results)]
+        return [record for each in found for record in each]
 
     def left(self, but: Callable[[str], bool] = lambda one: False) -> list[str]:
         """Return what there is that no command should have left, after a while."""
@@ -86,6 +122,18 @@ class Place:
         for one in self.scratch.iterdir():
             shutil.rmtree(one, ignore_errors=True) if one.is_dir() else one.unlink()
         self._git("worktree", "prune")
+
+
+def ran(about: str | None, campaign: Callable[[int, int], Counter[str]], rounds: int) -> int:
+    """Run a campaign of so many rounds from the command line; return the exit code."""
+    parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    given = parser.parse_args()
+    print(f"seed {given.seed}", flush=True)
+    counts = campaign(given.rounds, given.seed)
+    print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
+    return int(bool(counts["bad"]))
 
 
 def _mapped() -> set[int]:

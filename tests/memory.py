@@ -11,10 +11,7 @@ can take between two looks, and none may be left.
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import threading
@@ -25,10 +22,9 @@ from pathlib import Path
 
 import psutil
 
-from harness.records.schema import Problems, Record, read_file
-from harness.records.store import record_files
-from tests import forks, started
-from tests.left_over import Place
+from harness.records.schema import Record
+from tests import started
+from tests.left_over import Place, ran
 
 WAYS = ("arrays", "bytes", "at once", "a thread", "jax", "a child", "a daemon")
 SPARED = ("none", "a daemon")
@@ -146,7 +142,6 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
     """Measure so many sweeps; return what came of them, and say what is bad."""
     rng = random.Random(seed)
     counts: Counter[str] = Counter()
-    variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
     for number in range(rounds):
         ways = rng.sample(WAYS, 3)
         cases = ["none 1", *ways, "none 2"]
@@ -155,22 +150,14 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
         limit = rng.choice([768, 1024, 1536]) << 20
         module = MODULE.format(piece=piece, pause_s=pause_s, ways=cases)
         how = f"{piece >> 20} MiB each {pause_s:g} s, limit {limit >> 20} MiB, {ways}"
-        with tempfile.TemporaryDirectory() as above, Place(Path(above), variables, module) as place:
+        with tempfile.TemporaryDirectory() as above, Place(Path(above), module=module) as place:
             began = time.monotonic()
             with Watch(place.token) as watch:
-                done = subprocess.run(
-                    [sys.executable, "-c", SWEEP.format(limit=limit)],
-                    cwd=place.project,
-                    env=place.environment,
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    text=True,
-                )
-            files = record_files(place.results)
-            records = [record for file in files for record in read_file(file, Problems())]
+                code, told = place.python("-c", SWEEP.format(limit=limit))
+            records = place.records()
             wrong = list(problems(records, ways))
-            if done.returncode:
-                wrong.append(f"ended with {done.returncode}")
+            if code:
+                wrong.append(f"ended with {code}")
             if watch.most_bytes > limit + BETWEEN_LOOKS_BYTES:
                 wrong.append(f"a process held {watch.most_bytes >> 20} MiB")
             wrong += place.left()
@@ -180,22 +167,10 @@ def campaign(rounds: int, seed: int) -> Counter[str]:
                     counts["refused" if "out of memory" in one.reason else "ended"] += 1
             took_s = time.monotonic() - began
             if wrong:
-                said = f"{'; '.join(wrong)}\n{done.stderr[-1200:]}"
+                said = f"{'; '.join(wrong)}\n{told[-1200:]}"
                 print(f"#{number} {how}, {took_s:.0f} s: {said}", flush=True)
     return counts
 
 
-def main() -> int:
-    """Run a campaign from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    given = parser.parse_args()
-    print(f"seed {given.seed}", flush=True)
-    counts = campaign(given.rounds, given.seed)
-    print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
-    return int(bool(counts["bad"]))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ran(__doc__, campaign, 10))
