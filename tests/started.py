@@ -10,11 +10,11 @@ TOKEN = "TESTS_TOKEN"
 """The variable; whoever has it hands it on to what it starts."""
 
 
-def of(token: str) -> list[psutil.Process]:
+def of(token: str, variable: str = TOKEN) -> list[psutil.Process]:
     """Return the processes that have a text in the variable and have not ended."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):  # it ends, or is another user's
-            if process.environ().get(TOKEN) == token:
+            if process.environ().get(variable) == token:
                 found.append(process)
     return found

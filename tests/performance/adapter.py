@@ -9,17 +9,16 @@ CPU in which 5,000 cases are found: 200 workloads of 25 cases in one file (targe
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import random
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from harness.frame.load import everything
-from tests.performance.command import options
+from tests.performance.command import in_turns, options, took
 from tests.performance.sweep_cost import INIT
 
 WORKLOAD = '''
@@ -59,12 +58,12 @@ def suite(folder: Path, workloads: int, sizes: int, init: str) -> Path:
     return folder
 
 
-def unexplained_s(benchmarks: Path, results: Path) -> tuple[float, float]:
+def unexplained_s(benchmarks: Path) -> tuple[float, float]:
     """Return `ready` - `import` - `backend`, and `import`, of one process in seconds."""
+    results = tempfile.mkdtemp(dir=benchmarks.parent)
     command = [sys.executable, "-m", "harness", "run", "Tanh0", "--effort", "1x1", "--fresh"]
-    command += ["--benchmarks", str(benchmarks), "--results", str(results)]
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    subprocess.run(command, check=True, capture_output=True, env=environment)
+    command += ["--benchmarks", benchmarks, "--results", results]
+    took(command, env={**os.environ, "JAX_PLATFORMS": "cpu"})
     frame = everything(results, where={"workload": "process"}).set_index("stage")["value"]
     return float(frame["ready"] - frame["import"] - frame["backend"]), float(frame["import"])
 
@@ -75,16 +74,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch)
         arms = {"with suite.install()": INIT, "without": ""}
-        folders = {
-            arm: suite(top / str(number) / "benchmarks", given.workloads, 1, init)
-            for number, (arm, init) in enumerate(arms.items())
+        measured = {
+            arm: functools.partial(
+                unexplained_s, suite(top / arm / "benchmarks", given.workloads, 1, init)
+            )
+            for arm, init in arms.items()
         }
-        seconds: dict[str, list[tuple[float, float]]] = {arm: [] for arm in arms}
-        for turn in range(given.rounds):
-            for arm in random.sample(list(arms), 2):
-                results = folders[arm].parent / f"results{turn}"
-                seconds[arm].append(unexplained_s(folders[arm], results))
-        for arm, found in seconds.items():
+        for arm, found in in_turns(given.rounds, measured).items():
             rest, imported = (statistics.median(some) for some in zip(*found, strict=True))
             print(
                 f"ready - import - backend, {given.workloads} workloads in a file, {arm}: "
@@ -92,9 +88,8 @@ def main() -> None:
             )
         for arm, init in arms.items():
             folder = suite(top / f"large {arm}" / "benchmarks", 200, 25, init)
-            command = [sys.executable, "-c", DISCOVER, str(folder)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            workloads, cpu_s = json.loads(done.stdout)
+            said = took([sys.executable, "-c", DISCOVER, folder]).out
+            workloads, cpu_s = json.loads(said)
             print(f"5,000 cases of {workloads} workloads in a file, {arm}: {cpu_s:.2f} s of CPU")
 
 

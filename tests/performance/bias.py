@@ -16,22 +16,21 @@ least. Target: within 5 %.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import random
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from harness.declare import discovery
 from harness.engine.context import Options, local_context
 from harness.engine.sweep import sweep
-from harness.stages.sampling import effort, median_interval_ranks
-from tests.performance.command import ROOT, fresh, options
+from harness.stages.sampling import effort
+from tests.performance.command import ROOT, fresh, in_turns, options
+from tests.performance.paired import paired
 
 SUITE = ROOT / "tests" / "suites" / "calls"
 
@@ -80,15 +79,6 @@ def swept() -> Found:
     }
 
 
-def ratio_text(ratios: Iterable[float]) -> str:
-    """Return the median of ratios and its interval."""
-    ordered = sorted(ratios)
-    ranks = median_interval_ranks(len(ordered))
-    assert ranks is not None, "give at least 6 rounds"
-    low, high = (ordered[rank] for rank in ranks)
-    return f"{statistics.median(ordered):.3f} [{low:.3f}, {high:.3f}]"
-
-
 def main() -> None:
     """Take turns, and print a line for each function."""
     given = options(__doc__, rounds=12, ms=20.0, child=False)
@@ -96,26 +86,19 @@ def main() -> None:
         print(json.dumps(bare(given.ms)))
         return
     os.environ["JAX_PLATFORMS"] = "cpu"
-    rounds: list[dict[str, Found]] = []
-    for number in range(given.rounds):
-        child = (__spec__.name, "--child", "--ms", given.ms)
-        ways = [("bare", lambda child=child: fresh(*child)), ("harness", swept)]
-        random.shuffle(ways)
-        rounds.append({name: way() for name, way in ways})
-        print(f"round {number + 1} of {given.rounds}", file=sys.stderr)
+    child = functools.partial(fresh, __spec__.name, "--child", "--ms", given.ms)
+    ours, theirs = in_turns(given.rounds, {"harness": swept, "bare": child}).values()
     print("| function | bare: least | median | harness / bare: least | median | least of all |")
     print("|---|---|---|---|---|---|")
-    for name in rounds[0]["bare"]:
-        cells = [
-            f"{statistics.median(one['bare'][name][at] for one in rounds) * 1e6:,.0f} µs"
-            for at in (0, 1)
-        ]
-        cells += [
-            ratio_text(one["harness"][name][at] / one["bare"][name][at] for one in rounds)
-            for at in (0, 1)
-        ]
-        ours, theirs = (min(one[way][name][0] for one in rounds) for way in ("harness", "bare"))
-        print(f"| {name} | {' | '.join(cells)} | {ours / theirs:.3f} |")
+    for name in theirs[0]:
+        bare_s, ratios = [], []
+        for at in (0, 1):
+            over, under = ([one[name][at] for one in way] for way in (ours, theirs))
+            bare_s.append(f"{statistics.median(under) * 1e6:,.0f} µs")
+            found = paired(over, under)
+            ratios.append(f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]")
+        least = min(one[name][0] for one in ours) / min(one[name][0] for one in theirs)
+        print(f"| {name} | {' | '.join([*bare_s, *ratios])} | {least:.3f} |")
 
 
 if __name__ == "__main__":

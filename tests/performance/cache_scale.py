@@ -13,16 +13,14 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 import zlib
 from pathlib import Path
 
-from tests.performance.command import options
+from tests.performance.command import options, took
 
 TARGET_S = 10.0
 HEADER = b"\x0d\x08\x03\x12\x09pjrt_ifrt"
@@ -59,27 +57,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="harness-scale-") as name:
         fill(Path(name), given.entries)
         for label, arguments in COMMANDS.items():
-            times = []
-            cpu = resource.getrusage(resource.RUSAGE_CHILDREN)
-            for _ in range(given.rounds):
-                begin = time.perf_counter()
-                done = subprocess.run(
-                    [sys.executable, "-m", "harness", "cache", *arguments, name],
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
-                times.append(time.perf_counter() - begin)
-                expected = 1 if arguments[0] == "doctor" else 0
-                if done.returncode != expected:
-                    raise SystemExit(f"{label}: exit code {done.returncode}\n{done.stderr}")
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            cpu_s = after.ru_utime + after.ru_stime - cpu.ru_utime - cpu.ru_stime
+            command = [sys.executable, "-m", "harness", "cache", *arguments, name]
+            expected = 1 if arguments[0] == "doctor" else 0
+            found = [took(command, expected) for _ in range(given.rounds)]
+            times = [one.wall_s for one in found]
+            cpu_s = statistics.mean(one.cpu_s for one in found)
             median = statistics.median(times)
             slow = slow or median > TARGET_S
             print(
                 f"{label:22s} {median:6.2f} s (least {min(times):.2f}, most {max(times):.2f}), "
-                f"{cpu_s / given.rounds:.2f} s of processor, for {given.entries} entries"
+                f"{cpu_s:.2f} s of processor, for {given.entries} entries"
             )
     sys.exit(slow)
 

@@ -1,15 +1,18 @@
-"""What the commands here share: options, sweeps, and loads in a fresh process."""
+"""What the commands here share: options, sweeps, turns, and loads in a fresh process."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from harness.declare import discovery
 from harness.engine.context import Options, local_context
@@ -80,6 +83,39 @@ def options(about: str | None, *, select: bool = False, **defaults: Any) -> argp
             taken = {"choices": value, "default": value[0]}
         parser.add_argument(f"--{name.replace('_', '-')}", **taken)
     return parser.parse_args()
+
+
+_T = TypeVar("_T")
+
+
+def in_turns(rounds: int, arms: Mapping[str, Callable[[], _T]]) -> dict[str, list[_T]]:
+    """Return what each arm returns in so many rounds, in random order in each."""
+    found: dict[str, list[_T]] = {name: [] for name in arms}
+    for _ in range(rounds):
+        for name in random.sample(list(arms), len(arms)):
+            found[name].append(arms[name]())
+    return found
+
+
+class Took(NamedTuple):
+    """What a command took, and what it said."""
+
+    wall_s: float
+    cpu_s: float
+    out: str
+
+
+def took(command: list[Any], code: int | None = 0, **options: Any) -> Took:
+    """Run a command to its end, which must be with `code` unless None; return what it took."""
+    begin, before = time.perf_counter(), os.times()
+    done = subprocess.run(
+        list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, **options
+    )
+    wall_s, after = time.perf_counter() - begin, os.times()
+    if code not in (None, done.returncode):
+        raise SystemExit(f"{command} ended with {done.returncode}:\n{done.stderr}")
+    cpu_s = sum(after[2:4]) - sum(before[2:4])
+    return Took(wall_s, cpu_s, done.stdout)
 
 
 def workloads(*select: str) -> list[Any]:

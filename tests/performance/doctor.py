@@ -12,12 +12,9 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import jax
@@ -27,7 +24,7 @@ from harness.declare.transforms import NotApplicable
 from harness.declare.workload import WorkloadError, enumerate_cases
 from harness.stages.build import Build
 from harness.stages.prepared import prepare
-from tests.performance.command import BENCHMARKS, options
+from tests.performance.command import BENCHMARKS, options, took
 
 CASES, COPIES, LOADED = 3, 20_000, 500
 
@@ -65,19 +62,15 @@ def _fill(directory: Path) -> None:
 
 
 def _look(directory: Path, *more: str) -> None:
-    command = [sys.executable, "-m", "harness", "cache", "doctor", str(directory), "--json"]
-    began, cpu = time.perf_counter(), os.times()
-    done = subprocess.run([*command, "--no-put-cost", "--settle", "0", *more], capture_output=True)
-    seconds = time.perf_counter() - began
-    used = os.times()
-    cpu_s = used.children_user + used.children_system - cpu.children_user - cpu.children_system
-    told = json.loads(done.stdout)
+    command = [sys.executable, "-m", "harness", "cache", "doctor", directory, "--json"]
+    done = took([*command, "--no-put-cost", "--settle", "0", *more], code=None)
+    told = json.loads(done.out)
     bad = [one for one in told["diagnosis"]["findings"] if one["severity"] != "note"]
     loads = told["loads"]
     loaded = f", {loads['loaded']} loaded" if loads else ""
     count = len(list(directory.glob("*-cache")))
     print(
-        f"{count:,} entries in {seconds:.1f} s, {cpu_s:.1f} s of CPU{loaded}; "
+        f"{count:,} entries in {done.wall_s:.1f} s, {done.cpu_s:.1f} s of CPU{loaded}; "
         f"{len(bad)} called bad",
         flush=True,
     )

@@ -11,18 +11,17 @@ finds nothing to measure: that is what it costs once, however many units there a
 
 from __future__ import annotations
 
+import functools
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
-from tests.performance.command import options
-from tests.performance.fleet_processes import Fleet, commit, fleet
+from tests.performance.command import in_turns, options, took
+from tests.performance.fleet_processes import Fleet, committed, fleet
 from tests.performance.paired import paired
 
 TARGET = 1.05
@@ -50,53 +49,39 @@ class Sum(Workload):
 def run(on: Fleet, results: Path, effort: str, where: list[str]) -> float:
     """Return the wall time of a sweep in seconds."""
     command = [sys.executable, "-m", "harness", "run", "--effort", effort, "--results", results]
-    begin = time.perf_counter()
-    subprocess.run(
-        [*command, *where],
-        cwd=on.project,
-        env=on.environment(),
-        check=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    return time.perf_counter() - begin
+    return took([*command, *where], cwd=on.project, env=on.environment()).wall_s
 
 
 def measured(results: Path) -> int:
     """Return how many cases a sweep has measured, in all its processes."""
     files = record_files(results)
     found = [record for file in files for record in read_file(file, Problems())]
-    return sum(r.status == "ok" and r.workload == "sums.Sum" for r in found)
+    mine = [r for r in found if r.status == "ok" and r.workload == "sums.Sum"]
+    return len({(r.axes["size"], r.replicate) for r in mine if "/compute" not in r.replicate})
 
 
 def measure(pairs: int, units: int, cases: int, passes: int, seed: int) -> None:
     """Time both in turns and print their ratio."""
-    rng = random.Random(seed)
+    random.seed(seed)
     effort = f"{units}x{passes}"
     with tempfile.TemporaryDirectory() as scratch, fleet(Path(scratch), ["worker"]) as on:
-        (on.project / "benchmarks").mkdir(parents=True)
-        (on.project / "benchmarks" / "__init__.py").write_text("")
         sizes = [64 + number for number in range(cases)]
-        (on.project / "benchmarks" / "sums.py").write_text(WORKLOAD.format(sizes=sizes))
-        commit(on.project)
+        committed(on.project, {"sums": WORKLOAD.format(sizes=sizes)})
         on.start()
         on.wait(1)
         sides = {"local": [], "fleet": ["--on", on.address]}
-        wall_s: dict[str, list[float]] = {side: [] for side in sides}
-        fixed_s: dict[str, list[float]] = {side: [] for side in sides}
-        for pair in range(pairs):
-            for side in rng.sample(list(sides), 2):
-                results = on.folder / f"results-{side}-{pair}"
-                wall_s[side].append(run(on, results, effort, sides[side]))
-                count = measured(results)
-                assert count == units * cases, f"{side}: {count} of {units * cases} measured"
-                fixed_s[side].append(run(on, results, effort, sides[side]))
-            print(
-                f"pair {pair + 1}: local {wall_s['local'][-1]:.2f} s, fleet "
-                f"{wall_s['fleet'][-1]:.2f} s",
-                file=sys.stderr,
-            )
+
+        def of(side: str) -> tuple[float, float]:
+            results = Path(tempfile.mkdtemp(dir=on.folder))
+            wall_s = run(on, results, effort, sides[side])
+            count = measured(results)
+            assert count == units * cases, f"{side}: {count} of {units * cases} measured"
+            print(f"{side}: {wall_s:.2f} s", file=sys.stderr)
+            return wall_s, run(on, results, effort, sides[side])
+
+        found = in_turns(pairs, {side: functools.partial(of, side) for side in sides})
+        wall_s = {side: [whole for whole, _ in pair] for side, pair in found.items()}
+        fixed_s = {side: [fixed for _, fixed in pair] for side, pair in found.items()}
     once = {side: statistics.median(fixed_s[side]) for side in sides}
     unit_s = (statistics.median(wall_s["local"]) - once["local"]) / units
     print(

@@ -15,6 +15,9 @@ from pathlib import Path
 
 import psutil
 
+from tests import started
+from tests.repositories import git
+
 ROOT = Path(__file__).resolve().parents[2]
 
 MARK = "HARNESS_TESTED_FLEET"
@@ -30,9 +33,17 @@ def free_port() -> int:
 
 def commit(folder: Path) -> None:
     """Make a git repository of a folder, with one commit of all that is in it."""
-    who = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.invalid"]
-    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "suite"]):
-        subprocess.run(["git", "-C", str(folder), *command], check=True)
+    for words in ("init -q", "add .", "commit -qm suite"):
+        git(folder, *words.split())
+
+
+def committed(folder: Path, modules: Mapping[str, str]) -> None:
+    """Make a git repository with modules of workloads."""
+    benchmarks = folder / "benchmarks"
+    benchmarks.mkdir(parents=True)
+    for name, text in {"__init__": "", **modules}.items():
+        (benchmarks / f"{name}.py").write_text(text)
+    commit(folder)
 
 
 @dataclass
@@ -79,13 +90,13 @@ class Fleet:
 
     def start(self) -> list[str]:
         """Start what does not run; return the names of that."""
-        started = []
+        new = []
         for name in ("scheduler", *self.machines):
             there = self.running.get(name)
             if there is None or there.poll() is not None:
                 self.running[name] = self._start(name)
-                started.append(name)
-        return started
+                new.append(name)
+        return new
 
     def _start(self, name: str) -> subprocess.Popen[bytes]:
         dask = [sys.executable, "-m", "dask"]
@@ -124,13 +135,7 @@ class Fleet:
 
     def processes(self) -> list[psutil.Process]:
         """Return every process that was started for this fleet and still runs."""
-        found = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                ours = process.environ().get(MARK) == str(self.folder)
-                if ours and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
+        return started.of(str(self.folder), MARK)
 
     def wait(self, workers: int, timeout_s: float = 60.0) -> None:
         """Wait until so many workers have come; start again what ends meanwhile."""

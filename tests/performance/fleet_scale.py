@@ -36,7 +36,7 @@ from harness.fleet.pools import DaskPool, connect
 from harness.records.store import record_files
 from harness.stages import sampling
 from tests.performance import command
-from tests.performance.fleet_processes import commit, fleet
+from tests.performance.fleet_processes import committed, fleet
 
 TARGET_PER_S = 250
 SAMPLES = 100
@@ -100,16 +100,14 @@ class Counting(DaskPool):
 
 def suite(folder: Path, workloads: int) -> list[str]:
     """Write a suite of many workloads, and return their names."""
-    (folder / "benchmarks").mkdir(parents=True)
-    (folder / "benchmarks" / "__init__.py").write_text("")
-    names = []
+    names, modules = [], {}
     for begin in range(0, workloads, PER_FILE):
         numbers = range(begin, min(begin + PER_FILE, workloads))
         text = "from harness import Workload, spec\n"
         text += "".join(WORKLOAD.format(number=number) for number in numbers)
-        (folder / "benchmarks" / f"noop_{begin}.py").write_text(text)
+        modules[f"noop_{begin}"] = text
         names += [f"noop_{begin}.Noop{number}" for number in numbers]
-    commit(folder)
+    committed(folder, modules)
     return names
 
 

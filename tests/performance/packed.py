@@ -9,15 +9,12 @@ started there, in turns with starts on the directory that it filled and on an em
 from __future__ import annotations
 
 import os
-import random
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from tests.performance.command import options
+from tests.performance.command import in_turns, options, took
 
 PROGRAM = """
 import jax, jax.numpy as jnp
@@ -35,14 +32,6 @@ SETTINGS = {
 }
 
 
-def start(program: Path, directory: Path) -> float:
-    """Return the seconds of one whole run."""
-    there = {**os.environ, **SETTINGS, "JAX_COMPILATION_CACHE_DIR": str(directory)}
-    began = time.perf_counter()
-    subprocess.run([sys.executable, str(program)], env=there, check=True)
-    return time.perf_counter() - began
-
-
 def main() -> None:
     """Measure, and print medians and ratios."""
     given = options(__doc__, rounds=7)
@@ -51,16 +40,23 @@ def main() -> None:
         program, own, pack = folder / "train.py", folder / "own", folder / "cache.zip"
         program.write_text(PROGRAM)
         command = [sys.executable, "-m", "harness", "cache"]
-        words = ["pack", "-o", str(pack), "--directory", str(own), "--", str(program)]
-        subprocess.run([*command, *words], env={**os.environ, **SETTINGS}, check=True)
-        seconds: dict[str, list[float]] = {"cold": [], "warm": [], "unpacked": []}
-        for number in range(given.rounds):
-            for kind in random.sample(list(seconds), len(seconds)):
-                directory = own if kind == "warm" else folder / f"{kind}{number}"
-                if kind == "unpacked":
-                    words = ["unpack", str(pack), str(directory)]
-                    subprocess.run([*command, *words], stdout=subprocess.DEVNULL, check=True)
-                seconds[kind].append(start(program, directory))
+        there = {**os.environ, **SETTINGS}
+        took([*command, "pack", "-o", pack, "--directory", own, "--", program], env=there)
+
+        def start(directory: Path) -> float:
+            there["JAX_COMPILATION_CACHE_DIR"] = str(directory)
+            return took([sys.executable, program], env=there).wall_s
+
+        def fresh() -> Path:
+            return Path(tempfile.mkdtemp(dir=folder), "cache")
+
+        def unpacked() -> float:
+            directory = fresh()
+            took([*command, "unpack", pack, directory])
+            return start(directory)
+
+        arms = {"cold": lambda: start(fresh()), "warm": lambda: start(own), "unpacked": unpacked}
+        seconds = in_turns(given.rounds, arms)
         warm = statistics.median(seconds["warm"])
         for kind, values in seconds.items():
             middle = statistics.median(values)

@@ -16,7 +16,7 @@ are asked for a stretch in turns; there the sampler runs too. Which of the two g
 from __future__ import annotations
 
 import os
-import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.performance.command import options
+from tests.performance.command import in_turns, options
 from tests.performance.paired import Paired, paired
 
 LOOP_TARGET = 1.02
@@ -183,17 +183,19 @@ def in_context(name: str, number: int, pairs: int, scratch: str) -> tuple[Paired
     program = Program()
     with profiled(scratch):  # imports what only the first profile imports
         getattr(program, name)(number)
-    with_it, without, around = [], [], []
-    for _ in range(pairs):
-        for arm in random.sample(("with", "without"), 2):
-            if arm == "without":
-                without.append(getattr(program, name)(number))
-                continue
-            begin = time.perf_counter()
-            with profiled(scratch):
-                with_it.append(getattr(program, name)(number))
-            around.append(time.perf_counter() - begin - with_it[-1])
-    return paired(with_it, without), sorted(around)[len(around) // 2]
+
+    def stretch() -> float:
+        return float(getattr(program, name)(number))
+
+    def in_profile() -> tuple[float, float]:
+        begin = time.perf_counter()
+        with profiled(scratch):
+            spent = stretch()
+        return spent, time.perf_counter() - begin - spent
+
+    found, without = in_turns(pairs, {"with": in_profile, "without": stretch}).values()
+    with_it, around = zip(*found, strict=True)
+    return paired(with_it, without), statistics.median_high(around)
 
 
 def by_command(name: str, number: int, pairs: int, scratch: str, processes: int) -> Paired:
@@ -203,14 +205,9 @@ def by_command(name: str, number: int, pairs: int, scratch: str, processes: int)
         folder = f"{scratch}/{name}{round_number}"
         prefix = [sys.executable, "-m", "harness", "profile", "-o", folder, "--"]
         arms = {"with": Child(prefix, scratch), "without": Child([], scratch)}
-        seconds: dict[str, list[float]] = {"with": [], "without": []}
         for child in arms.values():
             child.ask(name, number)
-        for _ in range(max(1, pairs // processes)):
-            for arm in random.sample(list(arms), 2):
-                seconds[arm].append(float(arms[arm].ask(name, number)))
-        for child in arms.values():
-            child.end()
+        seconds = asked(max(1, pairs // processes), arms, name, number)
         if not list(Path(folder).glob("*.jsonl")):
             raise SystemExit(f"`harness profile` wrote nothing into {folder}")
         # A process as a whole is faster or slower than another: it counts once.
@@ -218,6 +215,15 @@ def by_command(name: str, number: int, pairs: int, scratch: str, processes: int)
         with_it.append(middle.ratio)
         without.append(1.0)
     return paired(with_it, without)
+
+
+def asked(rounds: int, arms: dict[str, Child], name: str, number: int) -> dict[str, list[float]]:
+    """Return the seconds that a stretch took in each process, in turns; then they end."""
+    asks = {arm: lambda child=child: float(child.ask(name, number)) for arm, child in arms.items()}
+    found = in_turns(rounds, asks)
+    for child in arms.values():
+        child.end()
+    return found
 
 
 def afterwards(pairs: int, scratch: str) -> tuple[Paired, str]:
@@ -231,13 +237,8 @@ def afterwards(pairs: int, scratch: str) -> tuple[Paired, str]:
         for _ in range(2):
             found.add(arms["after"].ask("profiled", FUNCTIONS))
         arms["never"].ask("compiles", 2 * FUNCTIONS)
-        ratios = {name: [float(arm.ask("loop", STEPS))] for name, arm in arms.items()}
-        for _ in range(9):
-            for name in random.sample(list(arms), 2):
-                ratios[name].append(float(arms[name].ask("loop", STEPS)))
-        for arm in arms.values():
-            arm.end()
-        after.append(paired(ratios["after"][1:], ratios["never"][1:]).ratio)
+        seconds = asked(10, arms, "loop", STEPS)
+        after.append(paired(seconds["after"][1:], seconds["never"][1:]).ratio)
         never.append(1.0)
     return paired(after, never), ", ".join(sorted(found - {"nothing"})) or "nothing"
 

@@ -8,14 +8,12 @@ both stands the median, and the median of the differences of pairs (target: at m
 
 from __future__ import annotations
 
-import random
+import functools
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
-from tests.performance.command import options
+from tests.performance.command import in_turns, options, took
 
 FIXED_S, SHARE = 0.4, 0.03
 
@@ -33,11 +31,16 @@ PROGRAMS = {
 }
 
 
-def seconds(command: list[str]) -> float:
-    """Return how long a command takes, its output unread."""
-    begin = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.perf_counter() - begin
+def bare(code: str) -> float:
+    """Return how long a program takes."""
+    return took([sys.executable, "-c", code]).wall_s
+
+
+def profiled(code: str) -> float:
+    """Return how long it takes under `harness profile`."""
+    with tempfile.TemporaryDirectory(prefix="harness-processes-") as scratch:
+        command = [sys.executable, "-m", "harness", "profile", "-o", f"{scratch}/p", "--"]
+        return took([*command, sys.executable, "-c", code]).wall_s
 
 
 def main() -> None:
@@ -45,25 +48,12 @@ def main() -> None:
     given = options(__doc__, pairs=5)
     missed = False
     for name, code in PROGRAMS.items():
-        bare, profiled = [], []
-        for _ in range(given.pairs):
-            for arm in random.sample((bare, profiled), 2):
-                with tempfile.TemporaryDirectory(prefix="harness-processes-") as scratch:
-                    prefix = [
-                        "-m",
-                        "harness",
-                        "profile",
-                        "-o",
-                        f"{scratch}/p",
-                        "--",
-                        sys.executable,
-                    ]
-                    before = prefix if arm is profiled else []
-                    arm.append(seconds([sys.executable, *before, "-c", code]))
-        added = statistics.median(b - a for a, b in zip(bare, profiled, strict=True))
-        most = FIXED_S + SHARE * statistics.median(bare)
+        arms = {arm.__name__: functools.partial(arm, code) for arm in (bare, profiled)}
+        before, after = in_turns(given.pairs, arms).values()
+        added = statistics.median(b - a for a, b in zip(before, after, strict=True))
+        most = FIXED_S + SHARE * statistics.median(before)
         missed |= added > most
-        middle = f"{statistics.median(bare):.2f} s, profiled {statistics.median(profiled):.2f} s"
+        middle = f"{statistics.median(before):.2f} s, profiled {statistics.median(after):.2f} s"
         print(f"{name}: {middle}: {added:+.2f} s (target: at most {most:+.2f} s)", flush=True)
     sys.exit(missed)
 

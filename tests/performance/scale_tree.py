@@ -1,16 +1,13 @@
-"""A SYNTHETIC frame of any size, for the speed of history and report: nothing in it was measured.
+"""A SYNTHETIC frame of any size: nothing in it was measured.
 
-    python -m tests.performance.scale_tree [--cases 500] [--nights 30]
-
-prints how long `harness.history` takes on it. The frame looks like :func:`harness.load`'s: a row
-per case, stage and night of one machine named `synthetic`, with noise between nights, noise between
-processes, a release of JAX half-way, and real steps in a few cases.
+It looks like :func:`harness.load`'s: a row per case, stage and night of one machine named
+`synthetic`, with noise between nights, noise between processes, a release of JAX half-way, and real
+steps in a few cases.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import numpy as np
@@ -122,25 +119,3 @@ def _summaries(samples: np.ndarray[Any, Any], ratios: np.ndarray[Any, Any]) -> d
         "processes": objects([] for _ in samples),
         "cpu_processes": objects([] for _ in samples),
     }
-
-
-def main() -> None:
-    """Print how long the history of a synthetic frame takes, and what it finds."""
-    import harness
-    from tests.performance.command import options
-
-    given = options(__doc__, cases=500, nights=30, noise=0.03)
-    frame = synthetic_frame(given.cases, given.nights, noise=given.noise)
-    began, used = time.perf_counter(), time.process_time()
-    found = harness.history(frame)
-    wall_s, cpu_s = time.perf_counter() - began, time.process_time() - used
-    true = ((found["stage"] == "compile") & (found["facts"] != "")).sum()
-    print(
-        f"synthetic: {len(frame)} rows, {given.cases * len(STAGES)} series of {given.nights} "
-        f"nights: {wall_s:.1f} s ({cpu_s:.1f} s of CPU); {len(found)} change points, {true} of "
-        "them the injected ones"
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -8,14 +8,12 @@ Commands take turns; printed are the medians. Targets: `harness --help` no slowe
 
 from __future__ import annotations
 
-import random
+import functools
 import statistics
-import subprocess
 import sys
-import time
 from pathlib import Path
 
-from tests.performance.command import options
+from tests.performance.command import in_turns, options, took
 
 BIN = Path(sys.executable).parent
 
@@ -30,13 +28,9 @@ COMMANDS = {
 def main() -> None:
     """Time each command and print a line for each."""
     given = options(__doc__, rounds=15)
-    times: dict[str, list[float]] = {name: [] for name in COMMANDS}
-    for _ in range(given.rounds):
-        for name in random.sample(list(COMMANDS), len(COMMANDS)):
-            begin = time.perf_counter()
-            subprocess.run(COMMANDS[name], check=True, capture_output=True)
-            times[name].append(time.perf_counter() - begin)
-    for name, seconds in times.items():
+    arms = {name: functools.partial(took, command) for name, command in COMMANDS.items()}
+    for name, times in in_turns(given.rounds, arms).items():
+        seconds = [one.wall_s for one in times]
         print(f"{name:18s} {statistics.median(seconds):.3f} s (least {min(seconds):.3f} s)")
 
 
