@@ -110,9 +110,26 @@ def test_a_path_with_another_result_is_said_to_differ():
     assert "other values" in difference([np.array([1])], [np.array([2])])
 
 
-def test_inputs_that_are_neither_arrays_nor_numbers_are_refused_with_what_they_are():
+ODD = """
+import equinox as eqx
+from harness import Workload, spec
+
+@eqx.filter_jit
+def apply(function, x):
+    return function(x)
+
+class Odd(Workload):
+    def inputs(self):
+        return abs, spec((4,))
+
+    function = staticmethod(apply)
+"""
+
+
+def test_inputs_that_are_neither_arrays_nor_numbers_are_refused_with_what_they_are(tmp_path):
     pytest.importorskip("equinox")
-    workload = discovery.one_workload("Mlp", SMALL.with_name("libraries"))
+    (tmp_path / "odd.py").write_text(ODD)
+    workload = discovery.one_workload("Odd", tmp_path)
     with pytest.raises(UsageError, match=r"arrays and numbers as inputs, and one of them is a \w+"):
         routes.compare(workload, cases.cases_of(workload)[0], processes=1)
 
