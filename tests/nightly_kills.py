@@ -22,15 +22,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from harness.records.store import record_files
 from tests.asv.project import Project
+from tests.kills import Ledger
 from tests.nightly.nights import TINY, keys, nightly, outcome, words
 from tests.started import TOKEN
 
@@ -146,12 +146,6 @@ def disturb(
     return how
 
 
-def lines(project: Project) -> dict[Path, bytes]:
-    """Return the whole lines of every file of records."""
-    texts = {file: file.read_bytes() for file in record_files(project.results)}
-    return {file: text[: text.rfind(b"\n") + 1] for file, text in texts.items()}
-
-
 def whole(
     folder: Path, effort: str, rounds: int, rng: random.Random, longest_s: float
 ) -> tuple[Any, dict[str, float]]:
@@ -162,15 +156,12 @@ def whole(
     # Long enough to get past the start; short enough for many kills in one night.
     longest_s = longest_s or max(3.0, (time.monotonic() - began) / 4)
     counts: Counter[str] = Counter()
-    before: dict[Path, bytes] = defaultdict(bytes)
+    ledger = Ledger(project.results)
     with Watch() as watch:
         for number in range(rounds):
             counts[disturb(project, effort, rng, longest_s, f"round {number}", watch)] += 1
-            after = lines(project)
-            for file, text in before.items():
-                assert after[file].startswith(text), f"round {number}: {file} has lost records"
-            before = after
-        ended = {file: len(text) for file, text in before.items()}
+            assert not ledger.look(), f"round {number}: records are lost"
+        ended = ledger.size
         counts["records before the last run"] = len(keys(project, SECOND))
         done = subprocess.run(
             [sys.executable, "-m", "harness", *words(night=SECOND, effort=effort)],
@@ -182,9 +173,8 @@ def whole(
         time.sleep(LEFT_S if rounds else 0)
     # Two quiet nights of the same program may differ in a verdict: the machine is a real one.
     assert done.returncode in (0, 1), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
-    after = lines(project)
-    assert all(after[file].startswith(text) for file, text in before.items())
-    counts["bytes of records that were there at a kill, and at the end"] = sum(ended.values())
+    assert not ledger.look(), "records are lost"
+    counts["bytes of records that were there at a kill, and at the end"] = ended
     found = outcome(project, SECOND)
     # Keys hold the commit, which is another in each of the two repositories.
     found["records"] = sorted(number for _, number in found["records"])

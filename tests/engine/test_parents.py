@@ -25,11 +25,11 @@ TIMES = ("samples_ns", "cpu_ns", "programs_ns")
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """The outcomes of one sweep with forked processes, and of one without."""
+    """The outcomes of one sweep with two forked processes, and of one with one that is not."""
     folder = tmp_path_factory.mktemp("both")
     return [
-        sweep([Printing, Scale], folder / str(forked), "2x1", seed=7, forked=forked)
-        for forked in (True, False)
+        sweep([Printing, Scale], folder / "forked", "2x1", seed=7),
+        sweep([Scale], folder / "fresh", "1x1", seed=7, forked=False),
     ]
 
 
@@ -55,11 +55,12 @@ def test_the_first_of_each_number_starts_by_itself_and_the_others_have_a_parent_
 def test_the_order_of_visits_comes_again_with_its_seed(both):
     cases = [[r for r in outcome.records if r.workload == "small.Scale"] for outcome in both]
     forked, fresh = [[(r.replicate, r.axes) for r in records] for records in cases]
-    assert forked == fresh
+    assert forked[:2] == fresh
 
 
 def test_a_forked_process_measures_the_same_program_with_the_same_evidence(both):
-    for forked, fresh in zip(*(of(outcome, "small.Scale") for outcome in both), strict=True):
+    cases, again = (of(outcome, "small.Scale") for outcome in both)
+    for forked, fresh in zip(cases[:2], again, strict=True):
         assert forked.parent
         assert not fresh.parent
         assert not fresh.not_forked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from harness.fleet.pools import DaskPool
 from harness.records.store import Store, record_files
 from harness.stages import sampling
 from tests import forks
+from tests.performance.fleet_processes import free_port
 
 REPOSITORY = Path(harness.__file__).parents[1]
 SUITES = REPOSITORY / "tests" / "suites"
@@ -121,7 +121,7 @@ class Fleet:
         )
         self.processes: list[subprocess.Popen[bytes]] = []
         self.threads = ThreadPoolExecutor()
-        self.port = 0
+        self.port = free_port()
         self.start_scheduler()
 
     @property
@@ -129,22 +129,12 @@ class Fleet:
         return f"tcp://127.0.0.1:{self.port}"
 
     def start_scheduler(self) -> None:
-        """Start a scheduler: at the port of the one before, if there was one."""
-        file = self.folder / "scheduler.json"
-        file.unlink(missing_ok=True)
+        """Start a scheduler, always at the same port."""
         self.scheduler = self._start(
             "scheduler",
             *("scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"),
-            *("--scheduler-file", str(file)),
             python=str(self.without) if self.bare_scheduler else "",
         )
-
-        def address() -> str:
-            with contextlib.suppress(OSError, ValueError):
-                return str(json.loads(file.read_text())["address"])
-            return ""
-
-        self.port = int(wait_until(address, what="a scheduler").rpartition(":")[2])
 
     def worker(
         self,

@@ -14,6 +14,7 @@ from harness.fleet.place import Question
 from harness.fleet.pools import DaskPool
 from harness.stages.registry import CASE_STAGES
 from tests.fleet.processes import git, measuring
+from tests.fleet.test_executors import typed
 from tests.targets.test_compile_only import needs
 
 
@@ -109,26 +110,14 @@ def test_each_machine_can_measure_everything_and_the_command_line_says_where(fle
 
 
 def test_dask_s_own_executor_chooses_workers(fleet, tmp_path):
-    class Typed(harness.Workload):
-        """Not to be imported."""
-
-        targets = ("cpu",)
-
-        def inputs(self):
-            return harness.spec((4,))
-
-        @staticmethod
-        def function(x):
-            return x + 1
-
     with Client(fleet.address, set_as_default=False) as client:
         executor = client.get_executor(workers=["beta"])
-        frame = harness.sweep(Typed, effort="1x1", executor=executor, results=tmp_path)
+        frame = harness.sweep(typed(), effort="1x1", executor=executor, results=tmp_path)
         assert set(frame["machine"]) == {"beta"}
         assert set(frame["status"]) == {"ok"}
         executor.shutdown()
         with pytest.raises(FleetError, match="was shut down"):
-            harness.sweep(Typed, effort="1x1", executor=executor, results=tmp_path)
+            harness.sweep(typed(), effort="1x1", executor=executor, results=tmp_path)
         assert client.status == "running"
 
 

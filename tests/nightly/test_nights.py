@@ -227,15 +227,6 @@ def test_a_dry_run_tells_what_is_done_and_what_is_left(project, told):
     assert not (project.results / MACHINE / "nights" / f"{SECOND}.json5").exists()
 
 
-def test_a_night_goes_on_at_its_own_commit_only(copy, told):
-    file = copy.results / MACHINE / "nights" / f"{FIRST}.json5"
-    begun = written(file)
-    json_file.write(file, {**begun, "exit_code": None})
-    copy.commit()
-    _, said = told(copy, night=FIRST, code=2)
-    assert f"The night {FIRST} was begun at commit {begun['commit'][:8]}, and HEAD is" in said
-
-
 def test_a_damaged_night_is_told_and_not_overwritten(copy, told):
     file = copy.results / MACHINE / "nights" / f"{FIRST}.json5"
     file.write_text("{")

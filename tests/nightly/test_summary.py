@@ -8,7 +8,7 @@ from harness.nightly import summary
 from harness.nightly.state import Environment, Nights, StepOutcome
 from harness.verdicts import judge
 from harness.verdicts.history import change_points
-from tests.nightly.test_state import night, rows, verdicts
+from tests.nightly.test_state import night, verdicts
 
 ROW = {
     **dict.fromkeys(judge.COLUMNS, ""),
@@ -107,14 +107,6 @@ def test_change_points_of_this_machine_are_listed_newest_first(tmp_path):
     assert "| slower, new |" in text
     assert 0 < text.index("2026-11-09") < text.index("2026-11-01")
     assert "2026-11-10" not in text
-
-
-def test_fewer_rows_than_in_the_last_good_night_are_named(tmp_path):
-    nights, now = kept(tmp_path)
-    nights.save(night("before", hours_ago=24, counted=rows(ok=7)))
-    assert "fewer than in the night before: tiny.Scale: 5 ok rows, 7 before" in summary.render(
-        now, nights
-    )
 
 
 def test_an_environment_that_could_not_be_made_is_a_failure_with_its_reason(tmp_path):
