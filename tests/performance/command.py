@@ -141,8 +141,7 @@ def fresh(module: str, *arguments: object, **variables: str) -> Any:
 def loaded(folder: Path, workload: str = "", reader: str = "harness") -> dict[str, Any]:
     """Return what a fresh process needs to load a folder, or one workload of it."""
     command = [sys.executable, "-c", _LOAD, str(folder), workload, *READERS[reader]]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return dict(json.loads(done.stdout))
+    return dict(json.loads(took(command).out))
 
 
 def load_text(found: dict[str, Any], target: str) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import harness
 from harness.declare import discovery
-from tests.performance.command import options
+from tests.performance.command import options, took
 
 FUNCTIONS = """
 import jax, jax.numpy as jnp, numpy as np
@@ -108,15 +107,9 @@ def stopwatch(folder: Path, name: str) -> dict[str, float]:
         order = random.choice([("off", "cold", "warm"), ("cold", "warm", "off")])
         for scenario in order:
             own = off if scenario == "off" else written
-            done = subprocess.run(
-                [sys.executable, "-c", STOPWATCH, name],
-                cwd=folder,
-                env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(folder), **own},
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            found[scenario] = float(done.stdout)
+            there = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(folder), **own}
+            done = took([sys.executable, "-c", STOPWATCH, name], cwd=folder, env=there)
+            found[scenario] = float(done.out)
     return found
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from harness.program.facts import TOTALS, Facts
 from harness.records.schema import Record, digest, to_raw
 from harness.records.store import Store, store_path
-from harness.stages.registry import CASE_STAGES
 from tests.frame import trees
 from tests.performance.command import load_text, loaded, options
 
@@ -101,8 +100,8 @@ def record(
     workload = f"elementwise.Workload{case // len(AXES)}"
     size, dtype = AXES[case % len(AXES)]
     taken = {
-        stage: [round(rng.uniform(1e4, 5e7), 1) for _ in range(SAMPLES[stage])]
-        for stage in CASE_STAGES
+        stage: [round(rng.uniform(1e4, 5e7), 1) for _ in range(count)]
+        for stage, count in SAMPLES.items()
     }
     totals = {fact: 100 * case + number for number, fact in enumerate(TOTALS)}
     return trees.record(
@@ -117,7 +116,7 @@ def record(
         commit_date_ms=date_ms,
         started_at_ms=date_ms + process,
         environment=environment,
-        reference_ns={stage: round(rng.uniform(1e4, 5e7), 1) for stage in (*CASE_STAGES, "loop")},
+        reference_ns={stage: round(rng.uniform(1e4, 5e7), 1) for stage in (*SAMPLES, "loop")},
         fingerprint=digest(workload, case),
         facts=Facts(
             **totals,  # type: ignore[arg-type]

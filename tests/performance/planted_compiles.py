@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import subprocess
 import sys
 from collections import defaultdict
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 from harness.cli.compile_page import LEAST_SAVED
 from harness.declare import location
 from harness.program.compiler.groups import REST
-from tests.performance.command import options
+from tests.performance.command import options, took
 from tests.sweeps import SUITES
 
 FOLDER = SUITES / "planted"
@@ -83,7 +82,7 @@ def _told(one: Any, target: str) -> dict[str, Any]:
     name = f"^{one.__module__.partition('.')[2]}.{one.__name__}$"
     command = [sys.executable, "-m", "harness", "compile", name, "--format", "json"]
     command += ["--benchmarks", str(FOLDER), "--target", target]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return json.loads(took(command).out)
 
 
 def seconds(stage: dict[str, Any]) -> float:

@@ -16,17 +16,15 @@ import itertools
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from pathlib import Path
 
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
-from tests.performance.command import ROOT, options
-from tests.repositories import git
+from tests.performance.command import ROOT, options, took
+from tests.performance.fleet_processes import commit
 
 CONFIGURATION = """
 {"version": 1, "project": "cost", "repo": ".", "branches": ["HEAD"], "environment_type": "existing",
@@ -117,8 +115,7 @@ def project(folder: Path, files: dict[str, str], launch: str) -> None:
     (folder / "asv.conf.json").write_text(CONFIGURATION % launch)
     for name, text in files.items():
         (folder / "benchmarks" / name).write_text(textwrap.dedent(text))
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "suite"]):
-        git(folder, *command)
+    commit(folder)
 
 
 def run(folder: Path, home: Path, effort: str) -> float:
@@ -133,19 +130,9 @@ def run(folder: Path, home: Path, effort: str) -> float:
         "JAX_ENABLE_COMPILATION_CACHE": "0",
     }
     asv = [sys.executable, "-m", "asv"]
-    subprocess.run([*asv, "machine", "--yes"], cwd=folder, env=environment, check=True, **QUIET)
-    begin = time.perf_counter()
-    subprocess.run(
-        [*asv, "run", "-E", "existing", "--set-commit-hash", "HEAD", "--record-samples"],
-        cwd=folder,
-        env=environment,
-        check=True,
-        **QUIET,
-    )
-    return time.perf_counter() - begin
-
-
-QUIET = {"stdout": subprocess.DEVNULL}
+    took([*asv, "machine", "--yes"], cwd=folder, env=environment)
+    command = [*asv, "run", "-E", "existing", "--set-commit-hash", "HEAD", "--record-samples"]
+    return took(command, cwd=folder, env=environment).wall_s
 
 
 def answers(folder: Path) -> dict[str, list[list[float] | None]]:
