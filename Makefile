@@ -73,9 +73,10 @@ $(INSTALLED): $(LOCK) pyproject.toml
 	         'make setup PYTHON=/path/to/python3.12' >&2; exit 1; }
 	@"$(PYTHON)" -c "$$CHECK_PYTHON"
 	"$(PYTHON)" -m venv --clear $(VENV)
-	@# uv takes a quarter of pip's time; where it cannot do it, pip can.
+	@# uv takes a quarter of pip's time; where it cannot do it, pip can. Bytecode as pip makes it: without, each
+	@# process that may not write any compiles JAX's modules anew.
 	sed -n '/^uv==/,/[^\]$$/p' $(LOCK) >$(VENV)/uv.txt && $(PIP) install --require-hashes -r $(VENV)/uv.txt
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(LOCK) || \
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r $(LOCK) || \
 	    $(PIP) install --require-hashes -r $(LOCK)
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@wrong=$$($(BIN)/python -m pip check) || { \

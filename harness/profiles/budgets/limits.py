@@ -184,10 +184,24 @@ def _fits(pattern: tuple[Any, re.Pattern[str]], names: Sequence[str]) -> bool:
     return any(name == text or expression.fullmatch(name) for name in names)
 
 
+def _objects() -> Iterator[object]:
+    """Yield what may be a function: all that the collector knows, or that modules hold.
+
+    The collector does not list what a program has frozen.
+    """
+    yield from gc.get_objects()
+    if gc.get_freeze_count():
+        for module in list(sys.modules.values()):
+            for held in list(getattr(module, "__dict__", {}).values()):
+                inside = [held, *(vars(held).values() if issubclass(type(held), type) else ())]
+                yield from inside
+                yield from gc.get_referents(*inside)  # what is jitted, a method of a class
+
+
 def _names() -> Iterator[tuple[str, ...]]:
     """Yield the names of every Python function, those inside others first made when called too."""
     seen: set[CodeType] = set()
-    for function in gc.get_objects():
+    for function in _objects():
         if type(function) is not FunctionType:  # a proxy's class may be that of something dead
             continue
         yield (function.__name__,)
