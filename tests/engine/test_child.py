@@ -191,9 +191,10 @@ def test_a_killed_caller_leaves_nothing_of_a_kept_command(number, whose):
     caller = CALLS.format(command=spreads(), kept=True)
     there = {**os.environ, TOKEN: token}
     with subprocess.Popen(python(caller), env=there, stderr=subprocess.DEVNULL) as running:
-        if not wait_for(lambda: len(of(token)) == 6, 60):
+        started = psutil.Process(running.pid)
+        if not wait_for(lambda: len(of(token)) == 6 and len(started.children()) == 1, 60):
             running.kill()
-        (keeper,) = psutil.Process(running.pid).children()
+        (keeper,) = started.children()
         one = running if whose == "caller" else keeper
         one.send_signal(signal.Signals[number])
         running.wait(60)
