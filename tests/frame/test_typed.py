@@ -78,7 +78,14 @@ def sorted_rows(answer):
     return sorted(map(tuple, texts.itertuples(index=False)))
 
 
-@pytest.mark.parametrize("treated", TREATED)
+OFTEN = ("a helper column", "reset_index", "a column as index", "objects", "Parquet", "CSV")
+"""What is done to frames most; the rest is looked at by night."""
+
+
+@pytest.mark.parametrize(
+    "treated",
+    [one if one in OFTEN else pytest.param(one, marks=pytest.mark.nightly) for one in TREATED],
+)
 def test_what_has_been_through_pandas_gives_the_same_answers(frame, answers, treated):
     given = TREATED[treated](frame)
     for name, expected in answers.items():

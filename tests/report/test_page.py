@@ -58,7 +58,7 @@ def test_one_commit_has_neither_history_nor_verdicts_and_is_told_how_to_get_them
 
 
 def test_a_night_more_adds_less_than_3_bytes_for_a_stage_of_a_case():
-    week, year = (frame(["a.A", "b.B", "c.C"], nights=nights) for nights in (7, 100))
+    week, year = (frame(["a.A", "b.B", "c.C"], nights=nights) for nights in (7, 40))
     more = len(render(reported(year))) - len(render(reported(week)))
     assert 0 < more < 3 * (len(year) - len(week))
 
