@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from harness.program.fact import Fact
-from harness.program.facts import BUILT, FACTS, Facts, facts_of
+from harness.program.facts import BUILT, FACTS, FIRST, Facts, facts_of
 from harness.program.text import fingerprint
 
 
@@ -83,6 +83,10 @@ def test_pmap_has_no_jaxpr_and_all_else():
     facts = facts_of(None, lowered, lowered.compile())
     assert facts.jaxpr_equations is None
     assert facts.launches == 1
+
+
+def test_each_of_the_facts_that_are_told_first_has_a_place_of_its_own():
+    assert [fact.rank for fact in FIRST] == list(range(1, len(FIRST) + 1))
 
 
 def test_a_fact_that_lacks_something_is_refused_with_what_it_lacks():
