@@ -17,7 +17,7 @@ from harness import targets
 from harness.asv.metrics import FACT_METRICS
 from tests.asv.project import ENV, JAX, MACHINE, PYTHON, Project, is_na, row
 
-SHOWN = ("trace", "compile", "execute")
+SHOWN = ("trace", "compile")
 """What asv reads of most workloads: each reader is a process of its own."""
 WHOLE = ("family.Concrete.", "precise.")
 """The beginnings of the names of those of which it reads all."""
@@ -250,7 +250,7 @@ def test_each_workload_has_a_setup_cache_of_its_own(project, everything):
 
 def test_each_workload_gets_the_numbers_of_its_own_records(project, everything):
     for name in ("Concrete", "Heir", "Made", "AlsoMade"):
-        for stage in ("trace", "compile", "execute"):
+        for stage in SHOWN:
             (found,) = family(project, name, stage)["result"]
             assert [found] == project.values_s(f"family.{name}", stage), (name, stage)
 

@@ -201,6 +201,7 @@ def _objects() -> Iterator[object]:
 def _names() -> Iterator[tuple[str, ...]]:
     """Yield the names of every Python function, those inside others first made when called too."""
     seen: set[CodeType] = set()
+    places: dict[str, set[str]] = {}
     for function in _objects():
         if type(function) is not FunctionType:  # a proxy's class may be that of something dead
             continue
@@ -213,5 +214,6 @@ def _names() -> Iterator[tuple[str, ...]]:
             seen.add(code)
             codes += (inner for inner in code.co_consts if isinstance(inner, CodeType))
             file, qualname = code.co_filename, code.co_qualname
-            places = (os.path.basename(file), file, os.path.relpath(file))
-            yield (code.co_name, qualname, *(f"{place}:{qualname}" for place in places))
+            if file not in places:
+                places[file] = {os.path.basename(file), file, os.path.relpath(file)}
+            yield (code.co_name, qualname, *(f"{place}:{qualname}" for place in places[file]))
