@@ -8,6 +8,7 @@ import sys
 import msgspec
 import pytest
 
+from harness.cache import advice
 from harness.cache.advice import Tried
 from harness.cache.ledger import read
 from harness.cli.cache import advise
@@ -109,17 +110,25 @@ def test_two_variables_give_each_process_of_a_job_a_ledger_in_a_folder(runs, tmp
     ended(run_harness("ledger", "--variables", "a", "b"), 2, "one ledger")
 
 
-def test_settings_are_tried_on_the_users_own_program(runs):
-    own = {"JAX_COMPILATION_CACHE_DIR": "x", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.0001"}
-    command = ("advise", "--starts", "1", "--json", "--", str(runs / "train.py"), "1")
-    done = run_harness(*command, env=own)
-    ended(done, 0)
-    every = json.loads(done.stdout)["settings"]
+@pytest.mark.parametrize(
+    ("settings", "hits"),
+    [
+        pytest.param(advice.SETTINGS, [0, 0, 2, 2], marks=pytest.mark.nightly),
+        ((advice.NONE, advice.EVERY), [0, 2]),  # each takes two processes
+    ],
+)
+def test_settings_are_tried_on_the_users_own_program(runs, monkeypatch, command, settings, hits):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "x")
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.0001")
+    monkeypatch.setattr(advice, "SETTINGS", settings)
+    words = "advise", "--starts", 1, "--json", "--", runs / "train.py", "1"
+    code, out, said = command("cache", *words)
+    assert code == 0, said
+    every = json.loads(out)["settings"]
     found = {one["setting"]["name"]: one for one in every}
-    hits = {name: one["later"][0]["hits"] for name, one in found.items()}
-    assert hits.pop("as it is set here") == 2
-    assert list(hits.values()) == [0, 0, 2, 2]
-    assert found["no cache"]["size_bytes"] == found["a directory"]["size_bytes"] == 0
+    assert list(found) == [one.name for one in (*settings, advice.own_setting(os.environ))]
+    assert [one["later"][0]["hits"] for one in every] == [*hits, 2]
+    assert all(one["size_bytes"] == 0 for one, none in zip(every, hits, strict=False) if not none)
     assert found["every compile"]["size_bytes"] > 0
     assert found["every compile"]["later"][0]["compile_s"] == 0
     assert found["no cache"]["later"][0]["compile_s"] > 0

@@ -17,7 +17,7 @@ from harness.cache.directory import LocalDirectory, open_directory
 from harness.cache.entry import KNOWN_FORMATS
 from harness.cache.survey import evictions, survey, totals
 from tests import forks
-from tests.cache.filled import CAP, entry_of, run_harness, run_jax
+from tests.cache.filled import CAP, backdate, entry_of, run_harness, run_jax
 
 
 def look(directory):
@@ -59,7 +59,7 @@ def test_an_entry_that_jax_has_read_is_no_longer_unread(tmp_path, cap):
     directory = tmp_path / "cache"
     run_jax(directory, cap=cap)
     assert all(entry.never_read for entry in look(directory).entries)
-    time.sleep(1.1)
+    backdate(directory)
     assert run_jax(directory, cap=cap, functions=1)["hits"] == 1
     if cap == -1 and os.statvfs(directory).f_flag & os.ST_NOATIME:
         pytest.skip("this file system keeps no times of last access")

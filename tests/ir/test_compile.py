@@ -124,13 +124,12 @@ sys.exit(int(sys.argv[1]))
 """
 
 
-@pytest.mark.parametrize("code", [0, 5])
-def test_one_function_of_a_program_is_told_with_its_lines(tmp_path, capfd, code):
+def test_one_function_of_a_program_is_told_with_its_lines(tmp_path, capfd):
     file, page = tmp_path / "train.py", tmp_path / "page.json"
     file.write_text(PROGRAM)
     options = "-o", str(page), "--format", "json"
-    done = CliRunner().invoke(app, ["compile", "Train", *options, "--", str(file), str(code)])
-    assert done.exit_code == code, done.output
+    done = CliRunner().invoke(app, ["compile", "Train", *options, "--", str(file), "5"])
+    assert done.exit_code == 5, done.output
     assert capfd.readouterr().out == "(8, 8)\n"
     told = json.loads(page.read_text())
     assert told["case"].startswith("train_step, ")
@@ -174,7 +173,7 @@ mlir.register_lowering(asleep, lambda context, x: [x])
 
 
 class Endless(Workload):
-    timeout_s = 8
+    timeout_s = 4
     targets = ("cpu",)
 
     def inputs(self):

@@ -176,7 +176,7 @@ def test_a_write_that_fails_leaves_no_half_file(tmp_path, monkeypatch):
 
 def sweep(results, commit, **options):
     context = Context(results, "m", "e", Commit(commit))
-    options = Options(sampling.effort("1x1"), **options)
+    options = Options(sampling.effort("1x1"), first_calls=0, **options)
     return measure([workload("small", "Scale")], context, options)
 
 
