@@ -173,7 +173,7 @@ mlir.register_lowering(asleep, lambda context, x: [x])
 
 
 class Endless(Workload):
-    timeout_s = 4
+    timeout_s = 6
     targets = ("cpu",)
 
     def inputs(self):
