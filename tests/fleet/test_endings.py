@@ -71,7 +71,7 @@ def test_a_scheduler_that_dies_ends_the_sweep_at_once_and_the_next_one_resumes(f
     wait_until(lambda: len(fleet.records()) > before, what="a record")
     fleet.kill(fleet.scheduler)
     with pytest.raises(FleetError, match=r"is gone: .*What arrived is stored"):
-        sweep.result(15)
+        sweep.result(60)  # Dask tries for 30 s to connect again
     wait_until(lambda: not measuring(fleet), what="the end of the order")
     fleet.start_scheduler()
     fleet.worker("alpha")
