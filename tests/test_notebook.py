@@ -49,7 +49,7 @@ def copy(tmp_path_factory):
     return path
 
 
-@pytest.fixture(params=["as committed", "executed here"])
+@pytest.fixture(params=["as committed", pytest.param("executed here", marks=pytest.mark.nightly)])
 def notebook(request):
     return NOTEBOOK if request.param == "as committed" else request.getfixturevalue("copy")
 
@@ -71,6 +71,7 @@ def test_there_are_figures_and_nothing_shows_a_path_of_the_machine(notebook):
     assert len(text.encode()) < 300_000
 
 
+@pytest.mark.nightly
 def test_the_committed_outputs_are_of_the_committed_results(copy):
     _, first, *_ = code_cells(NOTEBOOK)
     _, now, *_ = code_cells(copy)

@@ -59,6 +59,7 @@ def corpus(*arguments):
     return forks.run([sys.executable, "-m", "tests.corpus", *map(str, arguments)], cwd=ROOT)
 
 
+@pytest.mark.nightly
 def test_the_command_measures_with_both_writes_the_page_and_resumes(checkouts, tmp_path):
     page = tmp_path / "page.md"
     page.write_text("Head.\n<!-- --markdown docs/foreign-programs.md -->\nold\n")

@@ -26,6 +26,7 @@ def checkouts(tmp_path_factory):
     return package.top.parent
 
 
+@pytest.mark.nightly
 def test_a_repository_is_set_up_measured_and_compared_and_left_as_it_was(checkouts):
     found = measured(
         Repository("me/repository", "adopt tests/test_speed.py"), checkouts, sys.executable

@@ -45,6 +45,7 @@ def test_nothing_said_is_right_only_where_nothing_is_expected():
     assert verdict([], Program("one", "a/a.py", (("`f`",),))) == "wrong"
 
 
+@pytest.mark.nightly
 def test_a_program_runs_unchanged_and_one_that_fails_is_changed(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "twice.py").write_text(TWICE)

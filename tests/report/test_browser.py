@@ -284,7 +284,7 @@ def test_a_narrow_window_does_not_scroll_sideways(page):
     "view",
     [
         pytest.param("", marks=pytest.mark.nightly),
-        "?one_case=good.Work+size%3D64",
+        pytest.param("?one_case=good.Work+size%3D64", marks=pytest.mark.nightly),
         "?workload=nothing",
     ],
 )

@@ -220,6 +220,7 @@ def kernels(on_cpu):
     return found
 
 
+@pytest.mark.nightly
 @needs_nvrtc
 def test_every_kernel_compiles_without_spills(kernels):
     assert {name: spills for name, (*_, spills) in kernels.items() if spills} == {}
