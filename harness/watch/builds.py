@@ -14,16 +14,16 @@ import time
 from collections.abc import Callable
 from threading import get_ident
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import ProfileError
-from harness.watch import jax_names
+from harness.watch import jax_names, requests
 from harness.watch.events import Kind, Request
 from harness.watch.ledger_events import Event
-from harness.watch.requests import requests
-from harness.watch.source import SharedSource
-from harness.watch.threads import Threads
-from harness.watch.visit import JaxVisit
+from harness.watch.visits import JaxVisit, Threads
+
+if TYPE_CHECKING:
+    from harness.watch.recorder import Recorder
 
 clock = time.perf_counter_ns
 
@@ -37,8 +37,8 @@ class Builds(Threads):
     parts = None
     """It does not look at keys."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(recorder)
         self._pending: dict[int, JaxVisit] = {}
         self._trace_is_clean: Callable[[], bool] = bool
 
@@ -229,8 +229,7 @@ class Builds(Threads):
 
     def _cleared(self, what: str, function: Any, caller: FrameType) -> None:
         if not self.off():
-            for listener in self.listeners:
-                listener.cleared(what, function, caller)
+            self.recorder.cleared(what, function, caller)
 
     def requested(self, event: Event) -> None:
         """Take a request to compile, on the thread that made it."""
@@ -326,6 +325,3 @@ def _in_ns(event: Event) -> Request:
         event.entry_bytes or 0,
         event.directory,
     )
-
-
-builds = SharedSource(Builds)

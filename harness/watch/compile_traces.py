@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.errors import ProfileError
 from harness.watch import jax_names
-from harness.watch.source import EventSource
+from harness.watch.replacements import Replacements
 
 VARIABLE = "HARNESS_PROFILE_INSIDE"
 """The folder of the files; without it, nothing of this is done."""
@@ -31,7 +31,7 @@ TEXT_SUFFIX = ".hlo"
 clock = time.perf_counter_ns
 
 
-class CompileTraces(EventSource[Any]):
+class CompileTraces(Replacements):
     """Records compiles, one at a time: what another thread compiles meanwhile is in that one's."""
 
     def __init__(self, fail: Callable[[Exception], None]) -> None:

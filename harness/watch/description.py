@@ -6,14 +6,16 @@ import contextlib
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.watch import call_sites, equinox, signatures, statics
 from harness.watch.events import Leaf, Origin, Program, Static
 from harness.watch.origins import origin_of
 from harness.watch.settings import SettingsReader
 from harness.watch.statics import Numbers
-from harness.watch.visit import JaxVisit
+
+if TYPE_CHECKING:
+    from harness.watch.visits import JaxVisit
 
 _T = TypeVar("_T")
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.watch import jax_names
+from harness.watch.replacements import error_text
 from harness.watch.shipped import FORMS, split
-from harness.watch.source import error_text
 
 VARIABLE = "HARNESS_FIRST_STEP"
 """The variable that has the file of the job."""

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import LedgerError
+from harness.watch import requests
 from harness.watch.ledger_events import FILE_SUFFIX, Event, Parts, parts_of
 from harness.watch.log_file import SharedFile
-from harness.watch.requests import requests
-from harness.watch.source import error_text
+from harness.watch.replacements import error_text
 from harness.watch.writer import encoded
 
 

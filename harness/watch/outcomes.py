@@ -12,7 +12,7 @@ from harness.watch import ledger_events as events
 from harness.watch.cache_keys import KeyParts
 from harness.watch.jax_names import persistent_cache, process_id, setting, version
 from harness.watch.ledger_events import Event, Outcome
-from harness.watch.source import error_text
+from harness.watch.replacements import error_text
 
 
 @dataclass

@@ -11,14 +11,14 @@ from types import FrameType
 from typing import Any, Literal
 
 from harness.watch import call_sites, events, jax_names
-from harness.watch.builds import Builds, builds
+from harness.watch.builds import Builds
 from harness.watch.call_sites import Places
 from harness.watch.compile_traces import CompileTraces
 from harness.watch.description import Description, FunctionKey
 from harness.watch.events import Backend, Build, Ended, Function, Line, Origin, Span, Started
+from harness.watch.replacements import Replacements, error_text
 from harness.watch.sampler import Sampler
-from harness.watch.source import EventSource, error_text
-from harness.watch.visit import JaxVisit
+from harness.watch.visits import JaxVisit
 from harness.watch.writer import Writer
 
 clock = time.perf_counter_ns
@@ -51,7 +51,7 @@ class _Count:
     took_ns: int = 0
 
 
-class _Backends(EventSource[Any]):
+class _Backends(Replacements):
     """Times how long JAX takes to make its backends, once: a process's first computation waits."""
 
     def __init__(self, write: Callable[[Line], None], fail: Callable[[Exception], None]) -> None:
@@ -93,8 +93,7 @@ class Recorder:
 
     def __init__(self, sample_ms: float) -> None:
         self.outputs: list[Writer] = []
-        self.builds = Builds()
-        """Those of the process, once it has started."""
+        self.builds = Builds(self)
         self.sampler = Sampler(self, sample_ms)
         self.backends = _Backends(self.write, self.failed)
         self.compiles = CompileTraces(self.failed)
@@ -115,7 +114,11 @@ class Recorder:
             ProfileError, LedgerError: if this JAX is not known.
         """
         self._since_ns = clock()
-        self.builds = builds.add(self)
+        try:
+            self.builds.install()
+        except BaseException:
+            self.builds.uninstall()
+            raise
         self.backends.install()
         self.compiles.install()
 
@@ -124,7 +127,7 @@ class Recorder:
         self.sampler.stop()
         self.compiles.uninstall()
         self.backends.uninstall()
-        builds.drop(self)
+        self.builds.uninstall()
         here = threading.get_ident()
         with self.lock:
             try:

@@ -9,29 +9,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from harness.errors import LedgerError
 from harness.watch import cache_keys, jax_names, outcomes
-from harness.watch.ledger_events import Event, Parts
 from harness.watch.outcomes import RequestState
+from harness.watch.replacements import Replacements, error_text
 from harness.watch.settings import SettingsReader
-from harness.watch.source import EventSource, SharedSource, error_text
 
 _thread = threading.local()
-
-
-class RequestListener(Protocol):
-    """Who is told of requests."""
-
-    parts: Parts | None
-    """Where computations and options are kept; None for one that does not look at keys."""
-
-    def requested(self, event: Event) -> None:
-        """Take a request that is over, on the thread that made it."""
-
-    def failed(self, error: Exception) -> None:
-        """Take a failure of the noting."""
 
 
 @dataclass(slots=True)
@@ -54,8 +40,10 @@ class _Call:
 _Note = Callable[[RequestState, _Call, bool], None]
 
 
-class _Requests(EventSource[RequestListener]):
+class _Requests(Replacements):
     """The replacements; the method of a role is called before (`done=False`) and after."""
+
+    listeners: tuple[Any, ...] = ()
 
     def install(self) -> None:
         """Put the replacements in place.
@@ -229,4 +217,48 @@ class _Requests(EventSource[RequestListener]):
             request.entry_bytes = len(call.result)
 
 
-requests = SharedSource(_Requests)
+_lock = threading.RLock()
+_open: _Requests | None = None
+"""Those of this process, while somebody listens; never used again, so that what others have put
+around them is idle."""
+
+
+def add(listener: Any) -> None:
+    """Tell a listener every request from now on, on the thread that makes it.
+
+    Args:
+        listener: has `requested(event)`, `failed(error)` for a failure of the noting, and `parts`,
+            where computations and options are kept; None for one that does not look at keys.
+
+    Raises:
+        LedgerError: if the running JAX is not one that the ledger knows.
+    """
+    global _open
+    with _lock:
+        made = _open or _Requests()
+        if _open is None:
+            try:
+                made.install()
+            except BaseException:
+                made.uninstall()
+                raise
+            _open = made
+        made.listeners = (*made.listeners, listener)
+
+
+def drop(listener: Any) -> None:
+    """Tell a listener no more; the last one to leave puts JAX back as it was."""
+    global _open
+    with _lock:
+        if _open is None:
+            return
+        _open.listeners = tuple(one for one in _open.listeners if one is not listener)
+        if not _open.listeners:
+            _open.uninstall()
+            _open = None
+
+
+def after_fork() -> None:
+    """Forget, in a child, what other threads of the parent were at."""
+    global _lock
+    _lock = threading.RLock()

@@ -17,7 +17,7 @@ from harness.watch import call_sites
 from harness.watch.call_sites import Places
 from harness.watch.events import Origin
 from harness.watch.origins import origin_of
-from harness.watch.visit import JaxVisit
+from harness.watch.visits import JaxVisit
 
 if TYPE_CHECKING:
     from harness.watch.recorder import Recorder

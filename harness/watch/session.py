@@ -15,12 +15,10 @@ import time
 from typing import Any, Literal
 
 from harness.errors import ProfileError
-from harness.watch import events, jax_names, log_file, remedies
-from harness.watch.builds import builds
+from harness.watch import events, jax_names, log_file, remedies, requests
 from harness.watch.events import Started
 from harness.watch.log_file import LogFile
 from harness.watch.recorder import Recorder, Why
-from harness.watch.requests import requests
 from harness.watch.sampler import INTERVAL_MS
 from harness.watch.writer import Writer
 
@@ -199,7 +197,6 @@ def _in_child() -> None:
         return
     outputs, old.outputs = [one for one in old.outputs if one.file is not None], []
     requests.after_fork()
-    builds.after_fork()
     # What the parent had under way ends here, and is forgotten.
     with contextlib.suppress(Exception):
         old.stop("exit")

@@ -140,12 +140,12 @@ def beside_unrecorded(passes: int) -> dict[str, float]:
     import jax
 
     import harness
-    from harness.watch.builds import builds
+    from harness.watch import session
 
     bare: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as folder, harness.profile(folder) as found:
-        source = builds.source
-        assert source is not None
+        assert session._recorder is not None
+        source = session._recorder.builds
         for salt in range(1, passes + 1):
             pairs = zip(functions(1000 + 2 * salt), functions(1001 + 2 * salt), strict=True)
             for number, pair in enumerate(pairs):

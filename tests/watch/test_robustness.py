@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import harness
-from harness.watch import call_sites, description, events
+from harness.watch import call_sites, description, events, session
 from harness.watch.builds import Builds
-from harness.watch.builds import builds as source
 from harness.watch.recorder import Recorder
-from harness.watch.visit import JaxVisit
+from harness.watch.visits import JaxVisit
 from tests.watch.recorded import builds, lines, named, profiled
 
 X = np.ones(3, np.float32)
@@ -149,8 +148,8 @@ def test_what_is_lowered_is_the_same_as_without_a_profile():
 
 def test_a_visit_whose_end_was_missed_is_left_out():
     with harness.profile() as found:
-        assert source.source is not None
-        source.source.open[threading.get_ident()] = JaxVisit("call", 0, threading.get_ident())
+        here = threading.get_ident()
+        session._recorder.builds.open[here] = JaxVisit("call", 0, here)
         fresh(15.0)(X)
     (built,) = found.builds
     assert built.line.parent == 0

@@ -11,7 +11,7 @@ from collections import Counter
 
 from harness.watch import sampler as sampling
 from harness.watch.sampler import Sampler
-from harness.watch.visit import JaxVisit
+from harness.watch.visits import JaxVisit
 
 
 class Recorder:

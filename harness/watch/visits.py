@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable
 from threading import get_ident
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.watch import call_sites
+from harness.watch.call_sites import Places
 from harness.watch.description import Describer
-from harness.watch.events import Kind
-from harness.watch.source import EventSource
-from harness.watch.visit import JaxVisit
+from harness.watch.events import Kind, Request
+from harness.watch.replacements import Replacements
+
+if TYPE_CHECKING:
+    from harness.watch.recorder import Recorder
 
 clock = time.perf_counter_ns
 
@@ -28,14 +31,95 @@ CHECK_NS = 50_000_000
 """How often a visit in which others take place is seen to be really going on."""
 
 
-class Threads(EventSource[Any]):
-    """What is going on in each thread; who listens is a recorder, or takes the same calls."""
+class JaxVisit:
+    """What has been seen of a visit so far.
 
-    def __init__(self) -> None:
+    Programs make these by the hundred thousand: what is not known yet is the class's own default.
+    """
+
+    outer: JaxVisit | None = None
+    """The visit in which this one takes place, on the same thread."""
+    function: Any = None
+    """The Python function; None where JAX has only what it traced of one."""
+    info: Any = None
+    """What `jax.jit` was given."""
+    args: Any = ()
+    kwargs: Any = None
+    name: str = ""
+    debug: Any = None
+    """JAX's note of where the function is from."""
+    params: Any = None
+    """JAX's record of what it traced, and for which arguments."""
+    values: Any = ()
+    """The dynamic arguments, flat."""
+    meta: Any = None
+    """JAX's types of the arguments with their placement, from lowering."""
+    how: Any = None
+    """What JAX lowers with: donated arguments, shardings, options."""
+    options: Any = None
+    """Options that were given to `.compile()`."""
+    link: Any = None
+    """What is known from an earlier stage, ahead of time."""
+    frame: Any = None
+    """Where it was asked for, while it is going on."""
+    stack: Places = Places()
+    """The same, once it is over."""
+    stage: str = ""
+    stage_begin_ns: int = 0
+    expects: str = ""
+    """Which stage comes next for this very program: `lower`, `compile`, or none."""
+    ran: bool = False
+    """Whether JAX came as far as running the program of this visit."""
+    run_ns: int = 0
+    """When JAX set out to run what it had traced."""
+    traced: int = 0
+    """Real traces of the function itself."""
+    nested: int = 0
+    """Real traces of what it calls."""
+    lowered: int = 0
+    compiled: int = 0
+    spans: tuple[tuple[str, int, int, int], ...] = ()
+    requests: tuple[Request, ...] = ()
+    inner: tuple[tuple[Any, int, int, int], ...] = ()
+    held: tuple[JaxVisit, ...] = ()
+    """Builds in this visit that wait for its number."""
+    executable: Any = None
+    described: Any = None
+    """What it was of, once it is over."""
+    own_ns: int = 0
+    error: str = ""
+    id: int = 0
+    parent: int = 0
+    end_ns: int = 0
+    checked_ns: int = 0
+    """When it was last seen to be really going on."""
+
+    def __init__(self, kind: Kind, begin_ns: int, thread: int) -> None:
+        self.kind = kind
+        self.begin_ns = begin_ns
+        self.thread = thread
+
+    @property
+    def built(self) -> bool:
+        """Whether anything was traced, lowered or compiled, or was to be."""
+        return bool(self.traced or self.nested or self.by_itself or self.error or self.id)
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether it is more than a trace inside another."""
+        return bool(self.lowered or self.compiled)
+
+
+class Threads(Replacements):
+    """What is going on in each thread, for the one recorder that is told of it."""
+
+    def __init__(self, recorder: Recorder) -> None:
         super().__init__()
+        self.recorder = recorder
+        self.failed = recorder.failed
         self.open: dict[int, JaxVisit] = {}
         """Thread to the innermost visit that is going on there: other threads may look."""
-        self.describer = Describer(self.failed)
+        self.describer = Describer(recorder.failed)
         self._muted: set[int] = set()
         """Threads in which a value is being looked at, which may call JAX itself."""
         self._ids = itertools.count(1)
@@ -47,16 +131,6 @@ class Threads(EventSource[Any]):
     def off(self) -> bool:
         """Return whether what happens in this thread is not to be noted."""
         return not self.active or (bool(self._muted) and get_ident() in self._muted)
-
-    def failed(self, error: Exception) -> None:
-        """Count a failure of the noting."""
-        for listener in self.listeners:
-            listener.failed(error)
-
-    def after_fork(self) -> None:
-        """Forget, in a child, what other threads of the parent were at."""
-        here = get_ident()
-        self.open = {here: self.open[here]} if here in self.open else {}
 
     def _enter(self, kind: Kind, frame: FrameType) -> JaxVisit:
         thread, now = get_ident(), clock()
@@ -99,8 +173,7 @@ class Threads(EventSource[Any]):
         visit.stack = call_sites.places(visit.frame)
         visit.frame = None
         if not visit.built and not visit.held:
-            for listener in self.listeners:
-                listener.visited(visit)
+            self.recorder.visited(visit)
             return
         self._place(visit, outer)
 
@@ -137,8 +210,7 @@ class Threads(EventSource[Any]):
         finally:
             self._muted.discard(build.thread)
         build.own_ns += clock() - begin
-        for listener in self.listeners:
-            listener.built(build)
+        self.recorder.built(build)
         for held in build.held:
             self._report(held, build.id)
 
