@@ -1,19 +1,52 @@
-"""Where a build was asked for: the frames of the user's code."""
+"""Where a build was asked for: frames, whose code they are, and what a function is wrapped in."""
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
+import sysconfig
 from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
-from harness.watch.events import Frame
+from harness.watch.events import Frame, Origin
 from harness.watch.jax_names import PMAP_FILE
-from harness.watch.origins import origin_of
 
 DEEPEST = 40
 """Frames that are kept of a stack: the innermost."""
+
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARIES = tuple(
+    os.path.join(path, "")
+    for path in {sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")}
+)
+_SITES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+
+
+@functools.cache
+def origin_of(file: str) -> Origin | None:
+    """Tell whose code a file is; None for the profile's own, Python's, and generated code.
+
+    JAX is where this process imported it from, which may be a checkout or behind a link.
+    """
+    if file.startswith("<frozen ") or file.startswith(_HERE):
+        return None
+    if file.startswith(_of_jax()):
+        return "jax"
+    if file.startswith(_LIBRARIES) or any(site in file for site in _SITES):
+        return "library"
+    return "program"
+
+
+@functools.cache
+def _of_jax() -> tuple[str, ...]:
+    """Return the folders of JAX's packages, as Python names them and without links."""
+    packages = (sys.modules.get(name) for name in ("jax", "jaxlib", "jax_plugins"))
+    places = {str(place) for package in packages for place in getattr(package, "__path__", ())}
+    places |= {os.path.realpath(place) for place in places}
+    return tuple(os.path.join(place, "") for place in places)
 
 
 class Places(NamedTuple):
@@ -69,28 +102,16 @@ def code_of(function: Any) -> CodeType | None:
     looked at.
     """
     try:
-        for _ in range(50):
-            code = getattr(function, "__code__", None)
-            wrapped = getattr(function, "__wrapped__", None)
-            if isinstance(function, functools.partial):
-                function = function.func
-            elif wrapped is not None:
-                function = wrapped
-            elif (given := _pmapped(function)) is not None:
-                function = given
-            elif isinstance(code, CodeType):
-                return code
-            elif hasattr(function, "__func__"):
-                function = function.__func__
-            else:
-                called = type(function).__call__ if callable(function) else None
-                if not isinstance(called, FunctionType):
-                    return None
-                function = called
+        for _, beneath in _wrappers(function):
+            function = beneath
+        code = getattr(function, "__code__", None)
+        if isinstance(code, CodeType):
+            return code
+        called = type(function).__call__ if callable(function) else None
+        return code_of(called) if isinstance(called, FunctionType) else None
     # Attributes of an object of the user's own may do anything.
     except Exception:
         return None
-    return None
 
 
 def is_jitted_by_jax(function: Any) -> bool:
@@ -160,34 +181,35 @@ def through(function: Any) -> str:
     try:
         if getattr(function, "_apply_primitive", False):
             return ", ".join(_given(function))
-        return ", ".join(_through(function))
+        return ", ".join(name for name, _ in _wrappers(function))
     except Exception:  # see code_of
         return ""
 
 
-def _through(function: Any) -> Iterator[str]:
+def _wrappers(function: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name of each wrapper, the outermost first, and what lies beneath it."""
     for _ in range(50):
         if isinstance(function, functools.partial):
-            yield "partial"
-            function = function.func
+            name, function = "partial", function.func
         elif getattr(function, "__wrapped__", None) is not None:
-            code = getattr(function, "__code__", None)
-            name = code.co_name if code is not None else type(function).__name__
-            if code is None or name != "reraise_with_filtered_traceback":
-                yield name
-            else:  # JAX puts it around all it exports, and takes the name of what lies beneath
-                cells = zip(code.co_freevars, function.__closure__, strict=True)
-                inside = dict(cells)["fun"].cell_contents
-                yield inside.__code__.co_name
-            function = function.__wrapped__
+            name, function = _wrapper_name(function), function.__wrapped__
         elif hasattr(function, "__func__"):
-            yield "method"
-            function = function.__func__
+            name, function = "method", function.__func__
         elif (given := _pmapped(function)) is not None:
-            yield "pmap"
-            function = given
+            name, function = "pmap", given
         else:
             return
+        yield name, function
+
+
+def _wrapper_name(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_name == "reraise_with_filtered_traceback":
+        # JAX puts it around all it exports, and takes the name of what lies beneath.
+        cells = dict(zip(code.co_freevars, function.__closure__, strict=True))
+        function = cells["fun"].cell_contents
+        code = getattr(function, "__code__", None)
+    return code.co_name if code is not None else type(function).__name__
 
 
 def _given(function: Any) -> Iterator[str]:

@@ -14,7 +14,7 @@ from harness.watch import call_sites, events, jax_names
 from harness.watch.builds import Builds
 from harness.watch.call_sites import Places
 from harness.watch.compile_traces import CompileTraces
-from harness.watch.description import Description, FunctionKey
+from harness.watch.description import Describer, Description, FunctionKey
 from harness.watch.events import Backend, Build, Ended, Function, Line, Origin, Span, Started
 from harness.watch.replacements import Replacements, error_text
 from harness.watch.sampler import Sampler
@@ -93,6 +93,7 @@ class Recorder:
 
     def __init__(self, sample_ms: float) -> None:
         self.outputs: list[Writer] = []
+        self.describer = Describer(self.failed)
         self.builds = Builds(self)
         self.sampler = Sampler(self, sample_ms)
         self.backends = _Backends(self.write, self.failed)
@@ -178,7 +179,7 @@ class Recorder:
         """Write down that a build of another thread is still going on."""
         with self.lock:
             line = events.Running(
-                self._key(self.builds.describer.function_of(build)),
+                self._key(self.describer.function_of(build)),
                 build.stage,
                 self._stack(build.frame),
                 build.thread,
@@ -241,7 +242,7 @@ class Recorder:
         """Count a visit to the slow path in which nothing was built."""
         if visit.begin_ns < self._since_ns:
             return
-        key = self.builds.describer.function_of(visit)
+        key = self.describer.function_of(visit)
         with self.lock:
             kind = key, visit.stack.key, visit.thread
             count = self._visits.get(kind)
@@ -261,7 +262,7 @@ class Recorder:
             if function is not None:
                 visit = JaxVisit("call", 0, 0)
                 visit.function = function
-                number = self._key(self.builds.describer.function_of(visit))
+                number = self._key(self.describer.function_of(visit))
             self.write(events.Cleared(what, number, self._stack(frame), clock()))
 
     def _write_visits(self) -> None:

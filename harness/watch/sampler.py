@@ -14,9 +14,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from harness.watch import call_sites
-from harness.watch.call_sites import Places
+from harness.watch.call_sites import Places, origin_of
 from harness.watch.events import Origin
-from harness.watch.origins import origin_of
 from harness.watch.visits import JaxVisit
 
 if TYPE_CHECKING:

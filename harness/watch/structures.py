@@ -10,7 +10,7 @@ from types import MethodType
 from typing import Any
 
 from harness.watch import jax_names
-from harness.watch.origins import origin_of
+from harness.watch.call_sites import origin_of
 
 DEEPEST = 6
 """How deep what a fixed field holds is taken apart."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from harness.watch import call_sites
 from harness.watch.call_sites import Places
-from harness.watch.description import Describer
 from harness.watch.events import Kind, Request
 from harness.watch.replacements import Replacements
 
@@ -119,7 +118,7 @@ class Threads(Replacements):
         self.failed = recorder.failed
         self.open: dict[int, JaxVisit] = {}
         """Thread to the innermost visit that is going on there: other threads may look."""
-        self.describer = Describer(recorder.failed)
+        self.describer = recorder.describer
         self._muted: set[int] = set()
         """Threads in which a value is being looked at, which may call JAX itself."""
         self._ids = itertools.count(1)
