@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import re
-import reprlib
-import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MethodType
 from typing import Any
 
 from harness.watch import call_sites, structures
-from harness.watch.events import LONGEST_VALUE as LONGEST
-from harness.watch.events import Static
+from harness.watch.events import LONGEST_VALUE, Static
 
 MOST_KEPT = 4_096
 """Objects that cannot be referred to weakly are kept alive, this many at most."""
@@ -84,39 +79,8 @@ class Numbers:
         return number
 
 
-SLOW_S = 0.005
-"""A type whose `repr` once took longer is not asked again."""
-
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
-"""Types whose `repr` says all there is to say."""
-
 DEEPEST, MOST_FIELDS = 3, 100
 """How deep a value is taken apart, and into how many fields at each step."""
-
-_CONTAINERS = (tuple, list, dict, set, frozenset)
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-"""What tells nothing to a reader, and is another in each run."""
-
-_slow: set[type] = set()
-
-
-class _Short(reprlib.Repr):
-    """Cuts what is long and what is deep, and gives arrays by type and shape."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxlevel = 4
-        self.maxtuple = self.maxlist = self.maxdict = self.maxset = self.maxfrozenset = 20
-        self.maxstring = self.maxother = self.maxlong = LONGEST
-
-    def repr1(self, x: Any, level: int) -> str:
-        if type(x) in PLAIN or type(x) in _CONTAINERS:
-            return super().repr1(x, level)
-        return _of_object(x)
-
-
-_short = _Short()
 
 
 def split(
@@ -144,7 +108,7 @@ def _taken_apart(name: str, value: Any, objects: Numbers, level: int = 0) -> Ite
     if not fields or len(fields) > MOST_FIELDS:
         yield static(name, value, objects)
         return
-    label = type_label(type(value))
+    label = structures.type_label(type(value))
     yield Static(name, label, f"<{label}>", 0)
     for field in fields:
         path, one = f"{name}.{field}", getattr(value, field)
@@ -181,54 +145,11 @@ def parameters(function: Any, objects: Numbers) -> tuple[Static, ...]:
 def static(name: str, value: Any, objects: Numbers, shown: bool = True) -> Static:
     """Return a static argument as it is written down."""
     kind = type(value)
-    text = text_of(value) if shown else structures.NOT_SHOWN
+    text = structures.static_text(value) if shown else structures.NOT_SHOWN
     number = 0
-    if not shown or kind not in PLAIN or len(text) >= LONGEST:
+    if not shown or kind not in structures.PLAIN or len(text) >= LONGEST_VALUE:
         try:
             number = objects.of_equal(value)
         except Exception:  # no hash, or the user's own __eq__ raised: JAX refuses it, too
             number = objects.of(value)
-    return Static(name, type_label(kind), text, number)
-
-
-def text_of(value: Any) -> str:
-    """Return what a value is, in at most `LONGEST` characters; it never raises."""
-    try:
-        return _short.repr(value)[:LONGEST]
-    except Exception as error:  # a subclass of a container, with methods of its own
-        return f"<{type_label(type(value))}: its repr raised {type(error).__name__}>"
-
-
-def _of_object(value: Any) -> str:
-    kind: Any = type(value)
-    label = type_label(kind)
-    is_array = hasattr(kind, "shape") and hasattr(kind, "dtype") and hasattr(kind, "__array__")
-    if is_array and value.shape:
-        return f"<{label} {value.dtype}{list(value.shape)}>"
-    # What equals itself alone is told by where it is from; two models of a class by what they hold.
-    by_place = kind.__eq__ is object.__eq__ or isinstance(value, MethodType)
-    if by_place and callable(value) and (code := call_sites.code_of(value)) is not None:
-        name = getattr(value, "__qualname__", "") or code.co_qualname
-        return f"<{name} at {code.co_filename}:{code.co_firstlineno}>"
-    if kind.__repr__ is object.__repr__ or kind in _slow:
-        return f"<{label}>"
-    if structures.has_fields(kind):
-        return _ADDRESS.sub("", structures.object_text(value))[:LONGEST]
-    begin = time.perf_counter()
-    try:
-        text: Any = repr(value)
-    except Exception as error:  # the user's own __repr__
-        return f"<{label}: its repr raised {type(error).__name__}>"
-    finally:
-        if time.perf_counter() - begin > SLOW_S:
-            _slow.add(kind)
-    if not isinstance(text, str):
-        return f"<{label}>"
-    return _ADDRESS.sub("", text)[:LONGEST]
-
-
-def type_label(kind: type) -> str:
-    """Return a type's name, with its module where it is not the user's own or Python's."""
-    if kind.__module__ in ("builtins", "__main__"):
-        return kind.__qualname__
-    return f"{kind.__module__}.{kind.__qualname__}"
+    return Static(name, structures.type_label(kind), text, number)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import re
+import time
 from collections.abc import Iterable, Iterator
 from types import MethodType
 from typing import Any
 
 from harness.watch import jax_names
-from harness.watch.call_sites import origin_of
+from harness.watch.call_sites import code_of, origin_of
+from harness.watch.events import LONGEST_VALUE
 
 DEEPEST = 6
 """How deep what a fixed field holds is taken apart."""
@@ -18,10 +21,21 @@ DEEPEST = 6
 MOST_VALUES = 2_000
 """Values in the fixed fields of one structure that are told."""
 
+MOST_STATIC_VALUES = 200
+
 NOT_SHOWN = "<not shown>"
 """In place of a field that its class keeps out of its `repr`."""
 
-_PLAIN = (bool, int, float, complex, str, bytes)
+SLOW_S = 0.005
+"""A type whose `repr` once took longer is not asked again."""
+
+PLAIN: tuple[Any, ...] = (bool, int, float, complex, str, bytes, type(None))
+"""Types whose `repr` says all there is to say."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""What tells nothing to a reader, and is another in each run."""
+
+_slow: set[type] = set()
 
 
 def structure_text(tree: Any) -> str:
@@ -29,9 +43,25 @@ def structure_text(tree: Any) -> str:
     return _Text().tree(tree)
 
 
-def object_text(value: Any) -> str:
-    """Return an object by its fields, as a dataclass has its `repr`."""
-    return _Text().value(value, DEEPEST)
+def static_text(value: Any) -> str:
+    """Return what a value is, in at most `LONGEST_VALUE` characters; it never raises.
+
+    What equals itself alone is told by where it is from, and no address is shown.
+    """
+    try:
+        if type(value) in PLAIN:
+            return repr(value)[:LONGEST_VALUE]
+        text = _Text(MOST_STATIC_VALUES, by_place=True).value(value, DEEPEST)
+        return _ADDRESS.sub("", text)[:LONGEST_VALUE]
+    except Exception as error:  # methods of the user's own
+        return f"<{type_label(type(value))}: its repr raised {type(error).__name__}>"
+
+
+def type_label(kind: type) -> str:
+    """Return a type's name, with its module where it is not the user's own or Python's."""
+    if kind.__module__ in ("builtins", "__main__"):
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def has_fields(kind: Any) -> bool:
@@ -51,8 +81,8 @@ def is_shown(kind: Any, field: str) -> bool:
 class _Text:
     """One text, of at most so many values."""
 
-    def __init__(self) -> None:
-        self.left = MOST_VALUES
+    def __init__(self, left: int = MOST_VALUES, by_place: bool = False) -> None:
+        self.left, self.by_place = left, by_place
 
     def tree(self, tree: Any) -> str:
         node = tree.node_data()
@@ -94,14 +124,14 @@ class _Text:
     def value(self, value: Any, level: int) -> str:
         kind: Any = type(value)
         self.left -= 1
-        if kind in _PLAIN or value is None:
+        if kind in PLAIN:
             return repr(value)
         if level <= 0 or self.left <= 0:
             return f"<{kind.__name__}>"
         if kind in (tuple, list, set, frozenset):
             return self._container(value, level)
         if kind is dict:
-            some = itertools.islice(value.items(), MOST_VALUES)
+            some = itertools.islice(value.items(), self.left)
             pairs = (f"{self.value(name, level)}: {self._in(one, level)}" for name, one in some)
             return "{" + ", ".join(pairs) + "}"
         return self._object(value, kind, level)
@@ -110,13 +140,22 @@ class _Text:
         return self.value(value, level - 1)
 
     def _container(self, value: Iterable[Any], level: int) -> str:
-        items = [self._in(one, level) for one in itertools.islice(value, MOST_VALUES)]
+        items = [self._in(one, level) for one in itertools.islice(value, self.left)]
         if isinstance(value, tuple):
             return _tuple_text(items)
         inside = ", ".join(items if isinstance(value, list) else sorted(items))
         return f"[{inside}]" if isinstance(value, list) else f"{{{inside}}}"
 
     def _object(self, value: Any, kind: Any, level: int) -> str:
+        is_array = hasattr(kind, "shape") and hasattr(kind, "dtype") and hasattr(kind, "__array__")
+        if is_array and value.shape:
+            return f"<{type_label(kind)} {value.dtype}{list(value.shape)}>"
+        alone = kind.__eq__ is object.__eq__
+        if self.by_place and (alone or kind is MethodType) and callable(value):
+            code = code_of(value)
+            if code is not None:
+                name = getattr(value, "__qualname__", "") or code.co_qualname
+                return f"<{name} at {code.co_filename}:{code.co_firstlineno}>"
         if kind is MethodType:
             name = getattr(value.__func__, "__qualname__", "")
             return f"<bound method {name} of {self._in(value.__self__, level)}>"
@@ -125,24 +164,31 @@ class _Text:
             given += [f"{name}={self._in(one, level)}" for name, one in value.keywords.items()]
             return f"functools.partial({', '.join(given)})"
         if isinstance(value, type):
-            return f"<class '{value.__module__}.{value.__qualname__}'>"
-        if hasattr(kind, "shape") and hasattr(kind, "dtype") and hasattr(kind, "__array__"):
-            return f"<{kind.__name__} {value.dtype}{list(value.shape)}>"
+            return type.__repr__(value)
         if not has_fields(kind):
-            try:
-                return repr(value)
-            except Exception as error:  # a library's, or of what it calls
-                return f"<{kind.__qualname__}: its repr raised {type(error).__name__}>"
-        for plain in _PLAIN:
+            return self._repr(value, kind)
+        for plain in PLAIN:
             if isinstance(value, plain):
-                return plain.__repr__(value)
+                return str(plain.__repr__(value))
         fields = ", ".join(
             f"{name}={self._in(one, level) if is_shown(kind, name) else NOT_SHOWN}"
             for name, one in _fields(value)
         )
-        if kind.__eq__ is object.__eq__:  # two of them are two, whatever is in them
+        if alone:  # two of them are two, whatever is in them
             return f"<{' '.join(filter(None, (kind.__qualname__, fields)))} at {id(value):#x}>"
         return f"{kind.__qualname__}({fields})" if fields else f"<{kind.__qualname__}>"
+
+    def _repr(self, value: Any, kind: Any) -> str:
+        if self.by_place and (kind in _slow or kind.__repr__ is object.__repr__):
+            return f"<{type_label(kind)}>"
+        begin = time.perf_counter()
+        try:
+            return str(repr(value))
+        except Exception as error:  # a library's, or of what it calls
+            return f"<{type_label(kind)}: its repr raised {type(error).__name__}>"
+        finally:
+            if time.perf_counter() - begin > SLOW_S:
+                _slow.add(kind)
 
 
 def _tuple_text(items: list[str]) -> str:

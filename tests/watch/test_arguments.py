@@ -15,7 +15,8 @@ import pytest
 from jax.experimental.layout import Format, Layout
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from harness.watch import statics
+from harness.watch import statics, structures
+from harness.watch.events import LONGEST_VALUE
 from harness.watch.statics import MOST_KEPT, Numbers
 from harness.watch.structures import structure_text
 from tests.watch.recorded import builds
@@ -194,7 +195,7 @@ def test_a_hostile_value_does_no_harm():
     found = one(Hostile())
     assert found.value == "<Hostile>"
     assert found.object
-    assert len(one([[list(range(10_000))] * 1_000] * 1_000).value) <= statics.LONGEST
+    assert len(one([[list(range(10_000))] * 1_000] * 1_000).value) <= LONGEST_VALUE
     assert one(np.ones((1_000, 1_000))).value == "<numpy.ndarray float64[1000, 1000]>"
     assert one(Plain()).value.startswith("<")
     assert "0x" not in one((Plain(), object())).value
@@ -206,7 +207,7 @@ def test_a_slow_repr_of_a_library_is_asked_once(monkeypatch):
     names = {"asked": asked}
     exec(compile(source, "/x/site-packages/slow.py", "exec"), names)
     slow = type("Slow", (), {"__repr__": names["__repr__"]})
-    monkeypatch.setattr(statics, "SLOW_S", -1.0)
+    monkeypatch.setattr(structures, "SLOW_S", -1.0)
     assert one(slow()).value == "slow"
     assert one(slow()).value.startswith("<")
     assert len(asked) == 1
