@@ -16,9 +16,8 @@ from harness.declare import discovery
 from harness.declare.workload import name_of
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, StoreError, UsageError
-from harness.nightly import counts, environments, summary, verdicts
-from harness.nightly.commands import Runner, last_line
-from harness.nightly.environments import EnvironmentFailed, Recipe
+from harness.nightly import environments, summary, verdicts
+from harness.nightly.environments import EnvironmentFailed, Recipe, Runner, last_line
 from harness.nightly.state import SCHEMA, Environment, Night, Nights, StepOutcome
 from harness.records import json_file
 from harness.records.files import OWN
@@ -212,11 +211,11 @@ class NightRun:
         return StepOutcome("ok", "", code)
 
     def _count(self) -> StepOutcome:
-        wanted = counts.declared(self.project, self.night)
+        wanted = verdicts.declared(self.project, self.night)
         said, fewer = [], []
         for made in self.night.environments:
             if made.env:
-                made.rows = counts.count(made, wanted, self.night, self.project.results)
+                made.rows = verdicts.count(made, wanted, self.night, self.project.results)
                 said.append(f"{made.name}: {made.rows.ok} ok rows")
                 before, less = self.nights.shortfall(self.night, made)
                 if less:

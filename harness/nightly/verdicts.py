@@ -1,24 +1,36 @@
-"""Verdicts of a night: against the last good one, and of the newest release against the previous.
+"""What a night measured, against what its suite declares, and its verdicts.
 
-The comparing itself is `harness compare` on the two files of records, as a process of its own.
+These are against the last good night, and of the newest release against the previous. Comparing is
+`harness compare` on the two files of records, as a process of its own.
 """
 
 from __future__ import annotations
 
+import functools
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from harness.asv.call import AsvCall
+from harness.asv.project import AsvProject
+from harness.declare import discovery
+from harness.declare.workload import name_of
+from harness.engine.context import Options, local_context
+from harness.engine.plan import Plan
 from harness.errors import HarnessError, StoreError
 from harness.frame.differences import environment_difference
-from harness.nightly.commands import Runner, last_line
-from harness.nightly.environments import release_numbers
-from harness.nightly.state import Environment, Night, Nights, Verdicts
+from harness.frame.frame import INSTRUMENTS
+from harness.frame.load import frame_of
+from harness.nightly.environments import Runner, last_line, release_numbers
+from harness.nightly.state import Environment, Night, Nights, RowCounts, Verdicts
 from harness.records import json_file
 from harness.records.files import OWN
-from harness.records.schema import Problems, read_file
+from harness.records.schema import Problems, case_of, read_file
+from harness.records.store import Store
+from harness.stages import sampling
 
 DECIDED = (0, 1, 4, 7)
 """Exit codes of `harness compare`: nothing slower, something slower, nothing comparable, and
@@ -31,6 +43,54 @@ Number = float | None
 
 Measured = tuple[Night, Environment]
 """One environment as a night measured it."""
+
+LISTED = 20
+"""So many reasons of failed cases are kept with the night; the records hold all of them."""
+
+Cases = set[tuple[str, str, str]]
+"""Workload, case and scenario."""
+
+
+def declared(project: AsvProject, night: Night) -> Cases:
+    """Return the cases that the suite declares for this machine.
+
+    Modules that cannot be imported declare none; asv then has failed, and says why.
+    """
+    call = AsvCall(bench=tuple(night.bench))
+    context = local_context(project.results, project.benchmarks, night.machine, night.night)
+    cases: Cases = set()
+    for workload in discovery.discover(project.benchmarks).workloads:
+        keep = functools.partial(call.selects, workload)
+        plan = Plan([workload], context, Options(sampling.effort(night.effort), keep=keep))
+        refs = [(group, ref) for group in plan.groups for ref in group.refs]
+        refs += [(group, ref) for group, ref, _ in plan.skipped]
+        cases |= {
+            (name_of(workload), ref.id, ref.scenario or group.scenario) for group, ref in refs
+        }
+    return cases
+
+
+def count(environment: Environment, wanted: Cases, night: Night, results: Path) -> RowCounts:
+    """Count the rows of one environment."""
+    rows = RowCounts(len(wanted), [], 0, 0, 0, 0, {}, {})
+    read = Store(night.records(results, environment.env)).read()
+    records = [record for record in read if record.workload not in INSTRUMENTS]
+    known = {(record.workload, case_of(record).id, record.scenario) for record in records}
+    rows.missing = [" ".join(case) for case in sorted(wanted - known)]
+    if not records:
+        return rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # damaged lines are named by every command that loads
+        frame = frame_of(records)
+    for status, number in frame["status"].value_counts().items():
+        setattr(rows, str(status), int(number))
+    ok = frame[frame["status"] == "ok"]
+    rows.ok_by_workload = {str(k): int(v) for k, v in ok["workload"].value_counts().items()}
+    bad = frame[frame["status"].isin(["failed", "refused"])]
+    for _, row in bad.iterrows():
+        if len(rows.reasons) < LISTED:
+            rows.reasons.setdefault(f"{row['workload']} {row['stage']}", str(row["reason"])[:300])
+    return rows
 
 
 class ComparisonFailed(HarnessError):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from harness.nightly.commands import Runner
+from harness.nightly.environments import Runner
 
 DIES = """
 import os, pathlib, signal
