@@ -20,8 +20,8 @@ from harness.profiles.budgets.budget import budget as budget
 from harness.report.profile.face import load_profile as load_profile
 from harness.report.profile.face import profile as profile
 from harness.verdicts.compare import compare as compare
+from harness.verdicts.compare import releases as releases
 from harness.verdicts.history import history as history
-from harness.verdicts.releases import releases as releases
 
 __version__: str
 __all__: list[str]

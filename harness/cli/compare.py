@@ -19,13 +19,13 @@ from harness.records.schema import Record
 from harness.report import files
 from harness.stages import sampling
 from harness.verdicts import explain, inside, markdown, programs, rules, summary
+from harness.verdicts.arms import StoredRecords
 from harness.verdicts.compare import Comparison, comparison_between, named_arms
+from harness.verdicts.error_rates import use_those_of
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live
 from harness.verdicts.live.rounds import LiveOptions
 from harness.verdicts.pairs import environment_lines
-from harness.verdicts.row_records import StoredRecords
-from harness.verdicts.thresholds import use_those_of
 
 Records = Sequence[Iterable[Record]]
 

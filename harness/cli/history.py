@@ -19,10 +19,10 @@ from harness.records import environment
 from harness.records.units import counted
 from harness.report import files
 from harness.verdicts import inside
+from harness.verdicts.arms import records_under
+from harness.verdicts.error_rates import use_those_of
 from harness.verdicts.history import history as change_points
 from harness.verdicts.history import series, texts
-from harness.verdicts.row_records import records_under
-from harness.verdicts.thresholds import use_those_of
 
 MOST = 10
 """So many series of two points are shown."""

@@ -17,7 +17,7 @@ from harness.nightly.environments import parse
 from harness.nightly.night import NightRun, Wanted, recipe_for
 from harness.records.environment import machine_name
 from harness.records.printable import printable
-from harness.verdicts.thresholds import use_those_of
+from harness.verdicts.error_rates import use_those_of
 
 HELP = """A whole night on one machine: build environments, measure, judge, report; restartable.
 

@@ -17,7 +17,7 @@ from harness.frame.compile_times import compile_times
 from harness.frame.load import everything
 from harness.report import asv_page, files
 from harness.report.measured import Measured
-from harness.verdicts.thresholds import use_those_of
+from harness.verdicts.error_rates import use_those_of
 
 HELP = """Write one HTML file with figures and tables of everything that was measured.
 

@@ -18,7 +18,7 @@ from harness.records import git, json_file, kept, signatures
 from harness.records.schema import Problems
 from harness.records.store import is_tree
 from harness.verdicts.error_rates import ErrorRates
-from harness.verdicts.live.state import STATE, LiveState
+from harness.verdicts.live.rounds import STATE, LiveState
 from harness.watch import temporary
 from harness.watch.log_file import clean
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, stage_order
 from harness.frame.tables import case_texts
-from harness.verdicts.history.order import in_order
+from harness.verdicts.history.points import in_order
 
 CASE = ("machine", "workload", "target", "transform", "precision", "scenario")
 """Columns that, with the axes, tell cases apart, whatever commit they were measured at."""

@@ -1,12 +1,13 @@
-"""Arms: the two sides of a comparison, as a user names them."""
+"""Arms: the two sides of a comparison, as a user names them, and the records behind their rows."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,9 +15,11 @@ import pandas as pd
 from harness.declare.filters import Filters
 from harness.errors import UsageError
 from harness.frame import choose
-from harness.frame.frame import axis_columns
-from harness.frame.load import everything
+from harness.frame.frame import axis_column, axis_columns
+from harness.frame.load import everything, record_files_of
 from harness.records.git import commit_of
+from harness.records.schema import Problems, Record, plain_axes, read_file
+from harness.verdicts.pairs import Row, axes_key, axes_of
 
 _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
 """Columns in which a bare word is looked up."""
@@ -31,6 +34,14 @@ _DIGESTS = frozenset({"commit", "dirty"})
 """Columns of which the beginning of a value will do."""
 
 _SHOWN = 12
+
+_IDENTITY = (
+    *("workload", "machine", "commit", "dirty", "env", "effort", "night", "version"),
+    *("target", "transform", "precision", "scenario"),
+)
+
+Key = tuple[Any, ...]
+"""What a row and its records share."""
 
 
 @dataclass(frozen=True)
@@ -202,3 +213,43 @@ def narrowed(arms: Sequence[Arm], filters: Filters) -> list[Arm]:
         dataclasses.replace(arm, rows=arm.rows[wanted[side == number]])
         for number, arm in enumerate(arms)
     ]
+
+
+@dataclass(frozen=True)
+class StoredRecords:
+    """The records behind an arm, read anew whenever they are gone through."""
+
+    arm: Arm
+    results: Path
+    """The tree that holds those of an arm that is no path."""
+
+    def __iter__(self) -> Iterator[Record]:
+        yield from records_under(Path(self.arm.text) if not self.arm.where else self.results)
+
+
+def records_under(place: Path) -> Iterator[Record]:
+    """Yield the records of a results tree or file; none of Parquet files, and of what asv wrote."""
+    if place.exists() and place.suffix not in (".parquet", ".json"):
+        for path in record_files_of(place):
+            yield from read_file(path, Problems())
+
+
+def key_of(row: Row | None, axes: Sequence[str]) -> Key:
+    """Return what the records of a row share; () for none."""
+    if row is None:
+        return ()
+    return (*(row[name] for name in _IDENTITY), axes_key(axes_of(row, axes)))
+
+
+def records_of(records: Iterable[Record], wanted: set[Key]) -> dict[Key, list[Record]]:
+    """Return the records of rows, one per process, the latest of each."""
+    workloads = {key[0] for key in wanted}
+    processes: dict[Key, dict[str, Record]] = {}
+    for record in records:
+        if record.workload not in workloads or record.comparison is not None:
+            continue
+        axes = {axis_column(name): value for name, value in plain_axes(record.axes).items()}
+        key = (*(getattr(record, name) for name in _IDENTITY), axes_key(axes))
+        if key in wanted:
+            processes.setdefault(key, {})[record.replicate] = record
+    return {key: list(latest.values()) for key, latest in processes.items()}

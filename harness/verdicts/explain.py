@@ -14,8 +14,8 @@ from harness.records.units import seconds_text
 from harness.stages import registry
 from harness.stages.stage import LOOP
 from harness.verdicts import rules
+from harness.verdicts.arms import key_of, records_of
 from harness.verdicts.pairs import Pair, Row
-from harness.verdicts.row_records import key_of, records_of
 from harness.verdicts.summary import BASES, cases, ordered, ratio_text
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def explained(
 ) -> Iterator[str]:
     """Yield a text of several lines for each row: the worst 20, without `same` unless `narrowed`.
 
-    `records` are those of each arm, such as :class:`harness.verdicts.row_records.StoredRecords`;
+    `records` are those of each arm, such as :class:`harness.verdicts.arms.StoredRecords`;
     others among them do no harm.
     """
     frame = ordered(comparison.frame)

@@ -15,10 +15,10 @@ from harness.records.schema import Record
 from harness.records.units import seconds_text
 from harness.stages.compile import STAGE
 from harness.verdicts import rules
+from harness.verdicts.arms import Key, key_of, records_of
 from harness.verdicts.history.change_points import PROGRAM
 from harness.verdicts.history.points import SERIES
 from harness.verdicts.pairs import Pair
-from harness.verdicts.row_records import Key, key_of, records_of
 from harness.verdicts.summary import cases, ordered
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from harness.frame.frame import axis_column, with_axes
 from harness.frame.typed import plain, typed
 from harness.verdicts import rules, statistics
 from harness.verdicts.drift import Loops
-from harness.verdicts.error_rates import ErrorRates
+from harness.verdicts.error_rates import ErrorRates, Scatter, scatter_of, smallest_effect
 from harness.verdicts.families import Family, more_slow_processes
 from harness.verdicts.pairs import Pair, Pairs, Row, also_differs, either, is_broken, pair
-from harness.verdicts.thresholds import Scatter, scatter_of, smallest_effect
 
 COLUMNS = (
     *("machine", "workload", "version"),

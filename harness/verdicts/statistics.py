@@ -44,7 +44,7 @@ def estimates(a: Floats, b: Floats, paired: bool = False, share: float = 1.0) ->
     processes a side only the ratio is told.
 
     Where values are looked at several times as they come, `share` is the part of the error that
-    this look may make (:func:`harness.verdicts.live.looks.share`): p is divided by it, and the
+    this look may make (:func:`harness.verdicts.live.rounds.share`): p is divided by it, and the
     intervals miss with their probability times it (repeated confidence intervals, C. Jennison and
     B. W. Turnbull, J. R. Statist. Soc. B 51 (1989) 305-361).
 

@@ -19,7 +19,7 @@ from harness.verdicts.arms import Arm
 from harness.verdicts.compare import comparison_between
 from harness.verdicts.error_rates import rate
 from harness.verdicts.live.comparison import open_rows
-from harness.verdicts.live.looks import next_look, share
+from harness.verdicts.live.rounds import next_look, share
 from tests.performance.command import options
 from tests.performance.verdicts import anonymous, arm, pooled
 

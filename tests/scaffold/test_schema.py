@@ -10,7 +10,7 @@ from harness.errors import UsageError
 from harness.profiles.budgets.file import read
 from harness.scaffold.schema import schema
 from harness.stages.registry import thresholds
-from harness.verdicts.thresholds import use_those_of
+from harness.verdicts.error_rates import use_those_of
 
 GOOD = "[tool.other]\nx = 1\n[tool.harness.budget.default]\nmax_compiles = 3\n"
 

@@ -7,9 +7,8 @@ import random
 import pytest
 
 from harness.stages import registry
-from harness.verdicts.error_rates import SCHEMA, ErrorRates, Noise, Rate
+from harness.verdicts.error_rates import SCHEMA, ErrorRates, Noise, Rate, scatter_of
 from harness.verdicts.pairs import CASE, axes_key
-from harness.verdicts.thresholds import scatter_of
 
 SIZES = range(20)
 FLOOR = registry.effect("compile")

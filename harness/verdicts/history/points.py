@@ -1,10 +1,16 @@
-"""The points of a history: one per series and origin, in order of time."""
+"""The points of a history: one per series and origin, in order of time.
+
+What was chosen or committed decides on the order, and on which environments continue each other;
+the clock only where nothing else tells: one that was moved back must not shuffle commits.
+"""
 
 from __future__ import annotations
 
 import functools
 import operator
+import re
 import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +19,10 @@ import pandas as pd
 from harness.errors import UsageError
 from harness.frame.cases import keys
 from harness.frame.differences import numbers
-from harness.frame.frame import ORIGIN, axis_columns, with_axes
+from harness.frame.frame import NO_MOMENT, ORIGIN, axis_columns, with_axes
 from harness.frame.typed import takes_frame
 from harness.stages.registry import STAGES
 from harness.stages.sampling import median_interval_ranks
-from harness.verdicts.history.order import in_order, lanes
 from harness.verdicts.pairs import comparable_rows
 
 Codes = np.ndarray[Any, np.dtype[np.int64]]
@@ -55,7 +60,7 @@ def series(frame: pd.DataFrame) -> pd.DataFrame:
         `series`: its number; `piece`: the number, within the series, of what may be compared: it
         changes with the workload's version, with effort, and with the machine behind the name;
         `position`: 0, 1, … in order of time
-        (:func:`harness.verdicts.history.order.in_order`). `machine`, `workload`, `version`, a
+        (:func:`in_order`). `machine`, `workload`, `version`, a
         column per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `night`,
         `commit`, `commit_date`, `dirty`, `env`, `effort`, `started_at`, `status`. Then seconds,
         NaN where a point has none: `value`, in which steps are looked for, `low`, `high`, as in the
@@ -168,3 +173,74 @@ def weights(found: pd.DataFrame) -> Floats:
     both: Floats = (widths + usual).to_numpy(float, copy=True)
     both[both == 0] = np.nan
     return np.reciprocal(both)
+
+
+def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return what to sort names by: numbers in them as numbers, so that n9 stands before n10."""
+    parts = re.findall(r"\d+|\D+", text)
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
+
+
+def in_order(
+    nights: Sequence[str], commit_dates: Sequence[int], started: Sequence[int]
+) -> list[int]:
+    """Return the positions of origins from the oldest to the newest.
+
+    1. Origins with a night stand in the order of the nights' names (:func:`natural`), within a
+       night by the commit's date.
+    2. Origins without one stand in the order of their commits' dates.
+    3. The second are put among the first by the commit's date: before the first night that had
+       a newer commit, or the same.
+    4. Where all of this is equal, and for the date of what has no commit, the clock at which the
+       origin began decides.
+
+    Dates and moments are milliseconds since 1970, or :data:`harness.frame.frame.NO_MOMENT`.
+    """
+    dates = [
+        clock if date == NO_MOMENT else date
+        for date, clock in zip(commit_dates, started, strict=True)
+    ]
+    numbers = range(len(nights))
+    named = sorted(
+        (n for n in numbers if nights[n]), key=lambda n: (natural(nights[n]), dates[n], started[n])
+    )
+    others = sorted((n for n in numbers if not nights[n]), key=lambda n: (dates[n], started[n]))
+    latest = NO_MOMENT
+    keys: dict[int, tuple[int, bool, int]] = {}
+    for place, n in enumerate(named):
+        latest = max(latest, dates[n])  # a night that went back to an old commit stays in its place
+        keys[n] = (latest, True, place)
+    for place, n in enumerate(others):
+        keys[n] = (dates[n], False, place)
+    return sorted(numbers, key=keys.__getitem__)
+
+
+def lanes(measured: Iterable[Sequence[str]], versions: Mapping[str, str]) -> dict[str, int]:
+    """Return the lane of each environment: those of one lane continue each other in one series.
+
+    An environment that is newly made for a newer JAX takes over from the one before it. Those that
+    were ever measured side by side, in one night or at one commit, such as the newest release and
+    the nightly, never share a lane; of several new ones the older JAX takes the earlier lane.
+
+    `measured` are the environments of each night or commit, in order of time; `versions` those of
+    their JAX.
+    """
+    together: dict[str, set[str]] = {}
+    rounds = [list(dict.fromkeys(envs)) for envs in measured]
+    for envs in rounds:
+        for env in envs:
+            together.setdefault(env, set()).update(other for other in envs if other != env)
+    members: list[list[str]] = []
+    lane: dict[str, int] = {}
+    for envs in rounds:
+        new = [env for env in envs if env not in lane]
+        for env in sorted(new, key=lambda env: (natural(versions.get(env, "")), env)):
+            free = (
+                number for number, found in enumerate(members) if together[env].isdisjoint(found)
+            )
+            number = next(free, len(members))
+            if number == len(members):
+                members.append([])
+            members[number].append(env)
+            lane[env] = number
+    return lane

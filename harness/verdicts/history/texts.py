@@ -13,8 +13,7 @@ from harness.frame.tables import case_texts
 from harness.records.units import ratio_text, seconds_text
 from harness.stages.registry import effect
 from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE, PROGRAM
-from harness.verdicts.history.order import natural
-from harness.verdicts.history.points import SERIES
+from harness.verdicts.history.points import SERIES, natural
 from harness.verdicts.history.steps import LEAST, NEW
 
 HEADINGS = (

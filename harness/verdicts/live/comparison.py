@@ -29,10 +29,16 @@ from harness.records.units import seconds_text
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between
 from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, prepared
-from harness.verdicts.live.difference import difference_problems
-from harness.verdicts.live.looks import next_look, share
-from harness.verdicts.live.rounds import LiveOptions, measure_round, round_records
-from harness.verdicts.live.state import STATE, LiveState
+from harness.verdicts.live.rounds import (
+    STATE,
+    LiveOptions,
+    LiveState,
+    difference_problems,
+    measure_round,
+    next_look,
+    round_records,
+    share,
+)
 from harness.verdicts.rules import UNSURE
 from harness.watch.temporary import temporary_folder
 
@@ -63,7 +69,7 @@ def compare_live(
     """Measure two arms in turns until no row is open, and compare them as pairs.
 
     Looks at what there is after 4 rounds and after every 4 more, each look at its share of the
-    error (:mod:`harness.verdicts.live.looks`); rounds go on with the workloads of open rows.
+    error (:func:`harness.verdicts.live.rounds.share`); workloads with open rows go on.
 
     Ctrl-C ends it with the rounds that both arms have finished, and a warning; without any, it is
     raised again. Asked the same again within a day, of the same code, it goes on from there.

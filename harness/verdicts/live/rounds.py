@@ -1,26 +1,40 @@
-"""A round: both arms are measured once, in random order, each in processes of its own."""
+"""Rounds: in each both arms are measured once, in random order, in processes of their own.
+
+How they are measured, whether the arms differ in them as they were meant to, when they are looked
+at, and how far a comparison is, as its folder says.
+"""
 
 from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from harness.declare.filters import Filters
 from harness.engine.child import Child
 from harness.errors import HarnessError
+from harness.frame.frame import INSTRUMENTS
 from harness.records import environment
+from harness.records.json_file import Count, Milliseconds
 from harness.records.schema import Record
 from harness.records.store import Store, record_files
 from harness.stages.sampling import Effort
-from harness.verdicts.live.arm import PreparedArm
+from harness.verdicts.live.arm import LiveArm, PreparedArm
 
 _GOOD = (0, 3)
 """Exit codes of `harness run` after which there are records: fine, and some cases failed."""
+
+FIRST = 4
+"""Rounds before the first look; then after every as many again. With fewer rounds hardly any p is
+small enough for a family of rows, and no interval narrow enough."""
+
+STATE = "live.json"
+"""The file of a comparison's folder that says how far it is."""
 
 
 @dataclass(frozen=True)
@@ -109,3 +123,95 @@ def _read(results: Path, number: int) -> list[Record]:
         for file in record_files(results)
         for r in Store(file).read()
     ]
+
+
+def difference_problems(
+    arms: Sequence[LiveArm], records: Sequence[Sequence[Record]]
+) -> Iterator[str]:
+    """Yield what is wrong with the difference between two arms, from the records of one round.
+
+    Arms may differ in nothing, or in what did not reach JAX, or changed no program.
+    """
+    measured = [[record for record in of_arm if record.status == "ok"] for of_arm in records]
+    for letter, arm, of_arm in zip("AB", arms, measured, strict=True):
+        yield from _unreached(letter, arm, of_arm)
+    first, second = map(_recorded, measured)
+    if first == second:
+        yield (
+            "both arms are identical: the same commit and working tree, and nothing that is "
+            "recorded of their environments differs"
+        )
+    elif _without_flags(first) == _without_flags(second) and (
+        _programs(measured[0]) == _programs(measured[1])
+    ):
+        yield "the arms' flags differ, but XLA built the same program for every case"
+
+
+def _unreached(letter: str, arm: LiveArm, records: Sequence[Record]) -> Iterator[str]:
+    """Yield which of an arm's variables its processes did not see as they were set."""
+    seen = [msgspec.json.decode(record.environment).get("flags", {}) for record in records]
+    for name, value in arm.variables.items():
+        wrong = [flags.get(name) for flags in seen if flags.get(name) != value]
+        if environment.is_flag(name) and wrong:
+            yield f"{name}={value} did not reach JAX in arm {letter}: it found {wrong[0]!r}"
+
+
+def _recorded(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return what tells apart where records were taken, each once."""
+    places: list[dict[str, Any]] = []
+    for record in records:
+        place = {name: getattr(record, name) for name in ("commit", "dirty", "target", "scenario")}
+        place["environment"] = msgspec.json.decode(record.environment)
+        if record.workload not in INSTRUMENTS and place not in places:
+            places.append(place)
+    return sorted(places, key=repr)
+
+
+def _without_flags(places: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**place, "environment": {**place["environment"], "flags": {}}} for place in places]
+
+
+def _programs(records: Sequence[Record]) -> set[tuple[str, str]]:
+    return {
+        (repr((r.workload, r.axes, r.transform, r.precision)), r.fingerprint)
+        for r in records
+        if r.workload not in INSTRUMENTS
+    }
+
+
+def next_look(done: int, limit: int) -> int:
+    """Return after how many rounds to look next; none stands just before the limit."""
+    following = done + FIRST
+    return following if limit - following >= FIRST / 2 else limit
+
+
+def share(looks: Sequence[int], limit: int) -> float:
+    """Return which part of the error the last of several looks may make.
+
+    After n of N rounds a part (n / N)² of the error is spent, and a look may make what was added
+    since the one before it, n² / N² - m² / N²: more, the more it knows. Whenever and however often
+    one looks, all looks together make no more errors than one would; nothing is assumed of how they
+    depend on each other. The function is that of K. Kim and D. L. DeMets, Biometrika 74 (1987)
+    149-154, with the power 2.
+
+    `looks` are the rounds that were done at each look, the last one now.
+    """
+    before = looks[-2] if len(looks) > 1 else 0
+    return (looks[-1] * looks[-1] - before * before) / (limit * limit)
+
+
+class LiveState(msgspec.Struct):
+    """How far a live comparison is: one JSON file, replaced after every round."""
+
+    asked: str
+    """Digest of what is compared and how."""
+    seed: int
+    begun_ms: Milliseconds
+    rounds: Count = 0
+    """That both arms have finished."""
+    looks: list[int] = msgspec.field(default_factory=list)
+    """Rounds that were finished at each look."""
+    open: dict[str, int] = msgspec.field(default_factory=dict)
+    """How many rows were open at the last look, by workload."""
+    ended: bool = False
+    schema: int = 0

@@ -3,7 +3,7 @@
 import random
 
 from harness.frame.frame import NO_MOMENT
-from harness.verdicts.history.order import in_order, lanes, natural
+from harness.verdicts.history.points import in_order, lanes, natural
 
 
 def order(*origins):

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from harness.verdicts.live.looks import next_look, share
+from harness.verdicts.live.rounds import next_look, share
 from harness.verdicts.statistics import estimates
 
 

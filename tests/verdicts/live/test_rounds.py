@@ -19,11 +19,10 @@ from harness.errors import HarnessError, UsageError
 from harness.frame.load import frame_of
 from harness.stages.sampling import effort
 from harness.verdicts.explain import explained
-from harness.verdicts.live import looks
+from harness.verdicts.live import rounds
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live
-from harness.verdicts.live.difference import difference_problems
-from harness.verdicts.live.rounds import LiveOptions
+from harness.verdicts.live.rounds import LiveOptions, difference_problems
 from harness.verdicts.summary import legend
 from tests import forks
 from tests.repositories import git
@@ -100,7 +99,7 @@ def interrupted_at(message_number, told):
 
 
 def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project, monkeypatch):
-    monkeypatch.setattr(looks, "FIRST", 1)  # one process a side leaves every row open
+    monkeypatch.setattr(rounds, "FIRST", 1)  # one process a side leaves every row open
     monkeypatch.setenv("HARNESS_COMPUTE", "1")
     told, arms, results = [], ("HEAD~1", f"HEAD,{UNHEARD}"), project / "results"
     with warnings.catch_warnings(record=True) as caught:
