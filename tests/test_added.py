@@ -116,7 +116,7 @@ def test_a_new_side_is_measured_compared_and_drawn(house):
         assert not row["verdict"].startswith("no ratio"), row["verdict"]
     said = python(
         house,
-        "from harness.report.figures.against import chart\n"
+        "from harness.report.sections.against import chart\n"
         "from harness.sides.registry import SIDES\n"
         "print(list(SIDES).index('twice'), SIDES['twice'].colour)\n"
         "print('twice' in str(chart(harness.against_baseline('compared')).to_dict()))",

@@ -58,7 +58,7 @@ def baselines(
     frame = texts.without_empty_axes(choose.rows(frame, filters))
     output.show(_page(frame), frame, [_plain(row) for row in records(frame)])
     if figure is not None:
-        from harness.report.figures.against import chart  # of the extra `figures`
+        from harness.report.sections.against import chart  # of the extra `figures`
 
         files.save_figure(chart(frame), figure)
         say(f"{figure} drawn")

@@ -163,9 +163,9 @@ def compare(
         document = {**summary.document(comparison), "inside": inside.document(changed)}
         output.show(page, summary.ordered(comparison.frame), document)
     if figure is not None and comparison.frame["ratio"].notna().any():
-        from harness.report.figures.compare import chart  # of the extra `figures`
+        from harness.report.figures import compared  # of the extra `figures`
 
-        files.save_figure(chart(comparison), figure)
+        files.save_figure(compared(comparison), figure)
         say(f"{figure} drawn")
     code = summary.exit_code(comparison.frame)
     if code is ExitCode.NOTHING:

@@ -155,7 +155,7 @@ def compile(
         remedy = "Choose another place with --trace."
         say(f"{save(compile_trace.trace(made.events, label), trace, remedy):,} events in {trace}")
     if figure is not None:
-        from harness.report.figures import compile as drawing  # of the extra `figures`
+        from harness.report.sections import compiles as drawing  # of the extra `figures`
 
         drawn = drawing.chart(inside, label, 0 if figure.suffix == ".html" else drawing.WIDTH)
         files.save_figure(drawn, figure)

@@ -104,12 +104,12 @@ def history(
     if output.path is not None:
         say(f"{len(found)} change points written to {output.path}")
     if figure is not None:
-        from harness.report.figures import history as drawing  # of the extra `figures`
+        from harness.report import figures  # of the extra `figures`
 
-        drawn, there_are = drawing.chart(points, found)
+        drawn, there_are = figures.history(points, found)
         files.save_figure(drawn, figure)
-        more = f", the first {drawing.PANELS} of {there_are} series; choose with --select"
-        say(f"{figure} drawn{more if there_are > drawing.PANELS else ''}")
+        more = f", the first {figures.PANELS} of {there_are} series; choose with --select"
+        say(f"{figure} drawn{more if there_are > figures.PANELS else ''}")
 
 
 def _page(found: pd.DataFrame, since: str, narrow: bool, points: pd.DataFrame) -> Iterator[Part]:

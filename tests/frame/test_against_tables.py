@@ -121,7 +121,7 @@ def test_ratios_and_roofline_are_drawn(command, results, tmp_path):
 
 def test_rows_without_facts_are_drawn_without_a_roofline(tmp_path):
     pytest.importorskip("vl_convert")
-    from harness.report.figures.against import chart
+    from harness.report.sections.against import chart
 
     records = [*xla(FAST, facts=None), *numpy(SLOW)]
     drawn = chart(harness.against_baseline(records)).to_dict()

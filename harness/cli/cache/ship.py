@@ -19,7 +19,7 @@ from harness.cli.parameter import Argument, Option
 from harness.declare import discovery
 from harness.engine.lock import measuring
 from harness.errors import ExitCode, UsageError
-from harness.report.files import check_figure as check
+from harness.report import files
 from harness.ship import cases, own_program, routes
 from harness.ship import symbolic as sizes
 from harness.watch import programs
@@ -85,7 +85,7 @@ def ship(
     if figure is not None:  # before minutes of measuring
         if symbolic is not None:
             raise UsageError("--figure draws the paths, and --symbolic takes none: leave one out.")
-        check(figure)
+        files.check_figure(figure)
         check_writable("--figure", figure)
     if "--" in words:
         if case or symbolic is not None or target is not None:
@@ -129,9 +129,9 @@ def _of_program(words: list[str], processes: int, seed: int | None) -> routes.Ro
 def _show(report: routes.RoutesReport, figure: Path | None, as_json: bool, output: Output) -> None:
     write(output, _page(report), report.rows, report, as_json)
     if figure is not None:
-        from harness.report.figures.shipping import draw  # of the extra `figures`
+        from harness.report.figures import shipping  # of the extra `figures`
 
-        draw(report, figure)
+        files.save_figure(shipping(report), figure)
         say(f"{figure} drawn")
     if any(row.status == "refused" for row in report.rows):
         raise Exit(ExitCode.SOME_FAILED)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from harness.cli import app
 from harness.frame.load import frame_of
-from harness.report.figures import history as figure
+from harness.report import figures
 from harness.verdicts.history import history, series
 from tests.frame.trees import write
 from tests.verdicts.history.trees import night_name, nights, noisy
@@ -150,11 +150,11 @@ def test_a_figure_has_no_more_panels_than_can_be_read_and_changes_come_first():
     pytest.importorskip("altair")
     records = [one for n in range(14) for one in nights(noisy(4, n), axes={"size": n})]
     frame = frame_of(records + nights(times()[:8], axes={"size": 99}))
-    chart, there_are = figure.chart(series(frame), history(frame))
+    chart, there_are = figures.history(series(frame), history(frame))
     # Each case also has the stages that no process measured.
     assert there_are >= 15
     panels = chart.to_dict()["vconcat"]
-    assert len(panels) == figure.PANELS
+    assert len(panels) == figures.PANELS
     assert "size=99" in json.dumps(panels[0])
 
 

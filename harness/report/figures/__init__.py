@@ -1,1 +1,0 @@
-"""Figures that commands draw into a file, one subject each."""
