@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.causes.values import setting_change
+from harness.profiles.causes.words import setting_change
 
 
 def _options(pair: Pair, option: tuple[str, str | None, str | None]) -> list[Change] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.profiles.causes.arrays import committed, committed_text
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.causes.words import committed, committed_text
 from harness.profiles.model import Built
 from harness.watch.events import Leaf
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.causes.values import setting_change
+from harness.profiles.causes.words import setting_change
 
 CONTEXTS = {
     "abstract_mesh_context_manager": "mesh",

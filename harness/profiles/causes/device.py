@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.profiles.causes.arrays import moved
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
+from harness.profiles.causes.words import moved
 from harness.watch.events import Leaf
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
-from harness.profiles.causes.values import NOT_GIVEN, setting_change
-from harness.profiles.causes.words import options_remedy
+from harness.profiles.causes.words import NOT_GIVEN, options_remedy, setting_change
 from harness.profiles.model import Built
 
 

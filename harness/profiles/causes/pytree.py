@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from harness.profiles.causes.cause import Cause, Change, ChangeKind, Difference, Pair
-from harness.profiles.causes.values import (
+from harness.profiles.causes.words import (
     AN_ARRAY,
     ANOTHER_OBJECT,
     LONGEST,
@@ -14,9 +14,10 @@ from harness.profiles.causes.values import (
     another_object,
     around,
     is_array,
+    names_text,
+    place_text,
     static_text,
 )
-from harness.profiles.causes.words import names_text, place_text
 from harness.profiles.model import Built
 from harness.profiles.names import package_of
 from harness.watch.events import Static

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from harness.profiles.causes.arrays import array_type
 from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
-from harness.profiles.causes.words import of_operations
+from harness.profiles.causes.words import array_type, of_operations
 from harness.profiles.model import Built
 from harness.watch.events import Leaf
 from harness.watch.remedies import power_of_two

@@ -7,8 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
-from harness.profiles.causes.values import AN_ARRAY, defined_at, is_array, static_text
-from harness.profiles.causes.words import FILTER_JIT, library_remedy
+from harness.profiles.causes.words import (
+    AN_ARRAY,
+    FILTER_JIT,
+    defined_at,
+    is_array,
+    library_remedy,
+    static_text,
+)
 from harness.profiles.model import Built
 from harness.profiles.names import package_of
 from harness.watch.events import Static

@@ -1,19 +1,175 @@
-"""Words that several causes share: of functions, places, libraries and JAX's own operations."""
+"""Words that several causes share: of arrays, values, places and JAX's own operations."""
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.profiles.causes.cause import Cause, Change, Look, Pair
-from harness.profiles.causes.values import static_text
 from harness.profiles.names import package_of
+from harness.watch import events
+from harness.watch.events import LONGEST_VALUE
 
 if TYPE_CHECKING:
     from harness.profiles.model import Built
-    from harness.watch import events
+
+_TYPE = re.compile(r"(?P<dtype>[^\[]*)\[(?P<shape>[^\]]*)\](?P<end>\}?)", re.DOTALL)
+_SPACE = re.compile(r"<(?:host|any|device)>$")
+"""The space in memory that is part of a type; `key<fry>` is a dtype."""
+
+_SHARDING = re.compile(
+    r"(?P<how>\w+\(.*\))(?: on (?P<devices>\S+))?(?: in (?P<memory>\S+))?", re.DOTALL
+)
+
+
+class ArrayType(NamedTuple):
+    """The parts of an array's type."""
+
+    dtype: str
+    space: str
+    """In memory, `<host>` for example; empty for the usual one."""
+    shape: str
+    """As Python writes it, without the names of mesh axes."""
+
+
+@functools.lru_cache(maxsize=50_000)  # a program with many shapes asks for each some times
+def array_type(aval: str) -> ArrayType | None:
+    """Return the parts of a type such as `float32[8@x,4]`; None where it is none."""
+    match = _TYPE.match(aval.lstrip("~"))
+    if match is None:
+        return None
+    space = _SPACE.search(match["dtype"])
+    dtype = match["dtype"][: space.start()] if space else match["dtype"]
+    dtype += match["end"]  # `Ref{float32[3]}` is a Ref{float32}
+    shape = re.sub(r"@[^,\]]*(\([^)]*\))?", "", match["shape"])
+    shape = f"({shape},)" if shape and "," not in shape else f"({shape.replace(',', ', ')})"
+    return ArrayType(dtype, space.group() if space else "", shape)
+
+
+def committed(leaf: events.Leaf) -> bool:
+    """Return whether JAX must leave an argument where it is; it takes a given type by its word."""
+    return leaf.committed or (leaf.kind == "jax.ShapeDtypeStruct" and bool(leaf.sharding))
+
+
+def committed_text(leaf: events.Leaf) -> str:
+    """Return where an array is committed to."""
+    return where_text(leaf) if committed(leaf) else "not committed"
+
+
+def where_text(leaf: events.Leaf) -> str:
+    """Return a device's name where there is one, and else the whole sharding."""
+    match = _SHARDING.fullmatch(leaf.sharding)
+    if match and match["devices"] and match["how"] == "SingleDeviceSharding()":
+        return match["devices"] + (f" in {match['memory']}" if match["memory"] else "")
+    return leaf.sharding
+
+
+def moved(old: events.Leaf, new: events.Leaf) -> tuple[bool, tuple[str, str]] | None:
+    """Return whether an array lies alike on other devices, and where; None if it did not move."""
+    if not committed(old) or not committed(new) or old.sharding == new.sharding:
+        return None
+    one, other = (_SHARDING.fullmatch(leaf.sharding) for leaf in (old, new))
+    alike = one and other and one.group("how", "memory") == other.group("how", "memory")
+    return bool(alike), (where_text(old), where_text(new))
+
+
+LONGEST = 120
+"""Characters of a structure that are shown."""
+
+ANOTHER_OBJECT = "the same text, another object"
+NOT_GIVEN = "not given"
+AN_ARRAY = "an array"
+
+CONTAINERS = ("str", "bytes", "int", "tuple", "frozenset")
+"""Types of values that are equal where all of their text is, of which a part may be recorded."""
+
+_BEGIN = 60
+"""Characters that are shown of a value whose end is not recorded."""
+
+_SHOWN_BEFORE = 40
+"""Characters before the first difference that are shown at most."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_BETWEEN = re.compile(r"[\s,(\[{]")
+_WITH_ADDRESS = re.compile(r"<(?:function |bound method )?([^<>=\s]*(?:<\w+>[^<>=\s]*)*)[^<>]*$")
+_FUNCTION = re.compile(r"<(?P<name>\w[^\s]*|<\w+>) at (?P<file>[^<>]*?):(?P<line>\d+)>")
+
+
+def around(before: str, after: str, longest: int = LONGEST) -> tuple[str, str]:
+    """Return two texts from shortly before their first difference on, on one line each.
+
+    Addresses of objects are left out, if the texts differ in something else.
+    """
+    texts = [" ".join(text.split()) for text in (before, after)]
+    plain = [_ADDRESS.sub("", text) for text in texts]
+    one, other = texts = plain if plain[0] != plain[1] else texts
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next((n for n, pair in pairs if pair[0] != pair[1]), min(map(len, texts)))
+    begin = 0
+    if max(map(len, texts)) > longest:
+        opened = [match.end() for match in _BETWEEN.finditer(one, 0, same)]
+        begin = next((place for place in opened if same - place <= _SHOWN_BEFORE), same)
+    first, second = (_cut(text, begin, longest) for text in texts)
+    return first, second
+
+
+def _cut(text: str, begin: int, longest: int) -> str:
+    end = begin + longest
+    return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
+
+
+def another_object(before: str, after: str) -> str:
+    """Return the name of the first object of which only the address differs; empty if none."""
+    if _ADDRESS.sub("", before) != _ADDRESS.sub("", after):
+        return ""
+    for one, other in zip(_ADDRESS.finditer(before), _ADDRESS.finditer(after), strict=True):
+        if one.group() != other.group():
+            found = _WITH_ADDRESS.search(before[: one.start()])
+            return found[1].removesuffix(",") if found and found[1] else "an object"
+    return ""
+
+
+def short_functions(text: str) -> str:
+    """Return a value's text with the functions in it as `name (file.py:3)`."""
+
+    def short(match: re.Match[str]) -> str:
+        name = match["name"].rpartition("<locals>.")[2]
+        return f"{name} ({PurePath(match['file']).name}:{match['line']})"
+
+    return _FUNCTION.sub(short, text) if " at " in text else text
+
+
+def defined_at(text: str) -> tuple[str, int]:
+    """Return the file and line of a value that is a function; ("", 0) where it is none."""
+    match = _FUNCTION.fullmatch(text)
+    return (match["file"], int(match["line"])) if match else ("", 0)
+
+
+def static_text(static: events.Static, other: events.Static | None = None) -> str:
+    """Return a static value; with its type, or as an object, where the text alone is the same."""
+    text = short_functions(static.value)
+    if other is None or static.value != other.value:
+        return text
+    if static.type != other.type:
+        return f"{text} ({static.type})"
+    if static.type in CONTAINERS or len(static.value) >= LONGEST_VALUE:
+        return f"{text[:_BEGIN]}{'…' * (len(text) > _BEGIN)} (the rest differs)"
+    return f"{text} (object {static.object})"
+
+
+def is_array(name: str, arguments: events.Arguments | None) -> bool:
+    """Return whether an argument was given as an array."""
+    return arguments is not None and any(leaf.path == name for leaf in arguments.leaves)
+
+
+def setting_change(name: str, before: str | None, after: str | None) -> Change:
+    """Return the change of a setting or option."""
+    before, after = (NOT_GIVEN if value is None else value for value in (before, after))
+    return Change(name, before, after)
+
 
 DERIVED = ", differentiated or batched outside jit"
 

@@ -7,8 +7,14 @@ from typing import Any
 
 from harness.profiles.causes.cause import UNTRACED, Cause, Difference, Pair, Place, worded
 from harness.profiles.causes.registry import LOOKS
-from harness.profiles.causes.values import ANOTHER_OBJECT
-from harness.profiles.causes.words import MENTIONED, alone, eager_remedy, jax_function, names_text
+from harness.profiles.causes.words import (
+    ANOTHER_OBJECT,
+    MENTIONED,
+    alone,
+    eager_remedy,
+    jax_function,
+    names_text,
+)
 from harness.profiles.decision.history import IGNORED, STATIC, static_key
 from harness.profiles.model import Built
 from harness.watch import events

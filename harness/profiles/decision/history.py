@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from harness.profiles.causes.arrays import committed
+from harness.profiles.causes.words import committed
 from harness.profiles.model import Built
 from harness.watch import events
 

@@ -11,17 +11,17 @@ import numpy as np
 
 import harness
 from harness.profiles.causes import dtype
-from harness.profiles.causes.arrays import array_type
 from harness.profiles.causes.cause import Change
 from harness.profiles.causes.pytree import tree_differences
-from harness.profiles.causes.values import (
+from harness.profiles.causes.weak_type import with_article
+from harness.profiles.causes.words import (
     ANOTHER_OBJECT,
     another_object,
     around,
+    array_type,
     short_functions,
     static_text,
 )
-from harness.profiles.causes.weak_type import with_article
 from harness.profiles.decision.decide import decide
 from harness.profiles.model import Process
 from harness.profiles.names import package_of
