@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import ProfileError
-from harness.watch import jax_names, requests
+from harness.watch import jax_names, ledger
 from harness.watch.events import Kind, Request
 from harness.watch.ledger_events import Event
 from harness.watch.visits import JaxVisit, Threads
@@ -52,7 +52,7 @@ class Builds(Threads):
         jax_names.public().jit(
             _nothing
         )  # gives JAX's C++ type its methods, where nothing was jitted so far
-        requests.add(self)
+        ledger.add(self)
         points = jax_names.points(jax_names.BUILDS, "profile", ProfileError)
         self._trace_is_clean = jax_names.trace_is_clean()
         self.describer.prepare()
@@ -65,7 +65,7 @@ class Builds(Threads):
     def uninstall(self) -> None:
         """Put JAX back as it was."""
         super().uninstall()
-        requests.drop(self)
+        ledger.drop(self)
         self._pending.clear()
         jax_names.show(__file__)
 

@@ -1,4 +1,4 @@
-"""Capture the parts that JAX hashes into a key, as it hashes them.
+"""By what JAX tells programs apart: the parts that it hashes into a key, and its settings.
 
 JAX hands each part's name and hash function to `_log_cache_key_hash`. Calling that function once
 more, on something that keeps what it is fed, gives the very bytes, whatever parts a release has.
@@ -7,9 +7,12 @@ more, on something that keeps what it is fed, gives the very bytes, whatever par
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import operator
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -183,3 +186,58 @@ def _attributes(options: Any, prefix: str, skip: set[str]) -> dict[str, str]:
         if not callable(value) and " at 0x" not in repr(value):
             fields[prefix + name] = repr(value)
     return fields
+
+
+class SettingsReader:
+    """Reads JAX's configuration as a thread sees it, cheaply: at every build."""
+
+    def __init__(self, others: Sequence[str] = jax_names.OTHER_SETTINGS) -> None:
+        self._config = jax_names.module("config")
+        self._names = tuple(str(name) for name in self._config.trace_context_names())
+        found = {name: self._state(name) for name in others if name not in self._names}
+        self._others = tuple(name for name, state in found.items() if state is not None)
+        self._states = tuple(found[name] for name in self._others)
+        self._known: dict[Any, dict[str, str]] = {}
+
+    def now(self) -> dict[str, str]:
+        """Return what is part of a cache's key, and what else changes what is compiled."""
+        values = self._config.trace_context()
+        rest = tuple([read() for read in self._states])
+        rest += tuple([os.environ.get(name) for name in jax_names.FLAGS])
+        try:
+            known = self._known.get((values, rest))
+        except TypeError:  # something in it has no hash
+            return self._texts(values, rest)
+        if known is None:
+            if len(self._known) > 1_000:
+                self._known.clear()
+            known = self._known[values, rest] = self._texts(values, rest)
+        return known
+
+    def _texts(self, values: Any, rest: Any) -> dict[str, str]:
+        names = zip(self._names, values, strict=False)
+        texts = {name: _setting_text(value) for name, value in names}
+        for name, value in zip(self._others + jax_names.FLAGS, rest, strict=True):
+            if value is not None:
+                texts[name] = str(value)
+        return texts
+
+    def _state(self, name: str) -> Any:
+        """Return what reads a setting; None where this release has none of that name."""
+        state: Any = getattr(self._config, name.removeprefix("jax_"), None)
+        if hasattr(state, "value"):
+            return lambda: state.value
+        # One that is the same on all threads is no attribute of JAX's module.
+        values = self._config.config.values
+        return functools.partial(operator.getitem, values, name) if name in values else None
+
+
+def _setting_text(value: Any) -> str:
+    """Return a setting as text that is the same for equal settings, in every process."""
+    if type(value).__name__ == "AxisEnv":  # has no text of its own
+        sizes = getattr(value, "axis_sizes", {})
+        return ", ".join(f"{name}={size}" for name, size in dict(sizes).items())
+    if type(value).__name__ == "XlaMetadata":  # nor has this
+        return ", ".join(f"{name}={setting}" for name, setting in sorted(value.val.items()))
+    text = str(value)
+    return type(value).__name__ if " at 0x" in text else text

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.watch import call_sites, equinox, signatures, statics
+from harness.watch.cache_keys import SettingsReader
 from harness.watch.call_sites import origin_of
 from harness.watch.events import Leaf, Origin, Program, Static
-from harness.watch.settings import SettingsReader
 from harness.watch.statics import Numbers
 
 if TYPE_CHECKING:

@@ -115,11 +115,7 @@ class Recorder:
             ProfileError, LedgerError: if this JAX is not known.
         """
         self._since_ns = clock()
-        try:
-            self.builds.install()
-        except BaseException:
-            self.builds.uninstall()
-            raise
+        self.builds.start()
         self.backends.install()
         self.compiles.install()
 

@@ -18,6 +18,18 @@ class Replacements:
         self.active = False
         self._undo: list[tuple[Point, Any]] = []
 
+    def install(self) -> None:
+        """Put the replacements in place."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Put all of the replacements in place, or none."""
+        try:
+            self.install()
+        except BaseException:
+            self.uninstall()
+            raise
+
     def uninstall(self) -> None:
         """Put JAX back as it was."""
         self.active = False

@@ -15,7 +15,7 @@ import time
 from typing import Any, Literal
 
 from harness.errors import ProfileError
-from harness.watch import events, jax_names, log_file, remedies, requests
+from harness.watch import events, jax_names, ledger, log_file, remedies
 from harness.watch.events import Started
 from harness.watch.log_file import LogFile
 from harness.watch.recorder import Recorder, Why
@@ -196,7 +196,7 @@ def _in_child() -> None:
     if old is None:
         return
     outputs, old.outputs = [one for one in old.outputs if one.file is not None], []
-    requests.after_fork()
+    ledger.after_fork()
     # What the parent had under way ends here, and is forgotten.
     with contextlib.suppress(Exception):
         old.stop("exit")
