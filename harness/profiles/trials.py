@@ -13,9 +13,9 @@ from typing import Any
 from harness.engine.child import Child
 from harness.errors import UsageError
 from harness.profiles.answer.findings import Names
-from harness.profiles.answer.groups import function_key, groups
 from harness.profiles.causes.cause import ChangeKind
 from harness.profiles.causes.registry import BLAMELESS, KINDS
+from harness.profiles.figures import function_key, groups, requests_of
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.recorded import Recorded, read
 from harness.watch import programs, remedies
@@ -88,8 +88,7 @@ def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[str]]:
         words = tried.words.format(name=name)
         found[words] = AppliedRemedy(words, key, told, len(builds), seconds_of(builds))
     dearest = sorted(found.values(), key=lambda remedy: -remedy.predicted_s)
-    requests = [request for built in profile.builds for request in built.line.requests]
-    if any(request.outcome in ("hit", "written") for request in requests):
+    if any(request.outcome in ("hit", "written") for request in requests_of(profile.builds)):
         left.append("the persistent cache, which the program has")
     elif compiled := sum(built.compiles for built in profile.builds):
         seconds = sum(built.stage_ns("compile") for built in profile.builds) / 1e9

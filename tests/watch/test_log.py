@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from harness.errors import ProfileError
-from harness.profiles.damage import damage
+from harness.profiles.figures import damage
 from harness.profiles.log_reader import read_file, read_folder
 from harness.watch import events, log_file
 from harness.watch.log_file import sealed

@@ -51,9 +51,9 @@ def test_late_stacks_are_one_line_of_the_program_and_the_answer_says_so(monkeypa
 
 def test_a_recording_in_which_stacks_were_cut_says_so(monkeypatch):
     monkeypatch.setattr(events, "MOST_STACKS", 0)
-    from harness.profiles import damage
+    from harness.profiles import figures
 
-    monkeypatch.setattr(damage, "MOST_STACKS", 0)
+    monkeypatch.setattr(figures, "MOST_STACKS", 0)
     import jax
 
     with harness.profile() as profile:

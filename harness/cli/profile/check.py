@@ -16,7 +16,7 @@ from harness.errors import ExitCode, UsageError
 from harness.profiles.budgets.file import CheckedBudget, checked
 from harness.profiles.budgets.file import write as write_budget
 from harness.profiles.budgets.use import number
-from harness.profiles.damage import damage
+from harness.profiles.figures import damage
 from harness.profiles.recorded import read
 from harness.records.units import counted
 

@@ -10,9 +10,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from harness.profiles.answer.enclosing import Enclosing
-from harness.profiles.answer.groups import BuildGroup, function_key, groups
 from harness.profiles.causes.registry import BLAMELESS, KINDS
 from harness.profiles.causes.words import INSIDE_JIT, eager_remedy
+from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import function_text, line_text, package_of
 from harness.profiles.pieces import STAGES

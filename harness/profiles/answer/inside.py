@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.profiles.answer.groups import function_key
+from harness.profiles.figures import function_key
 from harness.profiles.model import Built
 from harness.profiles.recorded import Recorded
 from harness.program.compiler.groups import REST

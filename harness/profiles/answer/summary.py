@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.profiles.answer.findings import Finding, findings, shares
-from harness.profiles.answer.groups import function_key, unexplained
-from harness.profiles.cache_use import CacheUse, cache_use
-from harness.profiles.damage import damage
+from harness.profiles.figures import CacheUse, cache_use, damage, function_key, unexplained
 from harness.profiles.names import shortened
 from harness.profiles.pieces import STAGES
 from harness.profiles.totals import SAMPLED, Total, totals

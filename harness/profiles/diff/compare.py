@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.profiles.causes.cause import Cause
-from harness.profiles.damage import damage
 from harness.profiles.diff.difference import (
     NOT_KNOWN,
     FunctionChange,
@@ -17,6 +16,7 @@ from harness.profiles.diff.difference import (
     ProfileDifference,
     Status,
 )
+from harness.profiles.figures import damage
 from harness.profiles.functions import COUNTS, Counted, by_function
 from harness.profiles.names import program_of, shortened
 from harness.profiles.pieces import STAGES

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from harness.profiles.cache_use import cold_seconds, saved_s
 from harness.profiles.causes.cause import Cause
+from harness.profiles.figures import cold_seconds, saved_s
 from harness.profiles.pieces import OTHER, STAGES
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.profiles.answer.groups import groups
-from harness.profiles.cache_use import cold_seconds, requests_of, saved_s
 from harness.profiles.causes.registry import BLAMELESS
+from harness.profiles.figures import cold_seconds, groups, requests_of, saved_s
 from harness.profiles.model import call_site_of
 from harness.profiles.names import frame_text
 from harness.profiles.pieces import written_ns
@@ -129,7 +128,7 @@ def cache(profile: Recorded) -> pd.DataFrame:
             "entry_bytes": request.entry_bytes,
             "module": request.module,
         }
-        for _, request in requests_of(profile.builds)
+        for request in requests_of(profile.builds)
     ]
     sums = ("request_s", "compile_s", "load_s", "write_s", "saved_s", "entry_bytes")
     requests = framed(rows, ("outcome", "reason", *sums, "module"))

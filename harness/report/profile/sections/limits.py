@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from harness.profiles.answer.groups import unexplained
-from harness.profiles.damage import damage
+from harness.profiles.figures import damage, unexplained
 from harness.profiles.model import seconds_of
 from harness.records.units import seconds_text, share_text
 from harness.report.content import Answer, Content, Section

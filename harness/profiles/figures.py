@@ -1,0 +1,192 @@
+"""What follows from a profile: builds by cause, what the cache saved, what is lacking."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness.profiles.model import Built, seconds_of
+from harness.profiles.names import shortened
+from harness.records.units import counted, times_text
+from harness.watch import ledger_events as ledger
+from harness.watch.events import MOST_STACKS, Backend, Function, Import, Request
+
+if TYPE_CHECKING:
+    from harness.profiles.causes.cause import Cause
+    from harness.profiles.recorded import Recorded
+
+_NAMED = 5
+"""Processes that are named."""
+
+USUAL_THRESHOLD_S = 1.0
+"""JAX's default of `jax_persistent_cache_min_compile_time_secs`: what compiles faster is not
+kept."""
+
+OFF = (ledger.NO_DIRECTORY, ledger.DISABLED)
+"""Why nothing was written where the persistent cache was not in use."""
+
+
+@dataclass(frozen=True)
+class BuildGroup:
+    """Builds of one function that have one cause."""
+
+    cause: Cause
+    """Of the dearest of them."""
+    builds: tuple[Built, ...]
+    values: tuple[str, ...]
+    """What the argument or setting was, over all of them and what they were compared with."""
+
+    @property
+    def seconds(self) -> float:
+        """What building took."""
+        return seconds_of(self.builds)
+
+    @property
+    def function(self) -> Function:
+        """What was built."""
+        return self.builds[0].function
+
+
+def function_key(function: Function) -> tuple[str, str, int, str]:
+    """Return what tells functions apart, in whatever process: name, place, and what is around."""
+    return function.name, function.file, function.line, function.through
+
+
+def groups(profile: Recorded, builds: Iterable[Built]) -> list[BuildGroup]:
+    """Return builds grouped by function, kind of cause, and argument; the dearest first.
+
+    Functions of one :func:`function_key` are one, in whatever process.
+    """
+    found: dict[tuple[object, ...], list[tuple[Built, Cause]]] = {}
+    for built in builds:
+        cause = profile.cause_of(built)
+        key = (*function_key(built.function), cause.kind, cause.argument)
+        found.setdefault(key, []).append((built, cause))
+    rows = []
+    for pairs in found.values():
+        dearest = max(pairs, key=lambda pair: pair[0].build_ns)[1]
+        values = dict.fromkeys(
+            value for _, cause in pairs for value in (cause.before, cause.after) if value
+        )
+        rows.append(BuildGroup(dearest, tuple(built for built, _ in pairs), tuple(values)))
+    return sorted(rows, key=lambda group: -group.seconds)
+
+
+def unexplained(profile: Recorded) -> list[Built]:
+    """Return the builds whose cause the profile does not know."""
+    return [built for built in profile.builds if profile.cause_of(built).kind == "unexplained"]
+
+
+@dataclass
+class CacheUse:
+    """What the persistent cache did for a program."""
+
+    requests: int = 0
+    hits: int = 0
+    written: int = 0
+    unwritten: Counter[str] = field(default_factory=Counter)
+    """Misses that left no entry, by reason."""
+    failed: int = 0
+    load_s: float = 0.0
+    """What hits took, from the request to the executable."""
+    saved_s: float = 0.0
+    """Compile seconds of hits whose cold seconds are known, less what they took."""
+    unknown_hits: int = 0
+    """Hits whose cold seconds nobody measured: what they saved is not in `saved_s`."""
+    off_s: float = 0.0
+    """Compile seconds of programs that were compiled with no cache in use."""
+    off_usual_s: float = 0.0
+    """Of them, those of programs that JAX's usual threshold would let it keep."""
+
+    @property
+    def off(self) -> int:
+        """How many requests found no cache in use."""
+        return sum(self.unwritten[reason] for reason in OFF)
+
+
+def requests_of(builds: Iterable[Built]) -> Iterator[Request]:
+    """Yield every compile request."""
+    for built in builds:
+        yield from built.line.requests
+
+
+def cold_seconds(profile: Recorded) -> dict[str, float]:
+    """Return the median seconds in XLA of each key that was compiled while profiled."""
+    found: dict[str, list[float]] = {}
+    for request in requests_of(profile.builds):
+        if request.key and request.compile_ns and request.outcome != "failed":
+            found.setdefault(request.key, []).append(request.compile_ns / 1e9)
+    return {key: statistics.median(times) for key, times in found.items()}
+
+
+def saved_s(request: Request, cold: dict[str, float]) -> float | None:
+    """Return what a hit saved; None for a miss, and where its cold seconds are not known."""
+    if request.outcome != "hit" or request.key not in cold:
+        return None
+    return cold[request.key] - request.load_ns / 1e9
+
+
+def cache_use(profile: Recorded) -> CacheUse:
+    """Add up what the persistent cache did."""
+    use = CacheUse()
+    cold = cold_seconds(profile)
+    for request in requests_of(profile.builds):
+        use.requests += 1
+        if request.outcome == "hit":
+            use.hits += 1
+            use.load_s += request.request_ns / 1e9
+            saved = saved_s(request, cold)
+            use.saved_s += saved or 0.0
+            use.unknown_hits += saved is None
+        elif request.outcome == "written":
+            use.written += 1
+        elif request.outcome == "failed":
+            use.failed += 1
+        else:
+            use.unwritten[request.reason] += 1
+            if request.reason in OFF:
+                compile_s = request.compile_ns / 1e9
+                use.off_s += compile_s
+                if compile_s >= USUAL_THRESHOLD_S:
+                    use.off_usual_s += compile_s
+    return use
+
+
+def damage(profile: Recorded) -> Iterator[str]:
+    """Yield what is not whole in a profile, a sentence each."""
+    if profile.is_open:
+        yield "The profile is still open: this is what was built until now."
+    if any(
+        one.started.how == "context" and one.builds and not one.of(Import) and not one.of(Backend)
+        for one in profile.processes
+    ):
+        yield (
+            "JAX was in use before the profile was opened: what it had built by then is not known, "
+            "so a first build may be one again."
+        )
+    cut = [str(one.started.pid) for one in profile.processes if one.ended is None]
+    if cut and not profile.is_open:
+        names = ", ".join(cut[:_NAMED]) + "…" * (len(cut) > _NAMED)
+        yield (
+            f"{counted(len(cut), 'log')} cut off (process {names}): killed, or still "
+            "running. What is told reaches until its last line."
+        )
+    if any(len(process.stacks) > MOST_STACKS for process in profile.processes):
+        yield (
+            f"After {MOST_STACKS:,} stacks of a process only the innermost line of the program was "
+            "written: lines are right, who called them is not known."
+        )
+    if profile.run_damage:
+        yield profile.run_damage
+    if profile.broken_lines:
+        yield f"{counted(profile.broken_lines, 'line')} of the logs could not be read."
+    ends = [process.ended for process in profile.processes if process.ended is not None]
+    if lost := sum(end.lost for end in ends):
+        yield f"{counted(lost, 'line')} could not be written: counts and seconds are too low."
+    failures = Counter(failure for end in ends for failure in end.failures)
+    if failures:
+        first = shortened(next(iter(failures)), 80)
+        yield f"The profile itself failed {times_text(failures.total())}: {first}"
