@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 Source = Literal["calls", "jaxpr", "stablehlo", "hlo", "cost", "memory"]
 """What a fact is read off, and what its `read` is called with: the calls of Python that were
 counted, by the name of the fact (they are of the way to a program, not of the program); the jaxpr,
-the `jax.stages.Lowered`, the :class:`harness.program.hlo.Program`, XLA's analysis of costs (a
+the `jax.stages.Lowered`, the :class:`harness.program.hlo.HloProgram`, XLA's analysis of costs (a
 dictionary), XLA's analysis of memory."""
 
 Unit = Literal["count", "bytes", "flops"]

@@ -84,9 +84,9 @@ def facts_of(traced: Any, lowered: Any, compiled: Any) -> Facts:
     if lowered is not None:
         found |= read("stablehlo", lowered)
     if compiled is not None:
-        modules = hlo.modules(compiled)
-        found |= read("hlo", hlo.from_compiled(compiled, modules))
-        found |= read("cost", cost.analysis(compiled, modules))
+        text = compiled.as_text()
+        found |= read("hlo", hlo.from_text(text) if text else None)
+        found |= read("cost", cost.analysis(compiled))
         found |= read("memory", compiled.memory_analysis())
     return Facts(**found)
 

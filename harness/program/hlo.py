@@ -1,8 +1,7 @@
 """Read optimised HLO into computations and instructions: the one place that knows how.
 
-JAX's HLO objects give the structure where jaxlib has them (0.10.2 and later); elsewhere the text
-of the module does. Both give one line of text per instruction, which is read alike, because
-neither the kind of a fusion nor the target of a custom call has an accessor.
+The text is read: of JAX's HLO objects, neither the kind of a fusion nor the target of a custom call
+has an accessor, and to print them one by one takes longer.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.program.text import METADATA
 
@@ -28,8 +26,6 @@ _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 
 _PLAIN = frozenset({"constant", "parameter"})
 """Instructions without attributes that matter; the text of a constant may be megabytes."""
-
-_PLAIN_OBJECTS = {f"HloOpcode.k{name.capitalize()}": name for name in _PLAIN}
 
 
 @dataclass(slots=True)
@@ -89,67 +85,6 @@ class HloProgram:
         """Yield every instruction of every computation."""
         for instructions in self.computations.values():
             yield from instructions
-
-
-def modules(compiled: Any) -> list[Any]:
-    """Return JAX's objects for the optimised modules of a `jax.stages.Compiled`, if it has any."""
-    executable = compiled.runtime_executable()
-    try:
-        return list(executable.hlo_modules())
-    except (AttributeError, NotImplementedError, RuntimeError):  # a back end need not keep them
-        return []
-
-
-def from_compiled(compiled: Any, objects: list[Any] | None = None) -> HloProgram | None:
-    """Return the optimised program of a `jax.stages.Compiled`, None where there is none to read.
-
-    `objects` is what `modules` gave, if the caller has asked already.
-    """
-    found = modules(compiled) if objects is None else objects
-    program = from_objects(found)
-    if program is None:
-        text = compiled.as_text()
-        program = from_text(text) if text else None
-    return program
-
-
-def from_objects(found: list[Any]) -> HloProgram | None:
-    """Return the program that JAX's HLO objects hold.
-
-    None where jaxlib cannot list the instructions of a computation (0.10.1 and earlier) or where
-    it cannot be told which computation is the entry: that has no accessor, and is the only one
-    which no other uses.
-    """
-    if len(found) != 1:
-        return None
-    program = HloProgram()
-    hidden: set[str] = set()
-    for computation in found[0].computations():
-        if not hasattr(computation, "instructions"):
-            return None
-        lines: list[Instruction] = []
-        for instruction in computation.instructions():
-            opcode = str(instruction.opcode)
-            if opcode in _PLAIN_OBJECTS:
-                lines.append(Instruction(instruction.name, _PLAIN_OBJECTS[opcode]))
-                continue
-            read = _read_line(instruction.to_string())
-            if read is None:
-                return None
-            lines.append(read)
-            if opcode == "HloOpcode.kAsyncStart" and read.opcode != "async-start":
-                # The text writes `fusion-start` and leaves out the computation it stands for.
-                hidden.add(instruction.async_wrapped_root().name)
-        program.computations[computation.name] = lines
-    if hidden:
-        program.computations = {
-            name: lines
-            for name, lines in program.computations.items()
-            if not any(line.name in hidden for line in lines)
-        }
-    used = {name for line in program.instructions() for _, name in line.callees}
-    program.entries = [name for name in program.computations if name not in used]
-    return program if len(program.entries) == 1 else None
 
 
 def from_text(text: str) -> HloProgram:

@@ -3,8 +3,7 @@
     python -m tests.program.built TARGET [NAME ...]
 
 TARGET is `cpu`, `gpu:h200` or `tpu:v5e`; the latter two are compile-only. Prints a JSON object:
-program to `facts`, `objects` and `text`, the latter two the counts of the HLO by either way of
-reading it (`objects` null where jaxlib cannot), `names`, which of both differ, and `opcodes`.
+program to its `facts` and its `opcodes`.
 """
 
 from __future__ import annotations
@@ -72,24 +71,12 @@ def main():
         traced = jax.jit(function).trace(*specs)
         lowered = traced.lower()
         compiled = lowered.compile()
-        objects = hlo.from_objects(hlo.modules(compiled))
-        text = hlo.from_text(compiled.as_text())
+        program = hlo.from_text(compiled.as_text())
         found[name] = {
             "facts": msgspec.to_builtins(facts.facts_of(traced, lowered, compiled)),
-            "objects": objects and facts.read("hlo", objects),
-            "text": facts.read("hlo", text),
-            "opcodes": sorted({line.opcode for line in text.instructions()}),
-            "names": objects and sorted(_names(objects) ^ _names(text)),
+            "opcodes": sorted({line.opcode for line in program.instructions()}),
         }
     print(json.dumps(found))
-
-
-def _names(program):
-    return {
-        (computation, line.name, line.opcode)
-        for computation, lines in program.computations.items()
-        for line in lines
-    }
 
 
 if __name__ == "__main__":

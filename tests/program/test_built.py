@@ -70,29 +70,11 @@ def on_tpu():
     return built_for("tpu:v5e", ON_TPU)
 
 
-def check_texts(built):
-    """Hold the two ways of reading HLO against each other."""
-    for name, program in built.items():
-        assert program["objects"] is not None, f"{name}: this jaxlib gives no HLO objects"
-        assert program["objects"] == program["text"], name
-        assert program["names"] == [], name
-        for fact in ("launches", "hlo_instructions"):
-            assert program["facts"][fact] == program["text"][fact], name
-
-
-@pytest.mark.parametrize("target", ["on_cpu", "on_h200", "on_tpu"])
-def test_objects_and_text_say_the_same(target, request):
-    built = request.getfixturevalue(target)
-    assert len(built) > 5
-    check_texts(built)
-
-
 @pytest.mark.nightly
 def test_all_programs_are_read_as_some_of_them_are():
     for target, names in (("cpu", ()), ("tpu:v5e", ["attention"])):
-        check_texts(built_for(target, names))
+        assert all(program["facts"]["launches"] for program in built_for(target, names).values())
     built = built_for("gpu:h200", ())
-    check_texts(built)
     assert {name: built[name]["facts"]["launches"] for name in LAUNCHES} == LAUNCHES
 
 
@@ -145,7 +127,7 @@ def test_cost_and_memory_of_a_tpu_program_are_known(on_tpu):
 def test_copies_that_run_beside_the_program_count_once(on_tpu):
     program = on_tpu["stencil_set"]
     assert {"copy-start", "copy-done"} <= set(program["opcodes"])
-    assert program["facts"]["launches"] < program["text"]["hlo_instructions"]
+    assert program["facts"]["launches"] < program["facts"]["hlo_instructions"]
 
 
 def test_a_program_sharded_over_devices_has_its_collectives(on_cpu, on_tpu):

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.program import cost, facts, hlo
+from harness.program import cost, facts
 
 X = jax.ShapeDtypeStruct((64, 64), "float32")
 
@@ -15,22 +15,27 @@ def compiled(function, **options):
     return jax.jit(function, **options).lower(X).compile()
 
 
-def costs(program, modules):
-    return facts.read("cost", cost.analysis(program, modules))
+def costs(program):
+    return facts.read("cost", cost.analysis(program))
 
 
 def memory(program):
     return facts.read("memory", program.memory_analysis())
 
 
-def answering(found):
-    return SimpleNamespace(cost_analysis=lambda: found, memory_analysis=lambda: found)
+def answering(found, modules=()):
+    executable = SimpleNamespace(hlo_modules=lambda: modules)
+    return SimpleNamespace(
+        cost_analysis=lambda: found,
+        memory_analysis=lambda: found,
+        runtime_executable=lambda: executable,
+    )
 
 
 def test_flops_and_bytes_are_those_of_the_back_end():
     program = compiled(lambda x: jnp.tanh(x) @ x)
     said = program.cost_analysis()
-    found = costs(program, hlo.modules(program))
+    found = costs(program)
     assert found == {
         "flops": said["flops"],
         "transcendentals": said["transcendentals"],
@@ -41,29 +46,32 @@ def test_flops_and_bytes_are_those_of_the_back_end():
 
 
 def test_a_property_that_is_not_named_is_nothing():
-    assert costs(compiled(lambda x: -x), [])["transcendentals"] == 0.0
+    assert costs(compiled(lambda x: -x))["transcendentals"] == 0.0
 
 
 def test_where_the_back_end_does_not_answer_the_module_is_asked():
     program = compiled(lambda x: jnp.tanh(x) @ x)
-    found = costs(answering(None), hlo.modules(program))
+    found = costs(answering(None, program.runtime_executable().hlo_modules()))
     assert found["transcendentals"] == 64 * 64
     assert found["flops"] == pytest.approx(2 * 64**3, rel=0.1)
 
 
 def test_where_nobody_answers_nothing_is_said():
-    assert costs(answering(None), []) == {}
-    assert costs(answering(None), [object(), object()]) == {}
+    assert costs(answering(None, [])) == {}
+    assert costs(answering(None, [object(), object()])) == {}
+    silent = answering(None)
+    silent.runtime_executable = object
+    assert costs(silent) == {}
     assert memory(answering(None)) == {}
 
 
 def test_a_negative_property_is_unknown():
-    found = costs(answering({"flops": -1.0, "bytes accessed": 8.0}), [])
+    found = costs(answering({"flops": -1.0, "bytes accessed": 8.0}))
     assert found == {"flops": None, "bytes_accessed": 8.0, "transcendentals": 0.0}
 
 
 def test_an_answer_in_a_list_of_one_is_taken():
-    assert costs(answering([{"flops": 3.0}]), [])["flops"] == 3.0
+    assert costs(answering([{"flops": 3.0}]))["flops"] == 3.0
 
 
 def test_memory_is_that_of_arguments_outputs_and_temporaries():
