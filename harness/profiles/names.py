@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from harness.watch.events import Frame, Function
 
@@ -69,6 +69,25 @@ def transformed(name: str, through: str) -> str:
         if wrapper in _TRANSFORMATIONS:
             name = f"{_TRANSFORMATIONS[wrapper]}({name})"
     return name
+
+
+class Names:
+    """What functions are called: by their line as well, where a name alone does not tell."""
+
+    def __init__(self, functions: Iterable[Function]) -> None:
+        places: dict[str, set[tuple[str, int]]] = {}
+        for function in functions:
+            places.setdefault(function.name, set()).add((function.file, function.line))
+        self._same = {name for name, several in places.items() if len(several) > 1}
+
+    def of(self, function: Function) -> str:
+        """Return a function as it stands in a text: `grad(loss)`, `<lambda>` (train.py:52)."""
+        text = f"`{function_text(function)}`"
+        if function.origin == "library" and (package := package_of(function.file)):
+            text = f"{package}'s {text}"
+        if function.file and (function.name in self._same or not function.name.isidentifier()):
+            text += f" ({os.path.basename(function.file)}:{function.line})"
+        return text
 
 
 def shortened(text: str, width: int) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 
 from harness.engine.child import Child
 from harness.errors import UsageError
-from harness.profiles.answer.findings import Names
 from harness.profiles.causes.cause import ChangeKind
 from harness.profiles.causes.registry import BLAMELESS, KINDS
 from harness.profiles.figures import function_key, groups, requests_of
 from harness.profiles.model import Built, seconds_of
+from harness.profiles.names import Names
 from harness.profiles.recorded import Recorded, read
 from harness.watch import programs, remedies
 from harness.watch.session import SAMPLE_VARIABLE
@@ -74,7 +74,7 @@ def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[str]]:
         kind = KINDS[group.cause.kind]
         if group.cause.kind in BLAMELESS or not group.cause.remedy:
             continue
-        name = names.of(group.builds[0])
+        name = names.of(group.function)
         key = function_key(group.function)
         tried = None
         if isinstance(kind, ChangeKind) and kind.tried and group.function.file:

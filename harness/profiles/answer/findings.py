@@ -1,26 +1,25 @@
-"""What matters in a profile, in words: each function's builds by cause, the dearest first."""
+"""What matters in a profile, in words: builds by function and cause, and what to jit."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from harness.profiles.answer.enclosing import Enclosing
 from harness.profiles.causes.registry import BLAMELESS, KINDS
 from harness.profiles.causes.words import INSIDE_JIT, eager_remedy
 from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, seconds_of
-from harness.profiles.names import function_text, line_text, package_of
+from harness.profiles.names import Names, function_text, line_text, package_of
 from harness.profiles.pieces import STAGES
 from harness.records.units import counted, seconds_text, times_text
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
-    from harness.watch.events import Function
+    from harness.watch.events import Frame
 
 _DEAR = 0.1
 """Share of all that was built from which a first build is told of by itself."""
@@ -40,6 +39,18 @@ _KEEP = (
     "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)"
 )
 _LOOPS = "Jit the function that it is in, or define what it is given once, outside."
+
+
+_Key = tuple[str, str]
+
+_OWN_SHARE = 0.25
+"""Share of a function's programs that its own lines build, from which it is what computes.
+
+One that mostly calls others that do (a loop over epochs) is not what to jit.
+"""
+
+_SHARE = 0.5
+"""Share of small programs' seconds from which a function is named for them."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +117,7 @@ def findings(profile: Recorded) -> list[Finding]:
         found.append(_first(small[0], names))
     elif small:
         builds = [built for group in small for built in group.builds]
-        called = list(dict.fromkeys(names.of(group.builds[0]) for group in small))
+        called = list(dict.fromkeys(names.of(group.function) for group in small))
         some = ", ".join(called[:3]) + "…" * (len(called) > 3)
         text = f"{counted(len(builds), 'first build')} ({some})"
         found.append(Finding(seconds_of(builds), text))
@@ -114,31 +125,11 @@ def findings(profile: Recorded) -> list[Finding]:
     return sorted(found, key=lambda finding: -finding.seconds)
 
 
-class Names:
-    """What functions are called: by their line as well, where a name alone does not tell."""
-
-    def __init__(self, functions: Iterable[Function]) -> None:
-        places: dict[str, set[tuple[str, int]]] = {}
-        for function in functions:
-            places.setdefault(function.name, set()).add((function.file, function.line))
-        self._same = {name for name, several in places.items() if len(several) > 1}
-
-    def of(self, built: Built) -> str:
-        """Return a function as it stands in a text: `grad(loss)`, `<lambda>` (train.py:52)."""
-        function = built.function
-        text = f"`{function_text(function)}`"
-        if function.origin == "library" and (package := package_of(function.file)):
-            text = f"{package}'s {text}"
-        if function.file and (function.name in self._same or not function.name.isidentifier()):
-            text += f" ({PurePath(function.file).name}:{function.line})"
-        return text
-
-
 def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
     """Return what to say of builds of one function with one kind of cause, by argument."""
     builds = [built for group in several for built in group.builds]
     dearest = several[0]
-    name, times = names.of(builds[0]), times_text(len(builds))
+    name, times = names.of(dearest.function), times_text(len(builds))
     text = f"{name} was {verb_of(builds)} {times} more: {_why(dearest)}"
     if again := KINDS[dearest.cause.kind].again:
         text = again.format(name=name, after=dearest.cause.after, times=times)
@@ -178,31 +169,9 @@ def _first(group: BuildGroup, names: Names) -> Finding:
     how = "First build" if count == 1 else f"{count:,} first builds"
     if group.cause.kind == "ahead of time":
         how = counted(count, "build") + " ahead of time"
-    name = names.of(group.builds[0])
+    name = names.of(group.function)
     text = f"{how} of {name}: {seconds_text(seconds)} of it is {stage}"
     return Finding(group.seconds, text, "", places(group.builds))
-
-
-def shares(profile: Recorded) -> dict[str, float]:
-    """Return what builds took, added up.
-
-    Returns:
-        Seconds of `again` (with a remedy), `other` (again, and nothing to be done), `unexplained`,
-        `first` and `eager` builds.
-    """
-    found = dict.fromkeys(("again", "other", "unexplained", "first", "eager"), 0.0)
-    for built in profile.builds:
-        cause = profile.cause_of(built)
-        if built.eager:
-            what = "eager"
-        elif cause.kind in BLAMELESS:
-            what = "first"
-        elif cause.kind == "unexplained":
-            what = "unexplained"
-        else:
-            what = "again" if cause.remedy else "other"
-        found[what] += built.build_ns / 1e9
-    return found
 
 
 def _eager_findings(builds: Sequence[Built], dear: float) -> Iterator[Finding]:
@@ -297,3 +266,64 @@ def _given(through: str, folder: str) -> Iterator[str]:
 def _library_remedy(builds: Sequence[Built]) -> str:
     unwritten = any(one.outcome == "unwritten" for built in builds for one in built.line.requests)
     return f"{_CALL}, or {_KEEP}." if unwritten else f"{_CALL}."
+
+
+class Enclosing:
+    """Tells the outermost function to jit.
+
+    Nothing is jitted below it so far, and programs outside jit are built by its own lines.
+    """
+
+    def __init__(self, builds: Iterable[Built]) -> None:
+        self._jits: set[_Key] = set()
+        """Functions that something jitted was called from."""
+        within: Counter[_Key] = Counter()
+        own: Counter[_Key] = Counter()
+        for built in builds:
+            keys = list(dict.fromkeys(map(_key, _program(built))))
+            if not built.eager:
+                self._jits.update(keys)
+            else:
+                within.update(keys)
+                own.update([_key(built.call_site)])
+        self._compute = {key for key in within if own[key] >= _OWN_SHARE * within[key]}
+
+    def name_of(self, built: Built) -> str:
+        """Return the name of the function to jit, empty where there is none."""
+        for frame in _program(built):
+            key, name = _key(frame), frame.function.rpartition(".")[2]
+            if key in self._compute and key not in self._jits and not _runs_once(name):
+                return name
+        return ""
+
+    def of_most(self, builds: Iterable[Built]) -> tuple[str, int]:
+        """Return the function that takes most of these builds' time, and how many are in it.
+
+        The name is empty where they are scattered.
+        """
+        counts: Counter[str] = Counter()
+        seconds: Counter[str] = Counter()
+        for built in builds:
+            name = self.name_of(built)
+            seconds[name] += built.build_ns
+            counts[name] += built.times("compile")
+        named = [name for name in seconds if name]
+        best = max(named, key=lambda name: seconds[name], default="")
+        if not best or seconds[best] < _SHARE * seconds.total():
+            return "", 0
+        return best, counts[best]
+
+
+def _program(built: Built) -> Iterator[Frame]:
+    """Yield the program's first frames: pytest and the like stand around them, libraries below."""
+    begun = itertools.dropwhile(lambda frame: frame.origin != "program", built.frames)
+    return itertools.takewhile(lambda frame: frame.origin == "program", begun)
+
+
+def _key(frame: Frame) -> _Key:
+    return frame.file, frame.function
+
+
+def _runs_once(name: str) -> bool:
+    """Return whether a function is a program or test as a whole, or none that can be jitted."""
+    return name.startswith(("<", "__", "test")) or name == "main"

@@ -6,11 +6,13 @@ import contextlib
 import shlex
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.profiles.answer.findings import Finding, findings, shares
+from harness.profiles.answer.findings import Finding, findings
+from harness.profiles.causes.registry import BLAMELESS
 from harness.profiles.figures import CacheUse, cache_use, damage, function_key, unexplained
 from harness.profiles.names import shortened
 from harness.profiles.pieces import STAGES
@@ -144,7 +146,18 @@ def _head(profile: Recorded, total: Total) -> Iterator[str]:
 
 
 def _shares(profile: Recorded, total: Total) -> Iterator[str]:
-    took = shares(profile)
+    took: Counter[str] = Counter()
+    for built in profile.builds:
+        cause = profile.cause_of(built)
+        if built.eager:
+            what = "eager"
+        elif cause.kind in BLAMELESS:
+            what = "first"
+        elif cause.kind == "unexplained":
+            what = "unexplained"
+        else:
+            what = "again" if cause.remedy else "other"
+        took[what] += built.build_ns / 1e9  # type: ignore[assignment]
     parts = [
         f"{seconds_text(took[what])} {text}"
         for what, text in (
@@ -158,7 +171,7 @@ def _shares(profile: Recorded, total: Total) -> Iterator[str]:
     ]
     if len(parts) > 1:
         # Threads that build at once have more seconds than the clock.
-        several = sum(took.values()) > 1.01 * total.build_s
+        several = took.total() > 1.01 * total.build_s
         who = "Processes" if len(profile.processes) > 1 else "Threads"
         yield f"{f'{who} added up' if several else 'Of that'}: {', '.join(parts)}."
 
