@@ -11,16 +11,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import psutil
 
 from harness.errors import ProfileError
-from harness.profiles.intervals import Nanoseconds, joined
 from harness.profiles.log_reader import decoded
 from harness.profiles.model import UNKNOWN, call_site_of
 from harness.records.printable import printable
 from harness.records.units import counted, seconds_text
 from harness.watch import events
 from harness.watch.log_file import SUFFIX
+
+Nanoseconds = npt.NDArray[np.int64]
 
 AT_ONCE_BYTES = 32 << 20
 """What is read of one file in one look."""
@@ -173,6 +175,15 @@ class Following:
                 place = file.places.get(line.stack, "")
                 pid = file.started.pid if file.started else 0
                 yield Now(function.name, place, line.stage, line.begin_ns, before, pid)
+
+
+def joined(stretches: Nanoseconds) -> Nanoseconds:
+    """Return stretches of time, joined where they touch: begins and ends, shape (2, n)."""
+    begins, ends = stretches[:, np.argsort(stretches[0], kind="stable")]
+    ends = np.maximum.accumulate(ends)
+    first = np.ones(len(begins), bool)
+    first[1:] = begins[1:] > ends[:-1]
+    return np.stack([begins[first], ends[np.roll(first, -1)]])
 
 
 _Key = tuple[str, str, str, int]

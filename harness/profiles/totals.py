@@ -10,8 +10,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from harness.profiles.intervals import Nanoseconds, share
 from harness.profiles.model import Process
 from harness.profiles.pieces import OTHER, STAGES
 from harness.profiles.tracks import starts
@@ -19,6 +19,8 @@ from harness.watch import events
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
+
+Nanoseconds = npt.NDArray[np.int64]
 
 SAMPLED = ("jax", "library", "program")
 """Where the program was outside builds, by whose code was innermost."""
@@ -235,3 +237,59 @@ def _less_own(total: Total, own_ns: int) -> Total:
             seconds[part] *= 1 - own_s / there
         seconds["profile"] += own_s
     return total
+
+
+@dataclass(frozen=True)
+class Shared:
+    """How a stretch of time divides among kinds of intervals."""
+
+    seconds: npt.NDArray[np.float64]
+    """Of each kind. Where several intervals cover a moment, each has an equal part of it."""
+    begin_ns: int
+    _times: npt.NDArray[np.float64]
+    _idle: npt.NDArray[np.float64]
+
+    def idle_s(self, begin_ns: int, end_ns: int) -> float:
+        """Return the seconds between two moments that no interval covers."""
+        if end_ns <= begin_ns:
+            return 0.0
+        moments = [begin_ns - self.begin_ns, end_ns - self.begin_ns]
+        before, after = np.interp(moments, self._times, self._idle)
+        return float(after - before) / 1e9
+
+
+def share(
+    kinds: Nanoseconds, begins: Nanoseconds, ends: Nanoseconds, n_kinds: int, begin: int, end: int
+) -> Shared:
+    """Divide the time from `begin` to `end` among intervals, by a sweep over their ends.
+
+    The union of the intervals is counted once: the seconds of all kinds, and the idle ones, add up
+    to the whole.
+
+    Args:
+        kinds: what each interval is, 0 to `n_kinds` - 1; shape (n,).
+        begins: nanoseconds, shape (n,); what lies outside is cut off.
+        ends: nanoseconds, shape (n,).
+        n_kinds: how many kinds there are.
+        begin: of the whole, nanoseconds.
+        end: of the whole.
+    """
+    begins, ends = (np.clip(times, begin, max(begin, end)) - begin for times in (begins, ends))
+    kept = ends > begins
+    kinds, begins, ends = kinds[kept], begins[kept], ends[kept]
+    times = np.concatenate([begins, ends])
+    order = np.argsort(times, kind="stable")
+    times = times[order].astype(np.float64)
+    steps = np.repeat(np.array([1, -1]), len(begins))[order]
+    kind_of = np.concatenate([kinds, kinds])[order]
+    whole = float(max(0, end - begin))
+    edges = np.concatenate([[0.0], times, [whole]])
+    lengths = np.diff(edges)  # lengths[i] is what precedes times[i]
+    active = np.concatenate([[0], np.cumsum(steps)])
+    part = np.where(active > 0, lengths / np.maximum(active, 1), 0.0)
+    seconds = np.zeros(n_kinds)
+    for kind in np.unique(kind_of):
+        count = np.concatenate([[0], np.cumsum(np.where(kind_of == kind, steps, 0))])
+        seconds[kind] = float(count @ part) / 1e9
+    idle = np.concatenate([[0.0], np.cumsum(np.where(active == 0, lengths, 0.0))])
+    return Shared(seconds, begin, edges, idle)

@@ -5,8 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from harness.profiles.intervals import share
-from harness.profiles.totals import PARTS, totals
+from harness.profiles.totals import PARTS, share, totals
 from harness.watch import events
 from tests.profiles.logs import MAIN, build, ended, ns, profile_of, request, samples, started
 
