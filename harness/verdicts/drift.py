@@ -6,7 +6,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,14 +138,32 @@ class Loops:
 
     def __init__(self, pairs: Pairs) -> None:
         """Take all pairs of the arms: the loop is read off any stage that is divided by it."""
-        self._pairs = pairs
+        self._axes = pairs.axes
+        rows = ([one[side] for one in pairs.pairs] for side in (0, 1))
+        self._arms = [self._arm([row for row in of_arm if row is not None]) for of_arm in rows]
+
+    def _arm(self, rows: Sequence[Row]) -> tuple[dict[Any, list[float]], dict[str, float]]:
+        """Return the loop of each case's processes, and of each process that is known by name."""
+        of_case: dict[Any, list[float]] = {}
+        for row in rows:
+            if calibrated_by(row["stage"]) == LOOP:
+                taken, calibrated = row["samples"], row["calibrated_samples"]
+                if len(taken) == len(calibrated) and all(one > 0 for one in calibrated):
+                    own = [value / one for value, one in zip(taken, calibrated, strict=True)]
+                    of_case[self._process_key(row)] = own
+        named: dict[str, list[float]] = defaultdict(list)
+        for row in rows:
+            known = of_case.get(self._process_key(row), ())
+            for name, value in zip(as_measured(row).processes, known, strict=False):
+                named[name].append(value)
+        return of_case, {name: float(np.median(values)) for name, values in named.items()}
 
     def of(self, row: Row, side: int, taken: Seconds) -> Sequence[float]:
         """Return the seconds of the loop, a value per process of a row; () where not known."""
-        by_name = self._by_name[side]
-        if taken.processes and all(name in by_name for name in taken.processes):
-            return [by_name[name] for name in taken.processes]
-        known = self._sides[side].get(self._process_key(row), ())
+        of_case, of_process = self._arms[side]
+        if taken.processes and all(name in of_process for name in taken.processes):
+            return [of_process[name] for name in taken.processes]
+        known = of_case.get(self._process_key(row), ())
         return known if len(known) == len(taken.values) else ()
 
     def calibrated_ratio(self, a: Row, b: Row) -> float:
@@ -172,37 +190,8 @@ class Loops:
             return math.nan
         return math.exp(np.log(sides[1]).mean() - np.log(sides[0]).mean())
 
-    @cached_property
-    def _by_name(self) -> tuple[dict[str, float], dict[str, float]]:
-        """The loop of each process that is known by name: the median over its cases."""
-        found: tuple[dict[str, list[float]], ...] = (defaultdict(list), defaultdict(list))
-        for pair in self._pairs.pairs:
-            for row, loops, side in zip(pair, found, self._sides, strict=True):
-                if row is None or not (known := side.get(self._process_key(row))):
-                    continue
-                for name, value in zip(as_measured(row).processes, known, strict=False):
-                    loops[name].append(value)
-        one, other = (
-            {name: float(np.median(values)) for name, values in loops.items()} for loops in found
-        )
-        return one, other
-
-    @cached_property
-    def _sides(self) -> tuple[dict[Any, list[float]], dict[Any, list[float]]]:
-        found: tuple[dict[Any, list[float]], dict[Any, list[float]]] = ({}, {})
-        for pair in self._pairs.pairs:
-            for row, loops in zip(pair, found, strict=True):
-                if row is None or calibrated_by(row["stage"]) != LOOP:
-                    continue
-                taken, calibrated = row["samples"], row["calibrated_samples"]
-                if len(taken) == len(calibrated) and all(one > 0 for one in calibrated):
-                    loops[self._process_key(row)] = [
-                        value / one for value, one in zip(taken, calibrated, strict=True)
-                    ]
-        return found
-
     def _process_key(self, row: Row) -> tuple[Any, ...]:
-        return (*(row[name] for name in _PROCESSES), axes_key(axes_of(row, self._pairs.axes)))
+        return (*(row[name] for name in _PROCESSES), axes_key(axes_of(row, self._axes)))
 
 
 def scatter(logs: Floats) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,68 +48,62 @@ class Family:
     effects: Floats
     """The smallest change of each row that counts."""
     interleaved: bool
-    raw: bool
-    """Seconds are compared as measured: of unlike machines."""
-    candidates: dict[str, tuple[Floats, Floats]] = field(init=False)
-    """By basis, logarithms of both arms, float64 (rows, processes), the least scatter first."""
-    bases: dict[str, Any] = field(default_factory=dict)
-    """By basis, that of each row: where a row's processes do not know what is to be divided out, it
-    stays as measured."""
+    loops: drift.Loops | None
+    """None where seconds are compared as measured: of unlike machines."""
 
     def __post_init__(self) -> None:
-        self.taken = [drift.seconds(a, b) for a, b in zip(self.a, self.b, strict=True)]
-        a, b = (_padded([pair[side].values for pair in self.taken]) for side in (0, 1))
-        logs = a, b
-        self.candidates = {drift.INTERLEAVED if self.interleaved else drift.RAW: logs}
-
-    @property
-    def paired(self) -> bool:
+        pairs = [drift.seconds(a, b) for a, b in zip(self.a, self.b, strict=True)]
+        taken = [[pair[side] for pair in pairs] for side in (0, 1)]
+        a, b = (_padded([one.values for one in of_arm]) for of_arm in taken)
+        self.paired = self.interleaved and np.array_equal(np.isnan(a), np.isnan(b))
         """Whether processes of both arms took turns, and none is missing."""
-        a, b = next(iter(self.candidates.values()))
-        return self.interleaved and np.array_equal(np.isnan(a), np.isnan(b))
+        measured = drift.INTERLEAVED if self.interleaved else drift.RAW
+        self.candidates = {measured: (a, b)}
+        """By basis, logarithms of both arms, float64 (rows, processes), the least scatter first."""
+        self.bases = {measured: np.full(len(self.a), measured)}
+        """By basis, that of each row: where a row's processes do not know what is to be divided
+        out, it stays as measured."""
+        if self.loops:
+            self._divide(self.loops, taken)
 
-    def divide(self, loops: drift.Loops) -> None:
+    def _divide(self, loops: drift.Loops, taken: Sequence[Sequence[drift.Seconds]]) -> None:
         """Add what is left when the machine's drift is divided out, in order of their scatter."""
-        if self.raw:
-            return
-        ((_, (a, b)),) = self.candidates.items()
-        taken = [[pair[side] for pair in self.taken] for side in (0, 1)]
-        if not self.interleaved:  # in turns, both arms meet what the loop shows
-            self._divide_by_loop(loops, taken)
-        if all(drift.share_runtime(x, y) for x, y in zip(self.a, self.b, strict=True)):
+        ((a, b),) = self.candidates.values()
+        arms = list(zip((self.a, self.b), taken, (a, b), strict=True))
+        pairs = list(zip(self.a, self.b, strict=True))
+        if not self.interleaved and all(x["python"] == y["python"] for x, y in pairs):
+            # In turns, both arms meet what the loop shows.
+            found = [
+                [loops.of(row, side, one) for row, one in zip(rows, of_arm, strict=True)]
+                for side, (rows, of_arm, _) in enumerate(arms)
+            ]
+            every = [*found[0], *found[1]]
+            if all(map(len, every)) and drift.are_times(*every):
+                self._add(drift.BY_LOOP, *map(_padded, found))
+        if all(itertools.starmap(drift.share_runtime, pairs)):
             level = drift.levels(a, b)
-            one = drift.of_others(self.a, taken[0], a - level)
-            other = drift.of_others(self.b, taken[1], b - level)
-            if one is not None and other is not None:
-                self._add(drift.OTHERS, one, other)
-        scatter = {basis: round(self._scatter(*logs), 9) for basis, logs in self.candidates.items()}
+            others = [drift.of_others(rows, own, logs - level) for rows, own, logs in arms]
+            if others[0] is not None and others[1] is not None:
+                self._add(drift.OTHERS, others[0], others[1])
+
+        def scatter(basis: str) -> float:
+            one, other = self.candidates[basis]
+            both = other - one if self.paired else np.concatenate([one, other], axis=1)
+            return round(drift.scatter(both), 9)
+
         self.candidates = {
-            basis: self.candidates[basis] for basis in sorted(scatter, key=lambda one: scatter[one])
+            basis: self.candidates[basis] for basis in sorted(self.candidates, key=scatter)
         }
-
-    def _scatter(self, a: Floats, b: Floats) -> float:
-        return (
-            drift.scatter(b - a) if self.paired else drift.scatter(np.concatenate([a, b], axis=1))
-        )
-
-    def _divide_by_loop(self, loops: drift.Loops, taken: Sequence[Sequence[drift.Seconds]]) -> None:
-        arms = list(zip((self.a, self.b), taken, strict=True))
-        found = [
-            [loops.of(row, side, one) for row, one in zip(rows, of_arm, strict=True)]
-            for side, (rows, of_arm) in enumerate(arms)
-        ]
-        python = all(x["python"] == y["python"] for x, y in zip(self.a, self.b, strict=True))
-        every = [one for of_arm in found for one in of_arm]
-        if python and all(map(len, every)) and drift.are_times(*every):
-            self._add(drift.BY_LOOP, _padded(found[0]), _padded(found[1]))
 
     def _add(self, basis: str, a: Floats, b: Floats) -> None:
         """Take logarithms of what processes share off all rows; seconds stay what they usually are.
 
-        So the pair that is printed is in seconds, and its quotient is the ratio.
+        So the pair that is printed is in seconds, and its quotient is the ratio. Rows stay as they
+        are whose processes do not all know what they share.
         """
         before, logs = next(iter(self.candidates.items()))
-        known = ~np.any([_lacks(*both) for both in zip(logs, (a, b), strict=True)], axis=0)
+        lacking = [np.isnan(of) & ~np.isnan(own) for own, of in zip(logs, (a, b), strict=True)]
+        known = ~np.concatenate(lacking, axis=1).any(axis=1)
         usual = (np.nanmean(a[known], axis=1) + np.nanmean(b[known], axis=1))[:, None] / 2
         one, other = (side.copy() for side in logs)
         one[known] -= a[known] - usual
@@ -116,22 +111,9 @@ class Family:
         self.candidates[basis] = one, other
         self.bases[basis] = np.where(known, basis, before)
 
-    def logs(self, basis: str) -> tuple[Floats, Floats]:
-        """Return the logarithms of both arms by a basis."""
-        return self.candidates[basis]
-
-    def basis_of(self, basis: str, at: int) -> str:
-        """Return what a row is compared by when the family is by `basis`."""
-        return str(self.bases[basis][at]) if basis in self.bases else basis
-
-    @property
-    def basis(self) -> str:
-        """The basis on which rows scatter least."""
-        return next(iter(self.candidates))
-
     @property
     def whole_basis(self) -> str:
-        """The same among those that leave in what all cases of the stage do together."""
+        """The basis of least scatter that leaves in what all cases of the stage do together."""
         return next(name for name in self.candidates if name != drift.OTHERS)
 
     def units(self) -> tuple[Floats, Floats]:
@@ -140,7 +122,7 @@ class Family:
         Processes stand in the order in which they were started, so the k-th is that of each
         workload's k-th process where processes are of one workload.
         """
-        a, b = self.logs(self.whole_basis)
+        a, b = self.candidates[self.whole_basis]
         level = drift.levels(a, b)
         return statistics.medians(a - level), statistics.medians(b - level)
 
@@ -154,7 +136,7 @@ class Family:
         a, b = self.units()
         if len(self.a) < LEAST_CASES or min(map(len, (a, b))) < LEAST_PROCESSES:
             return Whole()
-        both = self.logs(self.whole_basis)
+        both = self.candidates[self.whole_basis]
         means = [np.nanmean(side - drift.levels(*both), axis=0) for side in both]
         one, other = (np.stack(side) for side in zip((a, b), means, strict=True))
         found = statistics.estimates(one, other, self.paired, share)
@@ -185,11 +167,6 @@ class Family:
             for side in sides
         )
         return one, other
-
-
-def _lacks(logs: Floats, shared: Floats) -> Bools:
-    """Return which rows have processes of which it is not known what is to be divided out."""
-    return np.asarray((np.isnan(shared) & ~np.isnan(logs)).any(axis=1))
 
 
 def _padded(rows: Sequence[Sequence[float]]) -> Floats:

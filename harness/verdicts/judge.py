@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness.frame.columns import objects
 from harness.frame.differences import ARROW, row_difference
 from harness.frame.frame import axis_column, with_axes
 from harness.frame.typed import plain, typed
@@ -17,7 +16,7 @@ from harness.verdicts import rules, statistics
 from harness.verdicts.drift import Loops
 from harness.verdicts.error_rates import ErrorRates, Scatter, scatter_of, smallest_effect
 from harness.verdicts.families import Family, more_slow_processes
-from harness.verdicts.pairs import Pair, Pairs, Row, also_differs, either, is_broken, pair
+from harness.verdicts.pairs import Pair, Pairs, also_differs, either, is_broken, pair
 
 COLUMNS = (
     *("machine", "workload", "version"),
@@ -105,32 +104,7 @@ def verdicts_on(
     share: float = 1.0,
     on: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Return the frame that :func:`compare_arms` describes, a row per pair in their order."""
-    decided = judge(pairs, scatter, interleaved, across, share)
-    columns: dict[str, Any] = {name: [_joined(p, name) for p in pairs.pairs] for name in _NAMES}
-    shown = {axis: axis_column(axis, COLUMNS) for axis in pairs.axes}
-    for axis, column in shown.items():
-        columns[column] = objects(either(p).get(axis, math.nan) for p in pairs.pairs)
-    for side, name in enumerate("ab"):
-        rows = [p[side] for p in pairs.pairs]
-        columns[f"n_{name}"] = [row["n_processes"] if row else 0 for row in rows]
-        columns[f"fingerprint_{name}"] = [row["fingerprint"] if row else "" for row in rows]
-    columns["also_differs"] = [also_differs(p, on) for p in pairs.pairs]
-    columns |= {name: decided[name] for name in COLUMNS if name in decided}
-    kinds: dict[str, Any] = dict.fromkeys(COLUMNS, "str")
-    kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
-    kinds |= dict.fromkeys(shown.values(), object)
-    return pd.DataFrame(columns, columns=with_axes(COLUMNS, shown.values())).astype(kinds)
-
-
-def judge(
-    pairs: Pairs,
-    scatter: Scatter,
-    interleaved: bool = False,
-    across: bool = False,
-    share: float = 1.0,
-) -> pd.DataFrame:
-    """Return what is decided on each pair, in their order.
+    """Return the frame that :func:`compare_arms` describes, a row per pair in their order.
 
     Rows of one stage, machine, target and scenario that both arms share are a family: they are
     judged as a whole, and then each by itself.
@@ -138,7 +112,8 @@ def judge(
     `pairs` are all that both arms have; what is hidden later is judged as well. `share` is the part
     of the error that this look may make, of several at what comes in.
     """
-    found = [_blank(*pair) for pair in pairs.pairs]
+    axes = {axis: axis_column(axis, COLUMNS) for axis in pairs.axes}
+    found = [_known(one, axes) | {"also_differs": also_differs(one, on)} for one in pairs.pairs]
     members: dict[tuple[str, ...], list[int]] = {}
     for number, (a, b) in enumerate(pairs.pairs):
         # Arms that took turns were measured here, on whatever device they were told to use.
@@ -146,38 +121,38 @@ def judge(
         if problem:
             found[number] |= problem._asdict()
         else:
-            key = tuple(_joined(pairs.pairs[number], name) for name in _FAMILY)
+            key = tuple(found[number][name] for name in _FAMILY)
             members.setdefault(key, []).append(number)
     loops = Loops(pairs)
     families = []
     for numbers in members.values():
-        rows = list(pairs._replace(pairs=[pairs.pairs[n] for n in numbers]).both())
+        rows = [(a, b) for a, b in map(pairs.pairs.__getitem__, numbers) if a and b]
         effects = np.array([smallest_effect(scatter, *row, pairs.axes) for row in rows])
         of_a, of_b = ([row[side] for row in rows] for side in (0, 1))
-        family = Family(of_a, of_b, numbers, effects, interleaved, across)
-        family.divide(loops)
-        families.append(family)
+        divided_by = None if across else loops
+        families.append(Family(of_a, of_b, numbers, effects, interleaved, divided_by))
     for family, whole in zip(families, _wholes(families, across, share), strict=True):
-        for number, decided in zip(
-            family.numbers, _rows(family, whole, across, share), strict=True
-        ):
-            found[number] |= decided
-            if across and found[number]["across"]:
-                a, b = pairs.pairs[number]
-                if a is not None and b is not None:
-                    found[number]["calibrated_ratio"] = loops.calibrated_ratio(a, b)
-    return pd.DataFrame(found, columns=list(_blank(None, None)))
+        for at, decided in enumerate(_rows(family, whole, across, share)):
+            row = found[family.numbers[at]]
+            row |= decided
+            if row["across"]:
+                row["calibrated_ratio"] = loops.calibrated_ratio(family.a[at], family.b[at])
+    kinds: dict[str, Any] = dict.fromkeys(COLUMNS, "str")
+    kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
+    columns = with_axes(COLUMNS, axes.values())
+    return pd.DataFrame(found, columns=columns, dtype=object).astype(kinds)
 
 
-def _blank(a: Row | None, b: Row | None) -> dict[str, Any]:
-    """Return what is told of a pair that is not compared."""
-    return {
-        **dict.fromkeys(("verdict", "reason", "cause", "basis", "across"), ""),
-        **dict.fromkeys(NUMBERS, math.nan),
-        "a_s": a["value"] if a is not None else math.nan,
-        "b_s": b["value"] if b is not None else math.nan,
-        **dict.fromkeys(("stage_verdict", "stage_reason"), ""),
-    }
+def _known(pair: Pair, axes: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a row says of a pair that is not compared; `axes` are the columns of axes."""
+    row = {**dict.fromkeys(COLUMNS, ""), **dict.fromkeys(NUMBERS, math.nan)}
+    row |= {name: _joined(pair, name) for name in _NAMES}
+    row |= {column: either(pair).get(axis, math.nan) for axis, column in axes.items()}
+    for name, one in zip("ab", pair, strict=True):
+        row |= {f"n_{name}": one["n_processes"] if one else 0}
+        if one:
+            row |= {f"fingerprint_{name}": one["fingerprint"], f"{name}_s": one["value"]}
+    return row
 
 
 def _wholes(
@@ -216,8 +191,8 @@ def _rows(
     decision, whole_ratio = whole
     moved = decision.verdict in (rules.SLOWER, rules.FASTER) and decision.cause == "environment"
     # What all cases share is the finding then, and no drift.
-    basis = family.whole_basis if moved else family.basis
-    a, b = family.logs(basis)
+    basis = family.whole_basis if moved else next(iter(family.candidates))
+    a, b = family.candidates[basis]
     numbers = statistics.estimates(a, b, family.paired, share)
     pairs = list(zip(family.a, family.b, strict=True))
     callable_ = np.array([moved or across or rules.can_be_called(*pair) for pair in pairs])
@@ -251,7 +226,7 @@ def _rows(
             "b_s": math.exp(np.nanmean(b[at])),
             "p_adjusted": adjusted[at],
             "effect": family.effects[at],
-            "basis": family.basis_of(basis, at),
+            "basis": family.bases[basis][at],
             "across": machines,
             "stage_verdict": decision.verdict,
             "stage_ratio": whole_ratio,
