@@ -10,8 +10,9 @@ from harness import __version__, targets
 from harness.declare.location import Source
 from harness.engine.execution import execute
 from harness.engine.job import Bye, Job, JobCase
+from harness.engine.lock import alone, host
 from harness.errors import HarnessError, StoreError
-from harness.fleet import machine, shared, sources
+from harness.fleet import place, shared, sources
 from harness.records import environment
 from harness.records.schema import Record, encode
 from harness.sides.registry import SIDES
@@ -25,7 +26,7 @@ class Order(msgspec.Struct, kw_only=True):
     sweep: str
     job: Job
     host: str
-    """Which machine is meant; see :func:`harness.fleet.machine.host`."""
+    """Which machine is meant; see :func:`harness.engine.lock.host`."""
     identity: str
     """That of the environment for which the job was planned."""
     devices: list[str]
@@ -71,7 +72,7 @@ def stop(sweep: str) -> None:
 def carry_out(order: bytes) -> bytes:
     """Measure what an :class:`Order` asks for, and return the :class:`Result`; on the worker."""
     asked = decode_order(order)
-    machine.undo_nanny()  # the worker may have been started anew since it was asked what it is
+    place.undo_nanny()  # the worker may have been started anew since it was asked what it is
     result = Result(refused=_changed(asked))
     result.elsewhere = bool(result.refused)
     if not result.refused:
@@ -86,7 +87,7 @@ def _measure(asked: Order, result: Result) -> None:
         return
     listener = _Listener(asked, result)
     try:
-        with machine.alone(asked.devices, lambda holder: listener.check()):
+        with alone(asked.devices, lambda holder: listener.check()):
             execute(_at_home(asked.job, found), listener)
     except Stopped:
         pass
@@ -116,9 +117,9 @@ def _changed(asked: Order) -> str:
     """Say what is not as it was when this worker was chosen: it may be another one by now."""
     if asked.harness != __version__:
         return f"it has harness {__version__}, and the client {asked.harness}"
-    if machine.host() != asked.host:
+    if host() != asked.host:
         return "it is on another machine now"
-    machine.versions()  # before the identity, which is made of them
+    place.versions()  # before the identity, which is made of them
     if environment.identity() != asked.identity:
         return "its packages, flags, plugins or hardware are not what they were"
     return ""

@@ -1,18 +1,29 @@
-"""What a worker says of itself, and why a client must not use it."""
+"""What a worker says of itself and its machine, and why a client must not use it."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import math
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from harness import targets
 from harness.declare.location import Source
-from harness.fleet import machine, shared, sources
+from harness.engine.lock import host
+from harness.fleet import shared, sources
 from harness.records import environment
 from harness.records.git import Commit, commit_of
 from harness.records.store import is_plain
+from harness.targets import host as hardware
 
 
 class Question(msgspec.Struct, kw_only=True):
@@ -31,11 +42,11 @@ class Place(msgspec.Struct, kw_only=True):
     """The machine and the environment that a worker measures in."""
 
     host: str
-    """See :func:`harness.fleet.machine.host`."""
+    """See :func:`harness.engine.lock.host`."""
     machine: str
     """What the machine itself is called."""
     kind: str
-    """What its class is called; see :func:`harness.fleet.machine.kind`."""
+    """What its class is called; see :func:`kind`."""
     env: str
     identity: str
     """See :func:`harness.records.environment.identity`."""
@@ -67,7 +78,7 @@ class Place(msgspec.Struct, kw_only=True):
 def answer(question: bytes) -> bytes:
     """Answer an encoded :class:`Question` with a :class:`Place`: what the worker is it runs in."""
     asked = msgspec.msgpack.decode(question, type=Question)
-    machine.undo_nanny()
+    undo_nanny()
     wanted = asked.sources
     files = [sources.here(source) for source in wanted]
     folder = next((Path(found.file).parent for found in files if found and found.file), None)
@@ -75,16 +86,16 @@ def answer(question: bytes) -> bytes:
     if folder is not None:
         exclude = (folder / asked.exclude).resolve() if asked.exclude else None
         commit = commit_of(folder, exclude=exclude)
-    versions = machine.versions()  # before the identity, which is made of them
+    found_versions = versions()  # before the identity, which is made of them
     workloads, broken = sources.find(wanted)
     found = Place(
-        host=machine.host(),
+        host=host(),
         machine=environment.machine_name(),
-        kind=machine.kind(),
+        kind=kind(),
         env=environment.env_name(),
         identity=environment.identity(),
-        versions=versions,
-        gpus=list(machine.visible_gpus()),
+        versions=found_versions,
+        gpus=list(visible_gpus()),
         lacking={name: target.lacking() or "" for name, target in targets.TARGETS.items()},
         commit=commit.hash,
         dirty=commit.dirty,
@@ -135,3 +146,82 @@ def unfit(place: Place, commit: Commit, versions: Mapping[str, str], sent: bool)
 
 def _changes(dirty: str) -> str:
     return f"uncommitted changes ({dirty})" if dirty else "no uncommitted changes"
+
+
+@functools.cache
+def visible_gpus() -> dict[str, str]:
+    """Return the NVIDIA GPUs that this process may use: the id that no other GPU has, to its kind.
+
+    Found without waking JAX or CUDA; the number of a GPU may be another's in another job. All of
+    them where the driver does not know what CUDA_VISIBLE_DEVICES names, such as a part of a GPU.
+    """
+    wanted = os.environ.get("CUDA_VISIBLE_DEVICES", "all").replace(" ", "")
+    if wanted in ("", "-1"):
+        return {}
+    command = ["nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader"]
+    for chosen in ([f"--id={wanted}"] if wanted != "all" else [], []):
+        with contextlib.suppress(OSError, subprocess.SubprocessError):  # there may be no driver
+            done = subprocess.run(
+                [*command, *chosen], capture_output=True, text=True, timeout=30, check=True
+            )
+            lines = [line.partition(",") for line in done.stdout.splitlines()]
+            return {id.strip(): kind.strip() for id, _, kind in lines if kind}
+    return {}
+
+
+def kind() -> str:
+    """Return the name of this machine's class: HARNESS_CLASS, else its hardware."""
+    found, given = hardware.host(), os.environ.get("HARNESS_CLASS")
+    if given:
+        return given
+    gib = found["ram_bytes"] / 2**30
+    step = 2.0 ** max(math.floor(math.log2(gib)) - 3, 0)  # a system keeps some of it to itself
+    cpu = re.sub(r"\((R|TM)\)|\b(CPU|Processor)\b", " ", found["cpu"], flags=re.IGNORECASE)
+    words = [cpu, f"{found['cores']} cores {math.ceil(gib / step) * step:g} GiB"]
+    text = " ".join([*words, *sorted(set(visible_gpus().values()))])
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.").lower()
+
+
+def versions() -> dict[str, str]:
+    """Return what :func:`harness.records.environment.versions` does, also after an upgrade.
+
+    A worker lives long, and packages may be upgraded under it: where the folders of packages have
+    changed, all that records say of this machine is found out anew.
+    """
+    stamp = []
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            stamp.append(os.stat(folder).st_mtime_ns)
+    return _versions(tuple(stamp))
+
+
+@functools.lru_cache(maxsize=1)
+def _versions(stamp: tuple[int, ...]) -> dict[str, str]:
+    environment.surroundings.cache_clear()
+    return environment.versions()
+
+
+@functools.cache
+def undo_nanny() -> None:
+    """Take what Dask's nanny sets by default out of the environment of this process, its worker.
+
+    It is meant for many tasks in one process. In processes that measure it would keep NumPy to one
+    thread, make the C library give memory back all the time, and give all the same seed of Python's
+    hashes. What the nanny was started with stays, and so does what Dask was configured to set.
+    """
+    if "from Nanny" not in multiprocessing.current_process().name:
+        return
+    with contextlib.suppress(psutil.Error, OSError):
+        given = psutil.Process(os.getppid()).environ()
+        for name in added_by_nanny(os.environ, given):
+            del os.environ[name]
+
+
+def added_by_nanny(found: Mapping[str, str], given: Mapping[str, str]) -> list[str]:
+    """Return the variables of a worker that its nanny has added to what that was `given`."""
+    dask = sys.modules["distributed.config"].defaults["distributed"]
+    added = {
+        **dask["nanny"]["pre-spawn-environ"],
+        "PYTHONHASHSEED": 6640,  # the nanny's own (distributed 2026.8)
+    }
+    return [n for n, value in added.items() if found.get(n) == str(value) and n not in given]

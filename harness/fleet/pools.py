@@ -19,8 +19,8 @@ from harness import __version__
 from harness.engine.state import Outcome
 from harness.errors import FleetError
 from harness.fleet import order as orders
-from harness.fleet.pool import Pool, Seat, gone, said
 from harness.fleet.sweep import sweep_on
+from harness.fleet.workers import Pool, Seat, gone, said
 
 CONNECT_S = 8.0
 """How long a scheduler may take to answer at first."""

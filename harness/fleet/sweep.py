@@ -19,9 +19,8 @@ from harness.errors import FleetError, UsageError
 from harness.fleet import order as orders
 from harness.fleet import tasks
 from harness.fleet.order import Order, Result, pack
-from harness.fleet.pool import Pool, gone, said
 from harness.fleet.tasks import HostLoops, Queue, Takers, Task, Team
-from harness.fleet.workers import Attempt, Worker, Workers
+from harness.fleet.workers import Attempt, Pool, Worker, Workers, gone, said
 from harness.records.schema import decode
 
 LOOK_S = 1.0

@@ -1,15 +1,15 @@
-"""The workers of a sweep: asked what they are, those of no use refused, the others in teams."""
+"""The workers of a sweep, as a pool has them: asked what they are, refused, or put in teams."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -20,14 +20,63 @@ from harness.declare.workload import Workload
 from harness.engine.context import Context, Host, Options, SweepName
 from harness.engine.job import Job
 from harness.engine.state import Outcome, Progress, SweepState
+from harness.errors import FleetError
 from harness.fleet import place, shared, sources
 from harness.fleet.place import Place, Question
-from harness.fleet.pool import Pool, Seat, gone, said
 from harness.fleet.tasks import Task, Team
 from harness.records.schema import Record
 
 ANSWER_S = 120.0
 """How long workers may take to say what they are: they import the workloads for it."""
+
+
+class Seat(NamedTuple):
+    """Who has an address."""
+
+    id: str
+    """Which of the workers that have had it, one after the other."""
+    resources: Mapping[str, float] | None
+    """What it is there for, by Dask's `--resources`; None where it takes what it can."""
+
+
+class Pool(Protocol):
+    """Workers that answer questions and carry orders out."""
+
+    name: str
+    """What it is called in messages, such as the scheduler's address."""
+    chooses: bool
+    """Whether an order reaches the worker that it is for; else it may land on another one."""
+
+    def workers(self) -> dict[str, Seat]:
+        """Return the workers that are there now, by address.
+
+        Raises:
+            FleetError: the pool is gone.
+        """
+
+    def ask(self, address: str, question: bytes) -> Future[Any]:
+        """Ask a worker, beside what it does: :func:`harness.fleet.place.answer`, or its version."""
+
+    def submit(self, order: bytes, address: str, seat: Seat, target: str) -> Future[bytes]:
+        """Send an order to a worker: :func:`harness.fleet.order.carry_out`."""
+
+    def stop(self, sweep: str, workers: Collection[str]) -> None:
+        """End what is being measured for a sweep."""
+
+
+def gone(pool: Pool, why: object) -> FleetError:
+    """Return the error that says that a pool cannot be reached any more, and what to do."""
+    return FleetError(
+        f"{pool.name} is gone: {why}. What arrived is stored. "
+        "Start it again and run the same command: it resumes."
+    )
+
+
+def said(error: BaseException) -> str:
+    """Return what an error says, in one line."""
+    # Dask makes plain exceptions of those that a worker raises, with their names in the text.
+    text = str(error) if type(error) is Exception else f"{type(error).__name__}: {error}"
+    return text.strip().partition("\n")[0][:300] or "gives no reason"
 
 
 @dataclass(eq=False)

@@ -7,11 +7,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import msgspec
 
 from harness.engine.context import Options, local_context
-from harness.fleet import machine, place
 from harness.fleet import order as orders
+from harness.fleet import place
 from harness.fleet.order import Result
-from harness.fleet.pool import Seat
 from harness.fleet.sweep import sweep_on
+from harness.fleet.workers import Seat
 from harness.stages import sampling
 
 
@@ -57,7 +57,7 @@ class Hands:
 
     def work(self, asked):
         """Measure on this machine, whatever the worker has said of itself."""
-        asked.host = machine.host()
+        asked.host = place.host()
         return orders.carry_out(orders.pack(asked))
 
     def come(self, worker, since="1", **changes):

@@ -11,7 +11,7 @@ from harness.errors import FleetError, UsageError
 from harness.fleet import sources
 from harness.fleet import sweep as sweeping
 from harness.fleet.order import Result
-from harness.fleet.pool import Seat
+from harness.fleet.workers import Seat
 from harness.records import environment
 from harness.records.store import Store, record_files
 from harness.stages import sampling

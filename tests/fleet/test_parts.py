@@ -12,7 +12,7 @@ from harness.declare.location import import_file, locate
 from harness.engine import lock
 from harness.engine.context import Options, local_context
 from harness.engine.state import Outcome, SweepState
-from harness.fleet import machine, place, sources
+from harness.fleet import place, sources
 from harness.fleet.place import Place, Question
 from harness.fleet.tasks import HostLoops, Task, Team, keys
 from harness.records import environment
@@ -99,24 +99,24 @@ def test_a_device_is_held_against_others_and_waiting_can_end():
             raise Enough
 
     def both():
-        with machine.alone(["one", "another"], check):
+        with lock.alone(["one", "another"], check):
             pytest.fail("one of them is held")
 
-    with machine.alone(["one"], check), ThreadPoolExecutor() as other:
+    with lock.alone(["one"], check), ThreadPoolExecutor() as other:
         with pytest.raises(Enough):
             other.submit(both).result()
-        with machine.alone(["another"], check):
+        with lock.alone(["another"], check):
             pass
-    with machine.alone(["one"], check):
+    with lock.alone(["one"], check):
         assert len(looks) == 2
 
 
 def test_other_users_can_wait_for_a_device_whatever_the_umask(tmp_path):
     before = os.umask(0o077)
     try:
-        with machine.alone(["shared"], lambda holder: None):
-            (lock,) = tmp_path.glob("*.lock")
-            assert lock.stat().st_mode & 0o777 == 0o644
+        with lock.alone(["shared"], lambda holder: None):
+            (file,) = tmp_path.glob("*.lock")
+            assert file.stat().st_mode & 0o777 == 0o644
     finally:
         os.umask(before)
 
@@ -156,11 +156,11 @@ def test_gpus_are_what_the_driver_says(tmp_path, monkeypatch, last, wanted, foun
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if wanted is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", wanted)
-    machine.visible_gpus.cache_clear()
+    place.visible_gpus.cache_clear()
     try:
-        assert machine.visible_gpus() == found
+        assert place.visible_gpus() == found
     finally:
-        machine.visible_gpus.cache_clear()
+        place.visible_gpus.cache_clear()
 
 
 # The environment of a worker
@@ -176,25 +176,25 @@ def test_a_plugin_that_is_upgraded_under_a_worker_makes_it_another_one(tmp_path,
     monkeypatch.syspath_prepend(tmp_path)
     old = install("1.0")
     try:
-        machine.versions()
+        place.versions()
         before = environment.identity()
         assert environment.plugins()["jax-cuda99-plugin"] == "1.0"
         shutil.rmtree(old)
         install("2.0")
-        machine.versions()
+        place.versions()
         assert environment.identity() != before
     finally:
         monkeypatch.undo()
-        machine.versions()
+        place.versions()
 
 
 def test_what_a_nanny_adds_is_known_and_what_a_user_sets_stays():
     added = defaults["distributed"]["nanny"]["pre-spawn-environ"]
     found = {name: str(value) for name, value in added.items()} | {"PYTHONHASHSEED": "6640"}
     assert "OMP_NUM_THREADS" in found
-    assert set(machine.added_by_nanny(found, {})) == set(found)
+    assert set(place.added_by_nanny(found, {})) == set(found)
     own = {**found, "OMP_NUM_THREADS": "4", "HOME": "/"}
-    left = machine.added_by_nanny(own, {"MKL_NUM_THREADS": "1"})
+    left = place.added_by_nanny(own, {"MKL_NUM_THREADS": "1"})
     assert set(left) == set(found) - {"OMP_NUM_THREADS", "MKL_NUM_THREADS"}
 
 

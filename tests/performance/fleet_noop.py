@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harness.engine.execution import Listener
 from harness.engine.job import Job, unmeasured
-from harness.fleet import machine, order
+from harness.fleet import order, place
 from harness.records import environment
 from harness.records.schema import StageSamples
 
@@ -27,5 +27,5 @@ def execute(job: Job, listener: Listener) -> None:
 def dask_setup(worker: object) -> None:
     """Be a machine of one's own; Dask calls it when the worker starts."""
     name = environment.machine_name()
-    machine.host = lambda: name
+    place.host = order.host = lambda: name
     order.execute = execute

@@ -31,8 +31,8 @@ from harness.engine.context import Options, local_context
 from harness.errors import FleetError
 from harness.fleet import order as orders
 from harness.fleet import sweep
-from harness.fleet.pool import Seat
 from harness.fleet.pools import DaskPool, connect
+from harness.fleet.workers import Seat
 from harness.records.store import record_files
 from harness.stages import sampling
 from tests.performance import command
