@@ -20,8 +20,8 @@ from harness.declare.workload import Case, Workload, static_arguments
 from harness.ship import cases
 from harness.stages.build import Build
 from harness.stages.prepared import Prepared
+from harness.watch.first_step import SERIALIZE
 from harness.watch.jax_names import options_of, public
-from harness.watch.shipped import SERIALIZE
 
 NO_FLATBUFFERS = (
     "the package 'flatbuffers' is not installed, and jax.export needs it to serialise: "

@@ -43,15 +43,9 @@ class Builds(Threads):
         self._trace_is_clean: Callable[[], bool] = bool
 
     def install(self) -> None:
-        """Put the replacements in place.
-
-        Raises:
-            ProfileError: if the running JAX is not one that the profile knows.
-            LedgerError: if it is not one that the ledger knows.
-        """
-        jax_names.public().jit(
-            _nothing
-        )  # gives JAX's C++ type its methods, where nothing was jitted so far
+        """Put the replacements in place; a ProfileError or LedgerError if this JAX is not known."""
+        # It gives JAX's C++ type its methods, where nothing was jitted so far.
+        jax_names.public().jit(bool)
         ledger.add(self)
         points = jax_names.points(jax_names.BUILDS, "profile", ProfileError)
         self._trace_is_clean = jax_names.trace_is_clean()
@@ -78,16 +72,16 @@ class Builds(Threads):
                 # `jnp.where` and the like in a trace: they come by the thousand, only become part
                 # of what is traced, and are nobody's news.
                 return real(fun, info, args, kwargs)
-            visit = self._guarded(self._begin, fun, info, args, kwargs, sys._getframe(1))
+            visit = self.guarded(self._begin, fun, info, args, kwargs, sys._getframe(1))
             if visit is None:
                 return real(fun, info, args, kwargs)
             try:
                 result = real(fun, info, args, kwargs)
             except BaseException as error:
                 visit.error = type(error).__name__
-                self._guarded(self._inferred, visit, None)
+                self.guarded(self._inferred, visit, None)
                 raise
-            self._guarded(self._inferred, visit, result)
+            self.guarded(self._inferred, visit, result)
             return result
 
         return infer_params
@@ -124,7 +118,7 @@ class Builds(Threads):
             if visit is None or self.off():
                 return real(p, *rest)
             if visit.params is not p:
-                self._guarded(self._settle, visit)
+                self.guarded(self._settle, visit)
                 return real(p, *rest)
             self.open[visit.thread] = visit
             visit.run_ns = clock()
@@ -143,7 +137,7 @@ class Builds(Threads):
                     # It was differentiated or batched in between.
                     visit.spans += (("trace", visit.run_ns, clock(), 0),)
                 return real(*args, jaxpr=jaxpr, name=name, **rest)
-            visit = self._guarded(self._enter, "call", sys._getframe(1))
+            visit = self.guarded(self._enter, "call", sys._getframe(1))
             if visit is None:
                 return real(*args, jaxpr=jaxpr, name=name, **rest)
             visit.name, visit.debug = name, getattr(jaxpr, "debug_info", None)
@@ -160,7 +154,7 @@ class Builds(Threads):
             if visit is not None and visit.expects == "lower":
                 visit.meta, visit.how, visit.expects = args, named, "compile"
                 return self._stage(visit, "lower", real, args, **named)
-            visit = self._guarded(self._enter, "lower", sys._getframe(1))
+            visit = self.guarded(self._enter, "lower", sys._getframe(1))
             if visit is None:
                 return real(args, **named)
             visit.name, visit.meta, visit.how = str(named.get("name", "")), args, named
@@ -178,7 +172,7 @@ class Builds(Threads):
             if visit is not None and visit.expects == "compile":
                 visit.expects = ""
                 return self._stage(visit, "compile", real, computation, *rest, **named)
-            visit = self._guarded(self._enter, "compile", sys._getframe(1))
+            visit = self.guarded(self._enter, "compile", sys._getframe(1))
             if visit is None:
                 return real(computation, *rest, **named)
             visit.name = str(getattr(computation, "_name", ""))
@@ -212,7 +206,7 @@ class Builds(Threads):
         def clear_all_caches() -> Any:
             caller = sys._getframe(1)
             what = "backends" if caller.f_code.co_name == "clear_backends" else "jax.clear_caches"
-            self._guarded(self._cleared, what, None, caller)
+            self.guarded(self._cleared, what, None, caller)
             return real()
 
         return clear_all_caches
@@ -220,7 +214,7 @@ class Builds(Threads):
     def _evict(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def clear_cache(jitted: Any) -> Any:
             function = getattr(jitted, "_fun", None)
-            self._guarded(self._cleared, "clear_cache", function, sys._getframe(1))
+            self.guarded(self._cleared, "clear_cache", function, sys._getframe(1))
             return real(jitted)
 
         return clear_cache
@@ -268,7 +262,7 @@ class Builds(Threads):
             visit.executable = made
         elif visit.kind == "lower":
             begin = clock()
-            self._guarded(self.describer.link_lower, visit, made)
+            self.guarded(self.describer.link_lower, visit, made)
             visit.own_ns += clock() - begin
         return made
 
@@ -279,11 +273,7 @@ class Builds(Threads):
             visit.error = type(error).__name__
             raise
         finally:
-            self._guarded(self._finish, visit)
-
-
-def _nothing() -> None:
-    """Stand in for a function to jit; never called."""
+            self.guarded(self._finish, visit)
 
 
 def _is_jaxs(function: Any) -> bool:

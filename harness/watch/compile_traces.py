@@ -34,10 +34,9 @@ clock = time.perf_counter_ns
 class CompileTraces(Replacements):
     """Records compiles, one at a time: what another thread compiles meanwhile is in that one's."""
 
-    def __init__(self, fail: Callable[[Exception], None]) -> None:
-        super().__init__()
+    def __init__(self, failed: Callable[[Exception], None]) -> None:
+        super().__init__(failed)
         self.folder = os.environ.get(VARIABLE, "")
-        self.fail = fail
         self._lock = threading.Lock()
 
     def install(self) -> None:
@@ -53,15 +52,15 @@ class CompileTraces(Replacements):
                 return real(*args, **kwargs)
             try:
                 begin = clock()
-                place = self._begin()
+                place = self.guarded(self._begin)
                 middle = clock()
                 made = None
                 try:
                     made = real(*args, **kwargs)
                     return made
                 finally:
-                    if place:
-                        self._end(place, begin, middle, made)
+                    if place is not None:
+                        self.guarded(self._end, place, begin, middle, made)
             finally:
                 self._lock.release()
 
@@ -69,32 +68,24 @@ class CompileTraces(Replacements):
         self.active = True
 
     def _begin(self) -> str:
-        """Start JAX's profiler, and return where it writes; "" where the program has it running."""
+        """Start JAX's profiler, and return where it writes; it fails where the program uses it."""
         profiler = jax_names.public().profiler
         options = profiler.ProfileOptions()
         options.python_tracer_level = 0
         options.host_tracer_level = 3
         options.enable_hlo_proto = False
         place = os.path.join(self.folder, f".{os.getpid()}-{clock()}")
-        try:
-            profiler.start_trace(place, profiler_options=options)
-        # Whatever goes wrong in here is the profile's own affair.
-        except Exception as error:
-            self.fail(error)
-            return ""
+        profiler.start_trace(place, profiler_options=options)
         return place
 
     def _end(self, place: str, begin: int, middle: int, made: Any) -> None:
         end = clock()
-        try:
-            jax_names.public().profiler.stop_trace()
-            [file] = glob.glob(os.path.join(place, "**", f"*{SUFFIX}"), recursive=True)
-            cost = clock() - end + middle - begin
-            name = os.path.join(self.folder, f"{os.getpid()}-{middle}-{cost}")
-            if made is not None and os.environ.get(TEXTS):
-                with open(name + TEXT_SUFFIX, "w", encoding="utf-8") as text:
-                    text.writelines(module.to_string() for module in made.hlo_modules())
-            os.replace(file, name + SUFFIX)
-            shutil.rmtree(place, ignore_errors=True)
-        except Exception as error:  # as above
-            self.fail(error)
+        jax_names.public().profiler.stop_trace()
+        [file] = glob.glob(os.path.join(place, "**", f"*{SUFFIX}"), recursive=True)
+        cost = clock() - end + middle - begin
+        name = os.path.join(self.folder, f"{os.getpid()}-{middle}-{cost}")
+        if made is not None and os.environ.get(TEXTS):
+            with open(name + TEXT_SUFFIX, "w", encoding="utf-8") as text:
+                text.writelines(module.to_string() for module in made.hlo_modules())
+        os.replace(file, name + SUFFIX)
+        shutil.rmtree(place, ignore_errors=True)

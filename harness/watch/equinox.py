@@ -33,12 +33,7 @@ class Call(NamedTuple):
 
 
 def call_of(function: Any, args: Sequence[Any]) -> Call | None:
-    """Return the user's call, None where JAX was called by another than `filter_jit`.
-
-    Args:
-        function: what `jax.jit` was given.
-        args: what it was called with.
-    """
+    """Return the user's call, None where JAX was called by another than `filter_jit`."""
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType) or code.co_name != "fun_wrapped" or len(args) != 3:
         return None

@@ -325,20 +325,9 @@ class Ended(Line):
     """What went wrong in the profile itself; the program did not notice."""
 
 
+ReferredTo = Function | Stack | Arguments | Settings
 AnyLine = (
-    Started
-    | Import
-    | Backend
-    | Function
-    | Stack
-    | Arguments
-    | Settings
-    | Build
-    | Visits
-    | Running
-    | Cleared
-    | Samples
-    | Ended
+    Started | Import | Backend | ReferredTo | Build | Visits | Running | Cleared | Samples | Ended
 )
 
 

@@ -91,7 +91,7 @@ READ = {
         "persistent_cache_min_entry_size_bytes",
     ),
 }
-"""What is read, of the modules that requests go through."""
+"""What is read, of the modules that requests go through; looked for together with `REQUESTS`."""
 
 DURATIONS = {
     "/jax/core/compile/jaxpr_trace_duration": "trace",
@@ -204,28 +204,20 @@ def points(names: Mapping[str, Name], who: str, error: type[HarnessError]) -> di
             found[role] = point
             known = inspect.signature(point.function).parameters if name.arguments else ()
             missing += [f"{label}({one}=)" for one in name.arguments if one not in known]
-    _check(missing, who, error)
-    return found
-
-
-def check_read(who: str, error: type[HarnessError]) -> None:
-    """Raise `error` if the running JAX lacks something of `READ`."""
-    missing = [
-        f"jax._src.{name}.{attribute}"
-        for name, wanted in READ.items()
-        for attribute in wanted
-        if not hasattr(module(name), attribute)
-    ]
-    _check(missing, who, error)
-
-
-def _check(missing: list[str], who: str, error: type[HarnessError]) -> None:
+    if names is REQUESTS:
+        missing += [
+            f"jax._src.{name}.{attribute}"
+            for name, wanted in READ.items()
+            for attribute in wanted
+            if not hasattr(module(name), attribute)
+        ]
     if missing:
         raise error(
             f"The {who} does not know jax {version()}: it lacks "
             f"{', '.join(dict.fromkeys(missing))}. The {who} was written for jax {RELEASES}; use "
             "one of those, or a newer jax-harness."
         )
+    return found
 
 
 # --- JAX's own events -----------------------------------------------------------------------------

@@ -56,12 +56,13 @@ class _Call:
 class _Requests(Replacements):
     """The replacements; the method of a role is called before (`done=False`) and after."""
 
-    listeners: tuple[Any, ...] = ()
+    def __init__(self) -> None:
+        super().__init__(self._failed)
+        self.listeners: tuple[Any, ...] = ()
 
     def install(self) -> None:
         """Put the replacements in place; a LedgerError if this JAX is not known to the ledger."""
         points = jax_names.points(jax_names.REQUESTS, "ledger", LedgerError)
-        jax_names.check_read("ledger", LedgerError)
         for role, point in points.items():
             self.replace(point, self._around(point.function, getattr(self, f"_{role}"), role))
         self._settings = SettingsReader(jax_names.CACHE_SETTINGS)
@@ -87,7 +88,7 @@ class _Requests(Replacements):
                 request = _thread.request = RequestState()
             assert request is not None
             call = _Call(signature, args, kwargs)
-            self._guarded(note, request, call, False)
+            self._note(note, request, call, False)
             began = time.perf_counter()
             own_before = request.own_s
             try:
@@ -101,19 +102,18 @@ class _Requests(Replacements):
                     del _thread.request
                 # What the ledger did inside the call is not JAX's time.
                 call.seconds = time.perf_counter() - began - (request.own_s - own_before)
-                self._guarded(note, request, call, True)
+                self._note(note, request, call, True)
 
         return replacement
 
-    def _guarded(self, note: _Note, request: RequestState, call: _Call, done: bool) -> None:
+    def _note(self, note: _Note, request: RequestState, call: _Call, done: bool) -> None:
         began = time.perf_counter()
-        try:
-            note(request, call, done)
-        # Whatever goes wrong in here is the ledger's own affair: the user's compile goes on.
-        except Exception as error:
-            for listener in self.listeners:
-                listener.failed(error)
+        self.guarded(note, request, call, done)
         request.own_s += time.perf_counter() - began
+
+    def _failed(self, error: Exception) -> None:
+        for listener in self.listeners:
+            listener.failed(error)
 
     def _on_duration(self, event: str, duration_secs: float, **_: Any) -> None:
         if event == jax_names.SAVED_EVENT and hasattr(_thread, "request"):
@@ -232,9 +232,6 @@ def add(listener: Any) -> None:
 
     It has `requested(event)`, `failed(error)` for a failure of the noting, and `parts`, where
     computations and options are kept; None if it does not look at keys.
-
-    Raises:
-        LedgerError: if the running JAX is not one that the ledger knows.
     """
     global _source
     with _lock:

@@ -81,11 +81,7 @@ class SharedFile(_AppendedFile):
     """A file that several processes append to: a line by one write, so that theirs do not mix."""
 
     def __init__(self, path: str) -> None:
-        """Open the file, new or not.
-
-        Raises:
-            OSError: if it cannot be written.
-        """
+        """Open the file, new or not; an OSError if it cannot be written."""
         self.path = os.path.abspath(path)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._keep(os.open(self.path, flags, 0o644))
@@ -94,11 +90,7 @@ class SharedFile(_AppendedFile):
             os.write(self._descriptor, b"\n")
 
     def append(self, line: bytes) -> None:
-        """Append a line.
-
-        Raises:
-            OSError: if it could not be written whole.
-        """
+        """Append a line; an OSError if it could not be written whole."""
         if not (self._is_ours() or self._reopen()):
             raise FileNotFoundError(0, "another file is in its place")
         written = os.write(self._descriptor, line)
@@ -134,21 +126,13 @@ class LogFile(_AppendedFile):
         self._flushing = False
 
     def begin(self, how: str) -> None:
-        """Make the file and write who is recording.
-
-        Raises:
-            OSError: if the folder cannot be written.
-        """
+        """Make the file and write who is recording; an OSError if the folder cannot be written."""
         self.first = as_json("started", started(how))
         self.open()
         self.append(b"")
 
     def open(self) -> None:
-        """Make the file.
-
-        Raises:
-            OSError: if the folder cannot be written.
-        """
+        """Make the file; an OSError if the folder cannot be written."""
         os.makedirs(self.folder, exist_ok=True)
         host = "".join(c if c.isalnum() or c in "-_." else "_" for c in os.uname().nodename)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

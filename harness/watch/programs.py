@@ -47,8 +47,7 @@ def environment(inherited: Mapping[str, str], **variables: str) -> dict[str, str
 def command_of(words: Sequence[str], example: str) -> list[str]:
     """Return the command to run: as given, or this Python with a script or options of Python's.
 
-    Raises:
-        UsageError: if there is nothing to run (`example` shows how), or the program is not found.
+    A UsageError if there is nothing to run (`example` shows how), or the program is not found.
     """
     if not words:
         raise UsageError(f"Nothing to run. Give the program after --, for example: {example}")
@@ -67,18 +66,10 @@ def run(
     there: Mapping[str, str],
     started: Callable[[subprocess.Popen[bytes]], None] | None = None,
 ) -> int:
-    """Run a command with this process's input and output.
+    """Run a command in an :func:`environment`, with this process's input and output.
 
-    Args:
-        command: what :func:`command_of` returned.
-        there: its environment, from :func:`environment`.
-        started: is told of the process as soon as it runs.
-
-    Returns:
-        The program's exit code; negative, as `subprocess` has it, where a signal ended it.
-
-    Raises:
-        UsageError: if the program cannot be started.
+    `started` is told of the process as soon as it runs; a UsageError if it cannot be started.
+    Returns the program's exit code; negative, as `subprocess` has it, where a signal ended it.
     """
     with _hand_on() as hand_to:
         try:
@@ -153,7 +144,6 @@ def _in_the_foreground() -> bool:
 LEDGER_EXAMPLE = "harness cache ledger -o run.jsonl -- python train.py --steps 10"
 PROFILE_EXAMPLE = "harness profile -- python train.py --steps 10"
 
-
 INSIDE = "inside"
 """The folder in a profile's that has XLA's events of its compiles."""
 
@@ -174,8 +164,7 @@ class Ran:
 def new_folder(asked: Path | None) -> Path:
     """Make the folder of a profile: the one asked for, or `profile-YYYYMMDD-HHMMSS` here.
 
-    Raises:
-        UsageError: if it holds something already, or cannot be made.
+    A UsageError if it holds something already, or cannot be made.
     """
     if asked is None:
         return _numbered(Path(f"profile-{datetime.now():%Y%m%d-%H%M%S}").absolute())
@@ -222,9 +211,6 @@ def run_profiled(
         sample_ms: how often each process looks where its threads are; 0 for never.
         inside: whether XLA's own events of each compile are recorded as well.
         texts: with them the text of what was compiled.
-
-    Raises:
-        UsageError: if the folder cannot be written or the program cannot be started.
     """
     there = environment(
         os.environ,
@@ -266,19 +252,9 @@ def write_run(folder: Path, about: Run) -> bool:
 
 
 def run_with_ledger(words: Sequence[str], ledger: Path, **variables: str) -> int:
-    """Run a program under a ledger, with this process's input and output.
+    """Run a program under a ledger, a file or a folder that exists; return its :func:`exit_code`.
 
-    Args:
-        words: the program, as :func:`command_of` takes it.
-        ledger: a file, new or not, or a folder that exists.
-        variables: of its environment, beside those of this process.
-
-    Returns:
-        The program's exit code; 128 + the signal's number where a signal ended it.
-
-    Raises:
-        UsageError: if the program cannot be started.
-        LedgerError: if the ledger cannot be written.
+    A LedgerError if the ledger cannot be written.
     """
     command = command_of(words, LEDGER_EXAMPLE)
     if not ledger.is_dir():

@@ -25,8 +25,6 @@ clock = time.perf_counter_ns
 
 Why = Literal["exit", "context", "exec"]
 
-REFERRED_TO = (events.Function, events.Stack, events.Arguments, events.Settings)
-
 MOST_FAILURES = 20
 
 EVERY_NS = 1_000_000_000
@@ -54,38 +52,32 @@ class _Count:
 class _Backends(Replacements):
     """Times how long JAX takes to make its backends, once: a process's first computation waits."""
 
-    def __init__(self, write: Callable[[Line], None], fail: Callable[[Exception], None]) -> None:
-        super().__init__()
-        self.write, self.fail = write, fail
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(recorder.failed)
+        self.write = recorder.write
 
     def install(self) -> None:
-        try:
-            bridge = jax_names.bridge()
-            if bridge.backends_are_initialized():
-                return
-            real = bridge.backends
-        except (ImportError, AttributeError) as error:
-            self.fail(error)
+        bridge = jax_names.bridge()
+        if bridge.backends_are_initialized():
             return
+        real = bridge.backends
 
         def backends(*args: Any, **kwargs: Any) -> Any:
             begin = clock()
             made = real(*args, **kwargs)
-            first = self.active
+            first, end = self.active, clock()
             self.uninstall()
-            try:
-                if first:
-                    end, thread = clock(), threading.get_ident()
-                    client = getattr(bridge, "_default_backend", None) or next(iter(made.values()))
-                    devices = tuple(str(device) for device in client.devices())
-                    self.write(Backend(begin, end, thread, client.platform, devices))
-            # The program has its backends, whatever is not known of them.
-            except Exception as error:
-                self.fail(error)
+            if first:
+                self.guarded(self._made, bridge, made, begin, end)
             return made
 
         self.replace(jax_names.Point(bridge, "backends", real), backends)
         self.active = True
+
+    def _made(self, bridge: Any, made: Any, begin: int, end: int) -> None:
+        client = getattr(bridge, "_default_backend", None) or next(iter(made.values()))
+        devices = tuple(str(device) for device in client.devices())
+        self.write(Backend(begin, end, threading.get_ident(), client.platform, devices))
 
 
 class Recorder:
@@ -96,7 +88,7 @@ class Recorder:
         self.describer = Describer(self.failed)
         self.builds = Builds(self)
         self.sampler = Sampler(self, sample_ms)
-        self.backends = _Backends(self.write, self.failed)
+        self.backends = _Backends(self)
         self.compiles = CompileTraces(self.failed)
         self.failures: list[str] = []
         self.test = ""
@@ -109,14 +101,10 @@ class Recorder:
         self._since_ns = self._visits_written_ns = clock()
 
     def start(self) -> None:
-        """Listen.
-
-        Raises:
-            ProfileError, LedgerError: if this JAX is not known.
-        """
+        """Listen; a ProfileError or LedgerError if this JAX is not known."""
         self._since_ns = clock()
         self.builds.start()
-        self.backends.install()
+        self.backends.guarded(self.backends.install)
         self.compiles.install()
 
     def stop(self, why: Why) -> None:
@@ -156,17 +144,16 @@ class Recorder:
     def write(self, line: Line) -> None:
         """Write a line to every output; a build to those that were open when it began."""
         with self.lock:
-            if isinstance(line, REFERRED_TO):
+            if isinstance(line, events.ReferredTo):
                 self._referred_to.append(line)
             for output in self.outputs:
                 if not isinstance(line, Build) or line.begin_ns >= output.since_ns:
                     output.write(line)
 
     def pause_ns(self, since_ns: int | None = None) -> int:
-        """Return how long to wait until what goes on is written again; see `SHARE_OF_RUN`.
+        """Return how long to wait until what goes on since then is written again.
 
-        Args:
-            since_ns: when it began; None for the recording itself.
+        See `SHARE_OF_RUN`; without `since_ns` it is the recording itself that goes on.
         """
         begin = self._since_ns if since_ns is None else since_ns
         return max(EVERY_NS, (clock() - begin) // SHARE_OF_RUN)

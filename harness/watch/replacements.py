@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from harness.watch.jax_names import Point
@@ -14,8 +15,10 @@ class Replacements:
     or raises; a failure of the noting is counted and never reaches the program.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, failed: Callable[[Exception], None]) -> None:
         self.active = False
+        self.failed = failed
+        """Counts a failure of the noting."""
         self._undo: list[tuple[Point, Any]] = []
 
     def install(self) -> None:
@@ -39,6 +42,14 @@ class Replacements:
             if id(getattr(point.holder, point.name)) in ours:
                 setattr(point.holder, point.name, point.function)
         self._undo.clear()
+
+    def guarded(self, note: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a note returns; None where it fails, which is our own affair."""
+        try:
+            return note(*arguments)
+        except Exception as error:
+            self.failed(error)
+            return None
 
     def replace(self, point: Point, replacement: Any) -> None:
         """Put one replacement in place."""

@@ -37,14 +37,8 @@ _followed: Writer | None = None
 def start(output: Writer, how: How, sample_ms: float = INTERVAL_MS) -> None:
     """Write what this process does with JAX to an output, from now on.
 
-    Args:
-        output: where to.
-        how: what asked for it.
-        sample_ms: how often to look where threads are; 0 for never. The first of several decides.
-
-    Raises:
-        ProfileError: if the output cannot be written, or the running JAX is not one that is known.
-        LedgerError: if this JAX is not known to the ledger.
+    Threads are looked at each `sample_ms`, 0 for never; the first of several outputs decides. A
+    ProfileError or LedgerError if the output cannot be written or the running JAX is not known.
     """
     global _recorder
     with _lock:
@@ -113,11 +107,7 @@ def _imported(begin_ns: int, end_ns: int) -> events.Import:
 
 
 def follow(file: LogFile, imported: tuple[int, int], own_ns: int) -> None:
-    """Go on with the file that `bootstrap/sitecustomize.py` began, now that JAX is there.
-
-    Raises:
-        ProfileError, LedgerError: as :func:`start`.
-    """
+    """Go on with the file that `bootstrap/sitecustomize.py` began, now that JAX is there."""
     global _followed
     began = clock()
     try:

@@ -196,10 +196,7 @@ def layout_text(layout: Any) -> str:
 def tree_text(signature: Any, in_tree: Any, static_positions: set[int]) -> str:
     """Return the structure of dynamic arguments: `x, params: {'w': *}, y=`.
 
-    Args:
-        signature: of the Python function, for the names of positional arguments.
-        in_tree: JAX's tree of (positional, by keyword), without static arguments.
-        static_positions: the positional arguments that are not in it.
+    `in_tree` is JAX's tree of (positional, by keyword), without static arguments.
     """
     positional, by_keyword = in_tree.children()
     parts = []
@@ -228,11 +225,7 @@ def flattened(
     static_positions: set[int],
     static_names: Sequence[str],
 ) -> tuple[str, list[tuple[str, Any]]]:
-    """Return what JAX would make of dynamic arguments, where it has nothing to show for them.
-
-    Returns:
-        Their structure, as :func:`tree_text` gives it, and the arrays in them by name.
-    """
+    """Return the :func:`tree_text` and the named arrays of arguments that JAX failed on."""
     jax = public()
     dynamic = {n: value for n, value in enumerate(args) if n not in static_positions}
     by_keyword = {name: kwargs[name] for name in sorted(kwargs) if name not in static_names}

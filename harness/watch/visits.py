@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
 from threading import get_ident
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -113,9 +112,8 @@ class Threads(Replacements):
     """What is going on in each thread, for the one recorder that is told of it."""
 
     def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
+        super().__init__(recorder.failed)
         self.recorder = recorder
-        self.failed = recorder.failed
         self.open: dict[int, JaxVisit] = {}
         """Thread to the innermost visit that is going on there: other threads may look."""
         self.describer = recorder.describer
@@ -212,14 +210,6 @@ class Threads(Replacements):
         self.recorder.built(build)
         for held in build.held:
             self._report(held, build.id)
-
-    def _guarded(self, note: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return note(*arguments)
-        # Whatever goes wrong in here is the profile's own affair.
-        except Exception as error:
-            self.failed(error)
-            return None
 
     def _finish(self, visit: JaxVisit) -> None:
         self._leave(visit)

@@ -37,11 +37,7 @@ class Writer:
         return self.file.lost if self.file is not None else 0
 
     def open(self) -> None:
-        """Make this process's file.
-
-        Raises:
-            ProfileError: if the folder cannot be made or written to.
-        """
+        """Make this process's file; a ProfileError if the folder cannot be made or written to."""
         if self.folder is None or self.file is not None:
             return
         try:
