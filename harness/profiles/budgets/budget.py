@@ -19,8 +19,7 @@ from harness.errors import UsageError
 from harness.profiles.budgets.limits import NAMES, Chosen, Pattern, limits_of
 
 if TYPE_CHECKING:
-    from harness.profiles.budgets.use import Use
-    from harness.profiles.budgets.window import Window
+    from harness.profiles.budgets.use import Use, Window
     from harness.profiles.recorded import Recorded
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,12 +34,6 @@ class Over(NamedTuple):
     used: float
     functions: tuple[str, ...]
     """What was built, as a budget file calls it: `train.py:loss`."""
-
-    @classmethod
-    def of(cls, use: Use) -> Over:
-        """Return what was exceeded by a use."""
-        built = (user.function for user in use.users if user.function.builds)
-        return cls(use.name, use.allowed, use.used, tuple(one.label for one in built))
 
 
 class BudgetExceeded(AssertionError):
@@ -64,7 +57,13 @@ class _Block:
 
     def __exit__(self, *error: Any) -> None:
         __tracebackhide__ = True
-        self._budget._end(self.window, self._stack, failed=error[0] is not None)
+        budget = self._budget
+        with self._stack:
+            if error[0] is not None or self.window.free:
+                return
+            uses, text = self.window.judge(budget.limits, budget._chosen, budget.where, budget.each)
+        if uses:
+            raise budget._exceeded(text, list(map(_over, uses)))
 
 
 class Budget:
@@ -122,8 +121,7 @@ class Budget:
 
     def _blocks(self) -> list[_Block]:
         """Return the blocks that this thread has open."""
-        blocks: list[_Block] = self._open.__dict__.setdefault("blocks", [])
-        return blocks
+        return self._open.__dict__.setdefault("blocks", [])  # type: ignore[no-any-return]
 
     def __enter__(self) -> Budget:
         block = _Block(self)
@@ -177,7 +175,8 @@ class Budget:
 
     def _begin(self) -> tuple[Window, contextlib.ExitStack]:
         # Loaded where one is opened: pytest loads this file in every run.
-        from harness.profiles.budgets.window import Window, begin, refuse_inside_a_trace
+        from harness.profiles.budgets.use import Window, refuse_inside_a_trace
+        from harness.profiles.recorded import Recorded
 
         refuse_inside_a_trace(self.where)
         with self._lock:
@@ -185,20 +184,17 @@ class Budget:
             free = self._entered <= self.warm_up
             profile, stack = self._recording or (None, contextlib.ExitStack())
             if profile is None:
-                profile = stack.enter_context(begin())
+                profile = stack.enter_context(contextlib.closing(Recorded()))
+                profile.record(sample_ms=0)
             if self.warm_up and self._recording is None:
                 self._recording = profile, stack
                 weakref.finalize(self, stack.close)
             return Window(profile, free), contextlib.ExitStack() if self.warm_up else stack
 
-    def _end(self, window: Window, stack: contextlib.ExitStack, failed: bool) -> None:
-        __tracebackhide__ = True
-        with stack:
-            if failed or window.free:
-                return
-            uses, text = window.judge(self.limits, self._chosen, self.where, self.each)
-        if uses:
-            raise self._exceeded(text, [Over.of(use) for use in uses])
+
+def _over(use: Use) -> Over:
+    built = (user.function for user in use.users if user.function.builds)
+    return Over(use.name, use.allowed, use.used, tuple(one.label for one in built))
 
 
 def budget(

@@ -1,21 +1,32 @@
-"""Hold what was built against limits: what was used of each, by what, and what is said of it."""
+"""Hold what was built against limits: what was used of each, by what, and what is said of it.
+
+Of a profile as a whole, or of what was built since a point in time.
+"""
 
 from __future__ import annotations
 
+import functools
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.profiles.budgets.limits import LIMITS, WHOLE_ONLY, compile_s
+from harness.errors import UsageError
+from harness.profiles.budgets.limits import LIMITS, WHOLE_ONLY, Chosen, compile_s
 from harness.profiles.causes.words import said
-from harness.profiles.functions import Counted
+from harness.profiles.decision.decide import decide
+from harness.profiles.functions import Counted, by_function
 from harness.profiles.model import Built
 from harness.profiles.names import place_of
 from harness.records.units import counted, often_text, seconds_text
+from harness.watch import jax_names
+from harness.watch.events import Build
 
 if TYPE_CHECKING:
     from harness.profiles.budgets.limits import CauseOf
+    from harness.profiles.causes.cause import Cause
+    from harness.profiles.recorded import Recorded
 
 MOST_FUNCTIONS = 5
 MOST_CAUSES = 4
@@ -176,3 +187,58 @@ def _site(built: Built) -> str:
     place = place_of(frame.file, started.cwd, started.argv)
     inside = "" if frame.function == "<module>" else f" in {frame.function}"
     return f"at {place}:{frame.line}{inside}"
+
+
+class Window:
+    """What is recorded from its last `start` on; in a `free` one (warm-up) nothing counts."""
+
+    def __init__(self, profile: Recorded, free: bool) -> None:
+        self.free = free
+        self._profile = profile
+        self._pid = os.getpid()
+        self.start()
+
+    def start(self) -> None:
+        """Begin here: what was built so far is known, and not counted."""
+        self._earlier = sum(len(process.lines) for process in self._profile.processes)
+
+    def judge(
+        self, limits: Mapping[str, float], chosen: Chosen, where: str, alone: bool
+    ) -> tuple[list[Use], str]:
+        """Return the limits that were exceeded, by each function `alone` or all, and the text.
+
+        Raises:
+            UsageError: if `chosen` means no function of this process.
+        """
+        process = next(iter(self._profile.processes), None)
+        # What a child that was forked in the window has recorded is not this window's.
+        if process is None or self._pid != os.getpid():
+            return [], ""
+        earlier, later = process.lines[: self._earlier], process.lines[self._earlier :]
+        ids = {line.id for line in later if isinstance(line, Build)}
+        if not ids:
+            chosen.check(())
+            return [], ""
+        before = any(isinstance(line, Build) for line in earlier)
+        causes = functools.cache(lambda: decide(process.builds))
+
+        def cause_of(built: Built) -> Cause:
+            return causes()[built.key]
+
+        found = by_function(built for built in process.builds if built.line.id in ids)
+        chosen.check(one.names() for one in found if not one.eager)
+        counted = [one for one in found if one.eager or chosen(one.names())]
+        parts = [[one] for one in counted if not one.eager] if alone else [counted]
+        uses = [
+            use for part in parts for use in judge(limits, part, where, cause_of, alone) if use.over
+        ]
+        return uses, "\n".join(each(uses, cause_of, before))
+
+
+def refuse_inside_a_trace(where: str) -> None:
+    """Raise UsageError where JAX is tracing the function that opens a budget."""
+    if jax_names.tracing():
+        raise UsageError(
+            f"{where} was opened inside a function that JAX is tracing, where nothing can be "
+            "counted. Put @harness.budget above @jax.jit, or `with harness.budget` around the call."
+        )
