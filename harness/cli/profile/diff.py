@@ -8,9 +8,17 @@ from pathlib import Path
 from harness.cli import options
 from harness.cli.output import Format, Heading, Output, Part, TextTable
 from harness.cli.parameter import Argument, Option
-from harness.profiles.diff import formats
 from harness.profiles.diff.compare import compare
-from harness.profiles.diff.difference import ProfileDifference
+from harness.profiles.diff.difference import (
+    ProfileDifference,
+    document,
+    facts_table,
+    footer,
+    frame,
+    functions_table,
+    listed,
+    totals_table,
+)
 from harness.profiles.recorded import read
 
 MOST_ROWS = 30
@@ -46,7 +54,7 @@ def diff(*, a: Path, b: Path, every: bool = False, output: Output) -> None:
     """Compare two profiles."""
     difference = compare(read(a), read(b))
     page = _page(difference, every, output.format is Format.markdown)
-    output.show(page, formats.frame(difference), formats.document(difference))
+    output.show(page, frame(difference), document(difference))
 
 
 def _page(difference: ProfileDifference, every: bool, whole: bool) -> Iterator[Part]:
@@ -54,12 +62,12 @@ def _page(difference: ProfileDifference, every: bool, whole: bool) -> Iterator[P
     yield Heading(first)
     yield from rest
     yield from (f"Warning: {text}" for text in difference.warnings)
-    changes = formats.listed(difference, every)
+    changes = listed(difference, every)
     shown = changes if every or whole else changes[:MOST_ROWS]
     for table in (
-        formats.functions_table(shown),
-        formats.totals_table(difference),
-        formats.facts_table(difference),
+        functions_table(shown),
+        totals_table(difference),
+        facts_table(difference),
     ):
         if len(table):
             yield ""
@@ -68,4 +76,4 @@ def _page(difference: ProfileDifference, every: bool, whole: bool) -> Iterator[P
     yield ""
     if len(changes) > len(shown):
         yield f"{len(changes) - len(shown)} more functions changed: --all lists them."
-    yield from formats.footer(difference)
+    yield from footer(difference)

@@ -13,8 +13,8 @@ import harness
 from harness.cli import app
 from harness.errors import HarnessError
 from harness.profiles.causes.cause import Cause
-from harness.profiles.diff import formats
 from harness.profiles.diff.compare import compare
+from harness.profiles.diff.difference import SECONDS, document, frame
 from harness.watch.events import Program
 from tests.profiles.made import Made, run_of
 
@@ -164,7 +164,7 @@ def test_what_makes_two_profiles_hard_to_compare_is_said():
 
 def test_every_format_holds_the_same():
     difference = compare(many(1).profile(), many(17).profile())
-    found = formats.document(difference)
+    found = document(difference)
     (function,) = found["functions"]
     assert (function["a"]["compiles"], function["b"]["compiles"]) == (1, 17)
     assert function["b"]["causes"][1] == {
@@ -173,15 +173,15 @@ def test_every_format_holds_the_same():
         "builds": 16,
         "example": STATIC._asdict(),
     }
-    (row,) = csv.DictReader(io.StringIO(formats.frame(difference).to_csv(index=False)))
+    (row,) = csv.DictReader(io.StringIO(frame(difference).to_csv(index=False)))
     assert (row["function"], row["a_compiles"], row["b_compiles"]) == ("loss", "1", "17")
     assert row["b_causes"] == "1 first; 16 static value `steps`"
 
 
 def test_an_empty_difference_has_columns():
-    frame = formats.frame(compare(Made().profile(), Made().profile()))
-    assert len(frame) == 0
-    assert {"function", "a_compiles", "b_trace_s"} <= set(frame.columns)
+    found = frame(compare(Made().profile(), Made().profile()))
+    assert len(found) == 0
+    assert {"function", "a_compiles", "b_trace_s"} <= set(found.columns)
 
 
 def test_two_real_profiles():
@@ -209,7 +209,7 @@ def test_the_command_prints_the_answer_first(tmp_path):
     first, *rest = result.output.splitlines()
     assert first.startswith("B compiles `loss` (train.py:12) 17 times, A once")
     assert "1 -> 17" in "\n".join(rest)
-    assert formats.SECONDS in rest
+    assert SECONDS in rest
 
 
 @pytest.mark.parametrize("format_", ["table", "markdown", "json", "csv"])
