@@ -124,15 +124,11 @@ def worded(words: Words, built: Built, change: Change) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeKind(Kind):
-    """A cause that is a difference from an earlier build.
-
-    Raises:
-        TypeError: if it lacks something without which it is never found, or nothing is said.
-    """
+    """A cause that is a difference from an earlier build."""
 
     looks: Mapping[Place, Look]
     """Where it can be seen, and what sees it."""
-    sets_off: str = ""
+    sets_off: str = "L"
     """The first stages that it sets off where it is seen in one of :data:`UNTRACED`."""
     sentence: Words
     remedy: Words
@@ -151,19 +147,6 @@ class ChangeKind(Kind):
     tried: Callable[[Cause, Sequence[Built]], WithoutEdit | None] | None = None
     """How `harness profile try` applies the remedy without an edit, given all builds of the
     function; None where it cannot."""
-
-    def __post_init__(self) -> None:
-        wrong = [place for place in self.looks if place not in PLACES]
-        if wrong or not self.looks:
-            raise TypeError(
-                f"The cause {self.name!r} looks at {wrong[0] if wrong else 'nothing'!r}; expected "
-                f"some of {', '.join(PLACES)}."
-            )
-        if any(place in UNTRACED for place in self.looks) and not self.sets_off:
-            raise TypeError(
-                f"The cause {self.name!r} lacks `sets_off`: the stages that it sets off first, "
-                "letters of L(ower), C(ompile)."
-            )
 
 
 class Lost(NamedTuple):

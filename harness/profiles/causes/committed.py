@@ -26,7 +26,6 @@ def _sentence(built: Built, what: Change) -> str:
 CAUSE = ChangeKind(
     name="committed",
     looks={"placement": _placement},
-    sets_off="L",
     sentence=_sentence,
     remedy="Put `{argument}` where it shall be before the first call (jax.device_put with a device "
     "or sharding commits it), or never.",

@@ -25,7 +25,6 @@ def _options(pair: Pair, option: tuple[str, str | None, str | None]) -> Iterable
 CAUSE = ChangeKind(
     name="donation",
     looks={"options": _options},
-    sets_off="L",
     sentence="`{name}` was jitted to donate {before}, now {after}.",
     remedy=options_remedy,
 )

@@ -18,7 +18,6 @@ def _placement(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
 CAUSE = ChangeKind(
     name="layout",
     looks={"placement": _placement},
-    sets_off="L",
     sentence="The layout of `{argument}` was {before}, now {after}.",
     remedy="Give `{argument}` one layout; JAX builds a program for each.",
     each=True,

@@ -35,7 +35,6 @@ CAUSE = ChangeKind(
         "statics": of_operations("sharding", "out_sharding"),
         "placement": _placement,
     },
-    sets_off="L",
     sentence="The sharding of `{argument}` was {before}, now {after}.",
     remedy="Give `{argument}` one sharding before the first call, e.g. by jax.device_put.",
     each=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.profiles.causes.cause import Cause, ChangeKind, Kind
+from harness.profiles.causes.cause import Cause, Kind
 from harness.profiles.causes.registry import KINDS, LOOKS
 from tests.added import House
 from tests.report.pages import embedded
@@ -74,19 +74,6 @@ def test_a_cause_that_lacks_something_fails_at_import_with_what_it_lacks(house, 
     done = house.python("-c", "import harness.profiles.causes.registry")
     assert done.returncode
     assert lacks in done.stderr
-
-
-def kind(**given):
-    return ChangeKind(name="x", sentence="", remedy="", **given)
-
-
-def test_a_cause_that_is_never_found_is_refused():
-    with pytest.raises(TypeError, match="'x' looks at 'nothing'; expected some of function, "):
-        kind(looks={})
-    with pytest.raises(TypeError, match="'x' looks at 'sizes'; expected some of function, "):
-        kind(looks={"sizes": lambda *_: None})
-    with pytest.raises(TypeError, match="'x' lacks `sets_off`: the stages that it sets off"):
-        kind(looks={"options": lambda *_: None})
 
 
 def test_every_cause_is_called_as_its_file():
