@@ -72,7 +72,7 @@ def report(
     use_those_of(Path())
     links = asv_page.links(asv)
     frame, comparisons, passes = _load(results.path)
-    from harness.report import images, page, sweep  # of the extra `figures`
+    from harness.report import page, sweep  # of the extra `figures`
 
     rates = sweep.error_rates(results.path, frame)
     made = sweep.report(Measured(frame, comparisons, rates, passes), links)
@@ -82,7 +82,7 @@ def report(
     if into is not None and asv_page.link(into):
         say(f"{into / 'index.html'} links to it. `asv publish` takes the link out again.")
     if figures is not None:
-        say(f"{len(images.write(made, figures, png))} figures in {figures}")
+        say(f"{len(page.write_images(made, figures, png))} figures in {figures}")
 
 
 def _load(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:

@@ -13,9 +13,9 @@ import pytest
 
 from harness.errors import UsageError
 from harness.frame.load import everything
-from harness.report import asv_page, images
+from harness.report import asv_page
 from harness.report.content import Column, Table
-from harness.report.page import encode, packed, render, rounded
+from harness.report.page import encode, packed, render, rounded, write_images
 from harness.report.sweep import error_rates
 from tests.report.pages import (
     RESULTS,
@@ -162,7 +162,7 @@ def test_odd_frames_still_make_a_page(odd):
 
 
 def test_figures_are_drawn_as_files_by_the_same_specifications(hostile_report, tmp_path):
-    written = images.write(hostile_report, tmp_path)
+    written = write_images(hostile_report, tmp_path)
     assert {path.stem for path in written} == {
         *("stages", "verdicts", "samples", "history", "scaling", "cache", "ratios", "roofline"),
         "facts",

@@ -53,14 +53,14 @@ def report(
     files.check_report()
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")
-    from harness.report import images, page  # of the extra `figures`
+    from harness.report import page  # of the extra `figures`
     from harness.report.profile.page import profile_report
 
     made = profile_report(read(folder))
     output = output or folder / "profile.html"
     say(f"{output}: {page.save(made, output) / 1e6:.1f} MB")
     if figures is not None:
-        say(f"{len(images.write(made, figures, png))} figures in {figures}")
+        say(f"{len(page.write_images(made, figures, png))} figures in {figures}")
 
 
 @options.command(

@@ -9,12 +9,10 @@ import pandas as pd
 import pytest
 
 from harness.errors import StoreError
-from harness.report import images
-from harness.report.page import render
-from harness.report.profile import bars
+from harness.report.page import render, write_images
 from harness.report.profile.face import Profile
 from harness.report.profile.page import profile_report
-from harness.report.profile.sections import causes, plain
+from harness.report.profile.sections import causes, plain, timeline
 from harness.report.profile.sections import sites as tree
 from harness.report.profile.tables import MOST, Shown
 from tests.profiles import synthetic
@@ -45,7 +43,7 @@ def test_nothing_is_loaded_from_elsewhere(hostile_page):
 
 def test_seconds_of_the_timeline_are_those_of_the_builds():
     profile = synthetic.profile(builds=40, hostile=False)
-    found = bars.timeline(Shown(profile))
+    found = timeline.timeline(Shown(profile))
     seconds = (found.bars["end"] - found.bars["begin"]).groupby(found.bars["stage"]).sum()
     whole = profile.frame("builds")
     for stage in ("trace", "lower", "compile", "load"):
@@ -55,13 +53,13 @@ def test_seconds_of_the_timeline_are_those_of_the_builds():
 
 
 def test_many_short_bars_become_few_of_the_same_length():
-    one = bars.Bar("r", 0.0, 0.0, "trace", "f", "a.py:1", "shape", "x", "p", "")
+    one = timeline.Bar("r", 0.0, 0.0, "trace", "f", "a.py:1", "shape", "x", "p", "")
     many = [
         one._replace(begin=n * 1e-3, end=n * 1e-3 + 5e-4, stage=("trace", "compile")[n % 2])
         for n in range(20_000)
     ]
     many.append(one._replace(begin=20.0, end=25.0, stage="compile", function="long"))
-    few = bars.merged(many, 25.0, 500)
+    few = timeline.merged(many, 25.0, 500)
     assert len(few) <= 500
     for stage in ("trace", "compile"):
         before, after = (
@@ -141,13 +139,13 @@ def test_a_profile_without_builds_makes_a_page():
 def test_the_page_stays_small():
     report = profile_report(synthetic.profile(builds=2_500, hostile=False))
     assert len(render(report).encode()) < 3_000_000
-    assert len(table(report, "timeline").data) <= bars.MOST_BARS
-    assert len(table(report, "marks").data) <= bars.MOST_MARKS
+    assert len(table(report, "timeline").data) <= timeline.MOST_BARS
+    assert len(table(report, "marks").data) <= timeline.MOST_MARKS
     assert any("drawn as one" in note for note in section(report, "timeline").notes)
 
 
 def test_the_timeline_is_drawn_as_a_file(hostile_report, tmp_path):
-    written = {path.stem: path.read_text() for path in images.write(hostile_report, tmp_path)}
+    written = {path.stem: path.read_text() for path in write_images(hostile_report, tmp_path)}
     assert {"time", "causes", "timeline"} <= set(written)
     assert written["timeline"].count("<path") > 20
     assert "<script>alert" not in written["timeline"]
