@@ -13,7 +13,7 @@ is `kept`: it ends with its caller, however that ends, as those do that read the
 
 A child holds the locks that its caller does (:mod:`harness.engine.lock`), and has a folder for
 temporary files that goes with it, unless it is kept. What it has started goes with it as well
-(:mod:`harness.engine.descendants`).
+(:mod:`harness.engine.containment`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from harness.engine import containment, descendants
+from harness.engine import containment
 from harness.engine.channel import CHANNEL, SPAWNED
 from harness.engine.lock import for_children
 from harness.errors import ExitCode, HarnessError
@@ -109,9 +109,9 @@ class Child:
         self._readable, writable = os.pipe()
         self.spawned_ns = time.monotonic_ns()
         self._parent, self._scratch = parent, contextlib.ExitStack()
-        self.mark: str = parent.mark if parent else descendants.new_mark()
+        self.mark: str = parent.mark if parent else containment.new_mark()
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns), **holders}
-        own |= descendants.marked(self.mark)
+        own |= containment.marked(self.mark)
         try:
             if not (parent or kept):
                 with contextlib.suppress(OSError):  # it may need none
@@ -251,7 +251,7 @@ class Child:
                     self._process.wait(PATIENCE_S)
         self._signal(signal.SIGKILL)
         self.code = self._process.wait()
-        descendants.end(self.mark, [self._parent.pid] if self._parent else [])
+        containment.end_started(self.mark, [self._parent.pid] if self._parent else [])
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

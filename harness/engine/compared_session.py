@@ -8,9 +8,8 @@ from typing import Any
 import jax
 
 from harness import targets
-from harness.engine.case_run import CaseRun
 from harness.engine.job import Bye, Done, Hello
-from harness.engine.session import Session
+from harness.engine.session import CaseRun, Session
 from harness.records import environment
 from harness.sides.compared_case import ComparedCase
 from harness.sides.side import Side

@@ -13,10 +13,9 @@ from typing import Protocol
 
 import msgspec
 
-from harness.engine.job import Bye, Done, Hello, Job, JobCase, Message, unmeasured
+from harness.engine.job import Bye, Done, Hello, Job, JobCase, Message, Visit, unmeasured
 from harness.engine.parents import Parents
 from harness.engine.process import run
-from harness.engine.visit import Visit
 from harness.records.schema import Record
 from harness.sides.side_process import variables
 from harness.stages.scenarios.registry import SCENARIOS

@@ -6,8 +6,11 @@ neither the plan nor the workload's class.
 
 from __future__ import annotations
 
+import mmap
+import struct
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
@@ -217,6 +220,52 @@ Message = Done | Hello | Fatal | Bye
 encode = msgspec.json.Encoder().encode
 decode_message = msgspec.json.Decoder(Message).decode
 decode_job = msgspec.json.Decoder(Job).decode
+
+
+REFERENCE = "reference"
+"""Stands for the reference program where a case's key is expected."""
+
+_VISIT = struct.Struct("<32sq32s")
+SIZE = _VISIT.size
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A stage of a case is being measured; `case` may be :data:`REFERENCE`."""
+
+    case: str
+    """Its key."""
+    pass_: int
+    stage: str
+
+
+class CurrentVisit:
+    """A note of fixed size of what a process is at, in a file that both processes have open.
+
+    A message would be read at once, by a process that then works beside what is being timed: on two
+    hyperthreads of one core that made traces 30 % slower. A note in shared memory costs a
+    microsecond, wakes nobody, and survives the process that wrote it.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._memory = mmap.mmap(fd, SIZE)
+
+    def write(self, visit: Visit) -> None:
+        """Note what is being measured from now on."""
+        _VISIT.pack_into(self._memory, 0, visit.case.encode(), visit.pass_, visit.stage.encode())
+
+    def read(self) -> Visit | None:
+        """Return the last note, or None if there is none yet."""
+        noted = self._memory[:]
+        if not any(noted):
+            return None
+        case, pass_, stage = _VISIT.unpack(noted)
+        case, stage = (text.rstrip(b"\0").decode(errors="replace") for text in (case, stage))
+        return Visit(case, pass_, stage)
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        self._memory.close()
 
 
 # What a measuring process answers with

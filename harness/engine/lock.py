@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 import psutil
 
-from harness.engine import containment, descendants
+from harness.engine import containment
 from harness.errors import UsageError
 from harness.watch.temporary import remove_left_over
 
@@ -95,7 +95,7 @@ def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[
 def tidy(say: Callable[[str], None]) -> None:
     """End and remove what killed commands have left, and say so."""
     containment.need()
-    if number := descendants.end_left_over():
+    if number := containment.end_left_over():
         say(f"ended {number} processes that killed commands had started")
     if left := remove_left_over():
         say(f"removed {len(left)} temporary folders of processes that were killed")
@@ -149,7 +149,7 @@ def _locked(path: Path, check: Callable[[str], None]) -> int | None:
             pid, works_for = _holder(fd), os.environ.get(_HOLDERS, "").split()
             if str(pid) in works_for or (works_for and not pid):
                 return None
-            if descendants.end_left_over():
+            if containment.end_left_over():
                 continue
             check(_described(pid))
             time.sleep(look_s)

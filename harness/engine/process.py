@@ -18,9 +18,19 @@ from msgspec.structs import replace
 from harness.declare.code import installed
 from harness.engine.child import Child
 from harness.engine.containment import group_limit_bytes
-from harness.engine.job import Bye, Done, Fatal, Job, Message, decode_message, encode
+from harness.engine.job import (
+    SIZE,
+    Bye,
+    CurrentVisit,
+    Done,
+    Fatal,
+    Job,
+    Message,
+    Visit,
+    decode_message,
+    encode,
+)
 from harness.engine.parents import Parents
-from harness.engine.visit import SIZE, CurrentVisit, Visit
 from harness.records.environment import surroundings
 from harness.sides.side_process import owned
 from harness.stages.scenarios.registry import SCENARIOS

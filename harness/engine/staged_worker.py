@@ -12,8 +12,7 @@ import jax
 
 from harness.declare.code import LoadedCode
 from harness.engine import channel, containment
-from harness.engine.job import Fatal, decode_job, sender, workload_of
-from harness.engine.visit import CurrentVisit
+from harness.engine.job import CurrentVisit, Fatal, decode_job, sender, workload_of
 from harness.targets import topologies
 
 _clock = time.perf_counter_ns
@@ -67,7 +66,7 @@ def measure(
         send(Fatal(str(error)))
         return
     # Now, because what it imports of JAX belongs to the time of the back end.
-    from harness.engine import compute_session, session
+    from harness.engine import apart_session, session
     from harness.watch.evidence import Evidence
 
     contained = containment.contain(job.memory_limit_bytes if job.on_host else None)
@@ -76,7 +75,7 @@ def measure(
     code, proof = code or LoadedCode(), Evidence()
     code.begin()
     if job.apart == "compute":
-        compute_session.measure(job, send, current, code, proof)
+        apart_session.measure(job, send, current, code, proof)
         return
     workload = workload_of(job, lambda reason: send(Fatal(reason)))
     if workload is None:
@@ -85,7 +84,7 @@ def measure(
     if import_ns is not None:
         ready_ns = time.monotonic_ns() - channel.spawned_ns()
         process_ns = {"import": import_ns, "backend": backend_ns, "ready": float(ready_ns)}
-    kind = session.FirstCallSession if job.apart else session.StagedSession
+    kind = apart_session.FirstCallSession if job.apart else session.StagedSession
     try:
         kind(job, workload, send, current, code, proof, process_ns, topology).measure()
     except topologies.Unusable as error:

@@ -13,8 +13,7 @@ import msgspec
 
 from harness.declare.code import conflicts, project_folder, proven
 from harness.declare.workload import Workload, name_of
-from harness.engine.broken import broken_records
-from harness.engine.context import Context, Options, SweepName
+from harness.engine.context import Context, Options, SweepName, broken_records
 from harness.engine.estimate import Expected, expected
 from harness.engine.job import Bye, Job, JobCase, unmeasured
 from harness.engine.plan import Group, Plan

@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 
-from harness.engine import descendants
+from harness.engine import containment
 from harness.engine.child import Child, ChildError, ChildTimeout
 from tests.started import TOKEN, of
 
@@ -243,21 +243,21 @@ def test_what_a_killed_command_has_left_ends_with_the_next_and_no_other_does():
     there = {**os.environ, TOKEN: token}
     with subprocess.Popen(python(caller), env=there) as running:
         assert wait_for(lambda: len(of(token)) == 5, 60)
-        descendants.end_left_over()
+        containment.end_left_over()
         assert len(of(token)) >= 5, "its caller is there"
         running.kill()
     # of any command that is run beside this test, the next may be the first
-    next_one = "from harness.engine import descendants; descendants.end_left_over()"
+    next_one = "from harness.engine import containment; containment.end_left_over()"
     subprocess.run(python(next_one), check=True)
     assert of(token) == []
 
 
 def test_what_a_left_over_process_starts_spares_its_own(tmp_path):
     """Who was started by one that is gone may measure: it is in use."""
-    script = "from harness.engine import descendants; print(descendants.end_left_over())"
-    mark = descendants.new_mark().split(":")
+    script = "from harness.engine import containment; print(containment.end_left_over())"
+    mark = containment.new_mark().split(":")
     mark[0] = "4194305"  # no process can have that number
-    there = {**os.environ, **descendants.marked(":".join(mark))}
+    there = {**os.environ, **containment.marked(":".join(mark))}
     done = subprocess.run(python(script), env=there, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 

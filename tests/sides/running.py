@@ -7,8 +7,7 @@ from harness.declare.code import LoadedCode
 from harness.declare.location import Source
 from harness.declare.workload import enumerate_cases
 from harness.engine.compared_session import ComparedSession
-from harness.engine.job import Done, Job, JobCase
-from harness.engine.visit import SIZE, CurrentVisit
+from harness.engine.job import SIZE, CurrentVisit, Done, Job, JobCase
 from harness.records.schema import SCHEMA
 from harness.sides import registry
 from harness.sides.side_process import ProcessState

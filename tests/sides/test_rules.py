@@ -46,8 +46,8 @@ def printed(script):
 
 def test_the_worker_verifies_before_it_loads_anything_that_reads_variables():
     script = (
-        "import harness.engine.worker, harness.engine.compared_worker\n"
-        "from harness.sides import side_process\n"
+        "import harness.engine.worker, harness.engine.containment, harness.engine.job\n"
+        "from harness.sides import registry, side_process\n"
         "print(side_process.problems({}))"
     )
     assert printed(script) == "[]"

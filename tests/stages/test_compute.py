@@ -11,8 +11,8 @@ import pytest
 import harness
 from harness.asv.answers import answers
 from harness.declare.workload import Case
-from harness.engine import compute_session, state
-from harness.engine.case_run import CaseRun
+from harness.engine import apart_session, state
+from harness.engine.session import CaseRun
 from harness.frame.load import everything
 from harness.frame.tables import stage_table
 from harness.records.schema import COMPUTE
@@ -158,13 +158,13 @@ def test_a_case_that_compiles_long_gets_fewer_processes(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("long_s", "visits"), [(1e-9, 1), (5.0, compute.VISITS)])
 def test_a_case_that_compiles_long_is_visited_once_in_a_process(monkeypatch, proof, long_s, visits):
-    monkeypatch.setattr(compute_session, "LONG_S", long_s)
+    monkeypatch.setattr(apart_session, "LONG_S", long_s)
     monkeypatch.setattr(compute, "UNDISTURBED", 0)
     session = SimpleNamespace(timed_ns=0.0, current=SimpleNamespace(write=lambda visit: None))
     session.finish = lambda run: None
     case = ComputeCase(Scale, Case({"size": 8}, "forward", "cpu"), proof)
     run = CaseRun(session, None, case)
-    compute_session._visit({"one": run}, seed=1)
+    apart_session._visit({"one": run}, seed=1)
     assert run.passes == len(case.samples["compile"].samples_ns) == visits
 
 

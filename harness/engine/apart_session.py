@@ -1,4 +1,4 @@
-"""A measuring process that runs programs on one thread: the cases of many workloads, mixed."""
+"""Measuring processes of what is taken apart from visits: first calls, and `compute`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import time
 from msgspec.structs import replace
 
 from harness.declare.code import LoadedCode
-from harness.engine.case_run import CaseRun
-from harness.engine.job import Bye, Done, Hello, Job, unmeasured, workload_of
-from harness.engine.session import Send, StagedSession
-from harness.engine.visit import CurrentVisit
+from harness.engine import channel
+from harness.engine.job import Bye, CurrentVisit, Done, Hello, Job, unmeasured, workload_of
+from harness.engine.session import CaseRun, Send, StagedSession
 from harness.stages import injection
 from harness.stages.compute import LONG_S, REPEATS, VISITS
 from harness.stages.compute_case import ComputeCase
+from harness.stages.first_call_case import FirstCallCase
 from harness.stages.sampling import visits
 from harness.stages.stage import LOOP
 from harness.watch.evidence import Evidence
@@ -24,8 +24,32 @@ from harness.watch.evidence import Evidence
 _clock = time.perf_counter_ns
 
 
+class FirstCallSession(StagedSession):
+    """A process that has woken a back end, and does nothing before the first call."""
+
+    def measure(self) -> None:
+        """Take the first call of the job's case; nothing else is built, none of memory frozen."""
+        self.send(Hello(self.environment, self.load_average))
+        began = _clock()
+        for ref, case in self.cases():
+            called = FirstCallCase(
+                self.workload,
+                case,
+                self.proof,
+                spawned_ns=channel.spawned_ns(),
+                scenario=self.job.scenario,
+                folder=self.job.cache_folder,
+                expected=ref.fingerprint,
+            )
+            run = CaseRun(self, ref, called)
+            run.visit(0)
+            if not run.over:
+                run.finish({LOOP: called.loop_ns})
+        self.send(Bye(self.timed_ns, _clock() - began))
+
+
 class ComputeSession(StagedSession):
-    """One workload's part of such a process."""
+    """One workload's part of a process that runs programs on one thread, many workloads' mixed."""
 
     def runs(self) -> dict[str, CaseRun]:
         """Return the cases."""
