@@ -13,7 +13,7 @@ from benchmarks.kernels import on_cpu, rows_gpu
 from harness.declare import inputs, transforms
 from harness.declare.discovery import discover
 from harness.declare.workload import enumerate_cases, make_inputs, name_of, static_arguments
-from harness.sides.namespace import namespace
+from harness.sides.side import namespace
 
 GATES = {"float32": 1e-5, "float64": 1e-12, "complex64": 1e-5}
 

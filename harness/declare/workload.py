@@ -190,7 +190,7 @@ class Workload(ABC):
     baseline: ClassVar[Callable[..., Any] | None] = None
     """A static method `baseline(xp, ...)` with the inputs of `function`: the same computation,
     written once against the array API. `xp` is NumPy or CuPy, with `erf`, `expit` and `logsumexp`
-    besides; see :mod:`harness.sides.namespace`."""
+    besides; see :func:`harness.sides.side.namespace`."""
 
     fused_cpu: ClassVar[Callable[[], Callable[..., Any]] | None] = None
     """A static method that imports numexpr or numba, and returns a function with the inputs of

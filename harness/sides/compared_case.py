@@ -19,7 +19,7 @@ from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.schema import Comparison, StageSamples
 from harness.sides import attribution, caches, counting, equivalence, guards, side_process, timing
-from harness.sides.blame import WRONG_VALUES, blame
+from harness.sides.equivalence import WRONG_VALUES, blame
 from harness.sides.side import Side, Unavailable
 from harness.sides.side_process import ProcessState
 from harness.stages import reference, registry

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from harness.declare.workload import Case, Workload, static_arguments
-from harness.sides.cupy_library import count_compiles, cupy_environment, explain, require_cupy
-from harness.sides.namespace import namespace
-from harness.sides.side import Side, Unavailable
+from harness.sides.side import Side, Unavailable, namespace
+
+DRIVER_FILE = Path("/dev/nvidiactl")
+"""There as soon as NVIDIA's driver is loaded."""
+
+_TF32 = {"": "0", "ieee": "0", "tf32": "1", "bf16": "0"}
 
 _COMPUTE_TYPES = {"ieee": "DEFAULT", "tf32": "TF32", "bf16": "BF16"}
 """A precision to what CuPy calls the way in which cuBLAS multiplies float32."""
+
+_BY_STATUS = {
+    2: "the device's memory is exhausted",
+    35: "no CUDA driver, or one that is too old for this CuPy",
+    46: "the device is busy, or in a mode that lets one process use it",
+    100: "no CUDA device",
+    209: "this CuPy has no code for this device",
+}
+"""CUDARuntimeError.status to a reason; see cudaError_t in NVIDIA's documentation."""
 
 
 class CupyEager(Side):
@@ -136,3 +150,118 @@ class CupyEager(Side):
         cuda = self.cupy.cuda
         device = int(cuda.runtime.getDevice())
         return int(cuda.runtime.getDeviceProperties(device)["l2CacheSize"]) or None
+
+
+def cupy_environment(cache_folder: str | Path, precision: str = "") -> dict[str, str]:
+    """Return the variables of a process that computes with CuPy, which reads them when imported.
+
+    `cache_folder` holds its compiled kernels: an empty folder is a cold cache, one that another
+    process filled a warm one. The driver's own cache is off, so that a cold cache is cold.
+
+    `precision` is one of `PRECISIONS` for a process all of whose products are in it, and empty for
+    one that computes several: the side then sets it per case. `ieee` forbids the tensor cores to
+    every library of the process, so nothing in it can be `tf32`.
+    """
+    if precision not in _TF32:
+        raise ValueError(f"precision is {precision!r}; expected one of {', '.join(_TF32)!r}")
+    forbidden = {"NVIDIA_TF32_OVERRIDE": "0"} if precision == "ieee" else {}
+    return {
+        "CUPY_CACHE_DIR": str(cache_folder),
+        "CUPY_CACHE_IN_MEMORY": "0",
+        "CUPY_ACCELERATORS": "cub",
+        "CUPY_TF32": _TF32[precision],
+        "CUDA_CACHE_DISABLE": "1",
+        **forbidden,
+    }
+
+
+def lacking() -> str | None:
+    """Return why CuPy cannot compute here, without importing it; None if it seems that it can."""
+    if not importlib.util.find_spec("cupy"):
+        return "CuPy is not installed (extra 'gpu')"
+    if not DRIVER_FILE.exists():
+        return f"no CUDA driver ({DRIVER_FILE} does not exist)"
+    return None
+
+
+def require_cupy() -> Any:
+    """Return the module `cupy`, proven to compile and run a kernel."""
+    reason = lacking()
+    if reason:
+        raise Unavailable(reason)
+    _check_cache_folder()
+    try:
+        import cupy  # of the extra `baselines`; it reads variables when imported
+    except (ImportError, OSError) as error:
+        raise Unavailable(f"CuPy cannot be imported: {error}") from error
+    if not cupy.cuda.is_available():
+        raise Unavailable("no CUDA device that CuPy can use (cupy.cuda.is_available() is False)")
+    try:
+        # A kernel of its own: one of CuPy's would be compiled already when a baseline wants it.
+        kernel = cupy.ElementwiseKernel("float32 x", "float32 y", "y = x + 1", "harness_probe")
+        proof = kernel(cupy.asarray([1.0], "float32")).get().tolist()
+    except RuntimeError as error:
+        raise Unavailable(f"CuPy could not run one small kernel: {explain(error)}") from error
+    if proof != [2.0]:
+        raise Unavailable(f"CuPy computed 1 + 1 = {proof}; the device or driver is broken")
+    return cupy
+
+
+def _check_cache_folder() -> None:
+    """Raise Unavailable where CuPy could not write its kernel cache: it says so unclearly."""
+    folder = Path(os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(
+            f"CuPy's kernel cache cannot be made at {folder} ({error.strerror}); set CUPY_CACHE_DIR"
+        ) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise Unavailable(
+            f"CuPy's kernel cache at {folder} cannot be written; set CUPY_CACHE_DIR to a folder "
+            "that can"
+        )
+
+
+def explain(error: BaseException) -> str:
+    """Return in one sentence what an exception of CuPy means."""
+    name = type(error).__name__
+    text = " ".join(str(error).split())
+    if name == "OutOfMemoryError":
+        return f"the device's memory is exhausted: {text}"
+    if name == "DynamicLibNotFoundError":
+        return f"a library of CUDA is missing (cupy-cuda13x[ctk] brings them): {text}"
+    reason = _BY_STATUS.get(getattr(error, "status", -1))
+    return f"{reason} ({text})" if reason else f"{name}: {text}"
+
+
+def count_compiles() -> dict[str, int] | None:
+    """Make CuPy count what its kernel cache does, from now on.
+
+    Returns `hits`, `misses` and `bytes` (of kernels read and written), which go on counting, or
+    None where this CuPy has no such hook. A miss is a compilation by NVRTC. The hook is private
+    and there since CuPy 14.1.
+    """
+    try:
+        from cupy.cuda import compiler  # as `cupy` itself
+
+        before: Any = compiler._kernel_cache_backend
+        base: Any = compiler._KernelCacheBackend
+        install = compiler._set_kernel_cache_backend
+    except (ImportError, AttributeError):
+        return None
+    counts = {"hits": 0, "misses": 0, "bytes": 0}
+
+    class Counting(base):  # type: ignore[misc, unused-ignore]
+        def load(self, name: str) -> bytes | None:
+            payload: bytes | None = before.load(name)
+            counts["misses" if payload is None else "hits"] += 1
+            counts["bytes"] += len(payload or b"")
+            return payload
+
+        def save(self, name: str, cubin: bytes, source: str) -> None:
+            counts["bytes"] += len(cubin)
+            before.save(name, cubin, source)
+
+    install(Counting())
+    return counts

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from harness.declare.workload import Case, Workload
-from harness.sides.cupy_eager import CupyEager
-from harness.sides.cupy_library import explain
+from harness.sides.cupy_eager import CupyEager, explain
 from harness.sides.side import Unavailable
-
-_VERBOSE = 1
-"""cudaGraphDebugDotFlagsVerbose."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +21,6 @@ class Captured:
     result: Any
     pool: Any
     stream: Any
-
-    @property
-    def kernels(self) -> int:
-        """How many kernels one launch of the graph starts."""
-        return count_kernel_nodes(self.graph.debug_dot_str(_VERBOSE))
 
 
 class CupyGraph(CupyEager):
@@ -109,14 +99,3 @@ class CupyGraph(CupyEager):
     def compiles(self) -> dict[str, int]:
         """Return what the kernel cache did, and how many graphs were captured."""
         return {**super().compiles(), "captures": self.captures}
-
-
-def count_kernel_nodes(dot: str) -> int:
-    """Return how many kernel nodes the DOT text of a CUDA graph has.
-
-    With the flag Verbose a node's label begins with its kind; without, kernels are octagons.
-    """
-    kinds = re.findall(r'label="\{\s*([A-Z][A-Z_ ]*)', dot)
-    if kinds:
-        return sum(kind.strip() == "KERNEL" for kind in kinds)
-    return dot.count('shape="octagon"')

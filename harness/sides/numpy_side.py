@@ -9,8 +9,7 @@ from typing import Any
 
 from harness.declare.workload import Case, Workload, static_arguments
 from harness.sides.caches import last_level_cache
-from harness.sides.namespace import namespace
-from harness.sides.side import Side, Unavailable
+from harness.sides.side import Side, Unavailable, namespace
 
 
 class NumpySide(Side):

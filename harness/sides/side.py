@@ -7,15 +7,23 @@ environment is verified.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from harness.declare.workload import Case, Workload
+
+
+SPECIAL = ("erf", "expit", "logsumexp")
+"""What the array API lacks and baselines need, from `scipy.special` or `cupyx.scipy.special`."""
+
+_SPECIAL_OF = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
 
 
 class Unavailable(Exception):
@@ -168,3 +176,23 @@ def complete(side: type[Side]) -> type[Side]:
         file = inspect.getsourcefile(side)
         raise TypeError(f"the side {side.__name__} ({file}) lacks {', '.join(lacks)}")
     return side
+
+
+def namespace(library: str) -> Any:
+    """Return `xp`, that a baseline is written against, for `numpy` or `cupy`.
+
+    It has every name of `array_api_compat`'s namespace, and :data:`SPECIAL`.
+    """
+    if library not in _SPECIAL_OF:
+        raise ValueError(f"there is no namespace for {library!r}; expected 'numpy' or 'cupy'")
+    try:
+        compat = importlib.import_module(f"array_api_compat.{library}")
+    except ImportError as error:
+        raise Unavailable(
+            f"array-api-compat cannot be imported for {library} ({error}); it is a "
+            "dependency of the harness, so install that again"
+        ) from error
+    special = importlib.import_module(_SPECIAL_OF[library])
+    names = {key: value for key, value in vars(compat).items() if not key.startswith("__")}
+    names |= {key: getattr(special, key) for key in SPECIAL}
+    return SimpleNamespace(**names)

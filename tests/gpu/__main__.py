@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from harness import targets
-from harness.sides.cupy_library import cupy_environment
+from harness.sides.cupy_eager import cupy_environment
 
 TIMEOUT_S = 90.0
 BUDGET_S = 240.0

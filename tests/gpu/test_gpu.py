@@ -8,7 +8,7 @@ import json
 import pytest
 
 from harness import targets
-from harness.sides.cupy_library import DRIVER_FILE
+from harness.sides.cupy_eager import DRIVER_FILE
 from tests.gpu import ready
 from tests.gpu.checks import CHECKS
 from tests.gpu.libraries import Xla

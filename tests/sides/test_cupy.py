@@ -9,16 +9,16 @@ import sys
 
 import pytest
 
-from harness.sides import cupy_library
-from harness.sides.cupy_graph import count_kernel_nodes
-from harness.sides.cupy_library import cupy_environment
+from harness.sides import cupy_eager
+from harness.sides.cupy_eager import cupy_environment
 from harness.sides.registry import find, of_family
 from harness.sides.side import Unavailable
+from tests.gpu.libraries import count_kernel_nodes
 
 needs_cupy = pytest.mark.skipif(
     importlib.util.find_spec("cupy") is None, reason="CuPy is not installed"
 )
-no_driver = pytest.mark.skipif(cupy_library.DRIVER_FILE.exists(), reason="there is a CUDA driver")
+no_driver = pytest.mark.skipif(cupy_eager.DRIVER_FILE.exists(), reason="there is a CUDA driver")
 
 
 def run(script, folder, **variables):
@@ -38,7 +38,7 @@ def test_without_cupy_the_reason_names_the_extra(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(Unavailable, match=r"CuPy is not installed \(extra 'gpu'\)"):
         find("cupy-eager")("gpu")
-    assert "extra 'gpu'" in cupy_library.lacking()
+    assert "extra 'gpu'" in cupy_eager.lacking()
 
 
 @needs_cupy
@@ -49,15 +49,15 @@ def test_without_a_driver_every_side_says_so_and_cupy_is_not_even_imported(name)
     with pytest.raises(Unavailable, match="no CUDA driver"):
         find(name)("gpu")
     assert ("cupy" in sys.modules) == loaded
-    assert "no CUDA driver" in cupy_library.lacking()
+    assert "no CUDA driver" in cupy_eager.lacking()
 
 
 PRETEND = """
 from pathlib import Path
-from harness.sides import cupy_library
+from harness.sides import cupy_eager
 from harness.sides.registry import find
 from harness.sides.side import Unavailable
-cupy_library.DRIVER_FILE = Path("/")
+cupy_eager.DRIVER_FILE = Path("/")
 try:
     find("cupy-eager")("gpu")
 except Unavailable as error:
@@ -85,7 +85,7 @@ def test_a_cache_folder_that_cannot_be_made_is_named_before_cupy_fails_on_it(tmp
 FAILING = """
 import cupy
 from cupy.cuda.memory import OutOfMemoryError
-from harness.sides.cupy_library import explain
+from harness.sides.cupy_eager import explain
 for call in (lambda: cupy.zeros(1), cupy.cuda.nvrtc.getVersion):
     try:
         print(call())
@@ -120,7 +120,7 @@ def test_the_environment_isolates_the_caches_and_says_what_cublas_may_do(tmp_pat
 
 
 COUNTING = """
-from harness.sides.cupy_library import count_compiles
+from harness.sides.cupy_eager import count_compiles
 counts = count_compiles()
 from cupy.cuda import compiler
 backend = compiler._kernel_cache_backend
@@ -161,7 +161,7 @@ def said(tmp_path_factory):
     if importlib.util.find_spec("cupy") is None:
         pytest.skip("CuPy is not installed")
     scripts = {"COUNTING": COUNTING, "FUSING": FUSING}
-    if not cupy_library.DRIVER_FILE.exists():
+    if not cupy_eager.DRIVER_FILE.exists():
         scripts["FAILING"] = FAILING
     text = "".join(f"print({name!r})\n{script}" for name, script in scripts.items())
     lines = run(text, tmp_path_factory.mktemp("kernels"))

@@ -14,7 +14,7 @@ from benchmarks.kernels import attention, nbody, rows_gpu
 from harness.declare import discovery
 from harness.declare.inputs import fill
 from harness.declare.workload import enumerate_cases, make_inputs, static_arguments
-from harness.sides.namespace import namespace
+from harness.sides.side import namespace
 from tests.performance.command import BENCHMARKS
 from tests.sides.cuda_on_cpu import COMPILER, CupyOnCpu
 

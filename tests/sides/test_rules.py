@@ -12,8 +12,7 @@ import pytest
 from harness.declare import inputs
 from harness.declare.workload import spec
 from harness.sides import caches, guards, side_process
-from harness.sides.namespace import SPECIAL, namespace
-from harness.sides.side import Unavailable
+from harness.sides.side import SPECIAL, Unavailable, namespace
 from harness.sides.side_process import owned, problems, variables
 
 
