@@ -18,7 +18,7 @@ from harness.declare.workload import Case, Workload
 from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.schema import Comparison, StageSamples
-from harness.sides import attribution, caches, counting, equivalence, guards, side_process, timing
+from harness.sides import attribution, counting, equivalence, guards, side_process, timing
 from harness.sides.equivalence import WRONG_VALUES, blame
 from harness.sides.side import Side, Unavailable
 from harness.sides.side_process import ProcessState
@@ -161,8 +161,8 @@ class ComparedCase:
         found.argument_bytes = _nbytes(subject.prepared.abstract)
         found.output_bytes = _nbytes(subject.declared)
         found.cache_bytes = self.side.cache_bytes()
-        found.rotated = caches.set_count(found.argument_bytes, found.cache_bytes)
-        if caches.is_resident(
+        found.rotated = timing.set_count(found.argument_bytes, found.cache_bytes)
+        if timing.is_resident(
             found.rotated, found.argument_bytes, found.output_bytes, found.cache_bytes
         ):
             self._label(["cache-resident"])

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from harness.declare.workload import Case, Workload, static_arguments
-from harness.sides.caches import last_level_cache
-from harness.sides.side import Side, Unavailable, namespace
+from harness.sides.side import Side, Unavailable, last_level_cache, namespace
 
 
 class NumpySide(Side):

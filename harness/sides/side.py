@@ -7,12 +7,15 @@ environment is verified.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import inspect
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +27,13 @@ SPECIAL = ("erf", "expit", "logsumexp")
 """What the array API lacks and baselines need, from `scipy.special` or `cupyx.scipy.special`."""
 
 _SPECIAL_OF = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}
+
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+_L2_CACHE_SIZE = 38
+"""CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE."""
 
 
 class Unavailable(Exception):
@@ -196,3 +206,34 @@ def namespace(library: str) -> Any:
     names = {key: value for key, value in vars(compat).items() if not key.startswith("__")}
     names |= {key: getattr(special, key) for key in SPECIAL}
     return SimpleNamespace(**names)
+
+
+def last_level_cache() -> int | None:
+    """Return the size in bytes of the first processor's largest cache, or None if unknown."""
+    sizes = []
+    for file in _CACHES.glob("index*/size"):  # Linux
+        text = file.read_text().strip()
+        if text[:-1].isdecimal() and text[-1] in _UNITS:
+            sizes.append(int(text[:-1]) * _UNITS[text[-1]])
+    name = "SC_LEVEL3_CACHE_SIZE"
+    if not sizes and name in getattr(os, "sysconf_names", {}):
+        return os.sysconf(name) or None
+    return max(sizes, default=None)
+
+
+def l2_cache_bytes() -> int | None:
+    """Return the size of the first GPU's L2 cache, which JAX does not tell: of the driver.
+
+    None where there is no NVIDIA driver or device. No context is made on the device.
+    """
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    size, handle = ctypes.c_int(), ctypes.c_int()
+    failed = (
+        driver.cuInit(0)
+        or driver.cuDeviceGet(ctypes.byref(handle), 0)
+        or driver.cuDeviceGetAttribute(ctypes.byref(size), _L2_CACHE_SIZE, handle)
+    )
+    return None if failed or size.value <= 0 else size.value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,13 @@ HOST_BOUND = 0.9
 WARM_S = 0.1
 """Calls before the clock starts take this long at most, and are one at least. On a device every set
 of inputs is called with: a CUDA graph is captured for each."""
+
+CACHE_MULTIPLE = 4
+"""A working set is beyond a cache that is this many times smaller."""
+
+MOST_BYTES = 256 * 2**20
+MOST_SETS = 16
+"""Of inputs that take turns, so that none comes from a cache."""
 
 _clock = time.perf_counter_ns
 
@@ -174,3 +182,19 @@ def _window(
     end = _clock()
     times.unfinished += not side.done(result)
     return end - begin
+
+
+def set_count(argument_bytes: int, cache_bytes: int | None) -> int:
+    """Return how many sets of inputs there should be.
+
+    Enough to exceed :data:`CACHE_MULTIPLE` caches, where that many can be afforded.
+    """
+    if not argument_bytes:
+        return 1
+    enough = math.ceil(CACHE_MULTIPLE * (cache_bytes or 0) / argument_bytes)
+    return max(1, min(enough, MOST_SETS, MOST_BYTES // argument_bytes))
+
+
+def is_resident(sets: int, argument_bytes: int, output_bytes: int, cache: int | None) -> bool:
+    """Tell whether what takes turns, and one result, may stay in the cache."""
+    return cache is not None and sets * argument_bytes + output_bytes < CACHE_MULTIPLE * cache

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.declare.workload import Case, Workload
 from harness.program.text import fingerprint
-from harness.sides.caches import l2_cache_bytes, last_level_cache
-from harness.sides.side import Side
+from harness.sides.side import Side, l2_cache_bytes, last_level_cache
 from harness.watch import evidence, jax_names
 from harness.watch.temporary import temporary_folder
 

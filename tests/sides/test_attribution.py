@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from harness.sides.attribution import attribute, summarise
-from harness.sides.caches import l2_cache_bytes
 from harness.sides.cupy_eager import DRIVER_FILE
+from harness.sides.side import l2_cache_bytes
 
 ROWS = [("exp", 2.0), ("sum", 1.0), ("exp", 1.5), ("sum", 1.0)]
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.declare import inputs
 from harness.declare.workload import spec
-from harness.sides import caches, guards, side_process
+from harness.sides import guards, side, side_process, timing
 from harness.sides.side import SPECIAL, Unavailable, namespace
 from harness.sides.side_process import owned, problems, variables
 
@@ -92,21 +92,21 @@ def test_the_cores_at_work_must_agree_with_the_rule(setting, cpu_per_wall, cores
     ],
 )
 def test_as_many_sets_as_exceed_the_cache_and_can_be_afforded(argument_bytes, cache_bytes, sets):
-    assert caches.set_count(argument_bytes, cache_bytes) == sets
+    assert timing.set_count(argument_bytes, cache_bytes) == sets
 
 
 def test_what_fits_into_a_quarter_of_the_cache_is_resident_in_it():
-    assert caches.is_resident(3, 10, 9, 10)
-    assert not caches.is_resident(3, 10, 10, 10)
-    assert not caches.is_resident(1, 1, 1, None)
+    assert timing.is_resident(3, 10, 9, 10)
+    assert not timing.is_resident(3, 10, 10, 10)
+    assert not timing.is_resident(1, 1, 1, None)
 
 
 def test_the_processors_cache_is_found_where_linux_tells_it(tmp_path, monkeypatch):
     for index, size in enumerate(("48K", "2048K", "36M", "nonsense")):
         (tmp_path / f"index{index}").mkdir()
         (tmp_path / f"index{index}" / "size").write_text(size + "\n")
-    monkeypatch.setattr(caches, "_CACHES", tmp_path)
-    assert caches.last_level_cache() == 36 * 2**20
+    monkeypatch.setattr(side, "_CACHES", tmp_path)
+    assert side.last_level_cache() == 36 * 2**20
 
 
 def test_sets_of_inputs_share_numbers_but_neither_memory_nor_places():
