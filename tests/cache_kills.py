@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from harness.cache.directory import open_directory
-from harness.cache.prune import SETTLE_S
+from harness.cache.removal import SETTLE_S
 from harness.cache.survey import survey
 from tests.cache.filled import CAP
 

@@ -68,37 +68,15 @@ class LocalDirectory:
         """Every name in the directory, in no order."""
         try:
             return os.listdir(self.path)
-        except FileNotFoundError:
-            raise UnusableCacheError(
-                f"There is no directory {self.where}. Expected JAX's persistent compilation cache, "
-                "that is what jax_compilation_cache_dir (or JAX_COMPILATION_CACHE_DIR) names; JAX "
-                "makes it when it first writes an entry."
-            ) from None
-        except NotADirectoryError:
-            raise UnusableCacheError(
-                f"{self.where} is a file. Expected the directory that jax_compilation_cache_dir "
-                "names; for one entry, give the directory it lies in."
-            ) from None
-        except PermissionError:
-            raise self._refused("listed") from None
         except OSError as error:
-            raise UnusableCacheError(
-                f"{self.where} cannot be listed: {error.strerror or error}. Expected a directory "
-                "that this machine can read; is its file system mounted?"
-            ) from None
+            raise self._refused("listed", error) from None
 
-    def _refused(self, what: str) -> UnusableCacheError:
-        try:
-            user = user_name(os.geteuid())
-            owned = f" (it belongs to {user_name(self.path.stat().st_uid)})"
-        except AttributeError:  # Windows
-            user, owned = "this user", ""
-        except OSError:
-            owned = ""
+    def _refused(self, what: str, error: OSError) -> UnusableCacheError:
         return UnusableCacheError(
-            f"{self.where} cannot be {what} by {user}{owned}. Expected a "
-            "directory that this user can read and enter: ask its owner for `chmod u+rx,g+rx`, or "
-            "run as the user whose programs use it."
+            f"{self.where} cannot be {what}: {error.strerror or error}. Expected the directory "
+            "that jax_compilation_cache_dir (or JAX_COMPILATION_CACHE_DIR) names, which JAX makes "
+            "when it first writes an entry, and which this user can read and enter: else ask its "
+            "owner for `chmod u+rx,g+rx`, or run as the user whose programs use it."
         )
 
     def look(self, name: str) -> CacheFile:
@@ -112,8 +90,8 @@ class LocalDirectory:
         except OSError:
             try:
                 seen = os.lstat(place)
-            except PermissionError:
-                raise self._refused("entered") from None
+            except PermissionError as error:
+                raise self._refused("entered", error) from None
         times_ns = seen.st_mtime_ns, seen.st_atime_ns
         who = seen.st_mode, seen.st_ino, seen.st_uid, seen.st_gid
         return CacheFile(name, seen.st_size, *times_ns, *who)

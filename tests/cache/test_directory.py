@@ -37,10 +37,14 @@ def bucket(monkeypatch):
 
 
 def test_no_directory_and_a_file_in_its_place_are_told(tmp_path):
-    with pytest.raises(UnusableCacheError, match=r"There is no directory .*nowhere.*Expected"):
+    with pytest.raises(
+        UnusableCacheError, match=r"nowhere cannot be listed: No such file.*Expected"
+    ):
         open_directory(str(tmp_path / "nowhere"))
     (tmp_path / "file").touch()
-    with pytest.raises(UnusableCacheError, match=r"file is a file. Expected the directory"):
+    with pytest.raises(
+        UnusableCacheError, match=r"file cannot be listed: Not a directory. Expected"
+    ):
         open_directory(str(tmp_path / "file"))
     for where in ("", "file://"):
         with pytest.raises(UsageError, match="DIR is empty"):
@@ -50,9 +54,9 @@ def test_no_directory_and_a_file_in_its_place_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["doctor", "{tmp}/nowhere"], 5, "There is no directory"),
-        (["doctor", "{tmp}/file"], 5, "file is a file"),
-        (["inspect", "{tmp}/nowhere"], 5, "There is no directory"),
+        (["doctor", "{tmp}/nowhere"], 5, "nowhere cannot be listed"),
+        (["doctor", "{tmp}/file"], 5, "file cannot be listed"),
+        (["inspect", "{tmp}/nowhere"], 5, "nowhere cannot be listed"),
         (["doctor"], 2, "DIR"),
     ],
 )
@@ -69,18 +73,15 @@ def test_the_directory_of_another_user_is_one_clear_error(tmp_path):
     tmp_path.chmod(0o700)
     os.seteuid(65534)
     try:
-        with pytest.raises(UnusableCacheError, match="cannot be listed by nobody"):
+        with pytest.raises(UnusableCacheError, match="cannot be listed: Permission denied"):
             open_directory(str(tmp_path))
     finally:
         os.seteuid(0)
 
 
 def test_a_directory_that_refuses_is_one_clear_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "listdir", raising(PermissionError(13, "Permission denied")))
-    with pytest.raises(UnusableCacheError, match=r"cannot be listed by .* \(it belongs to .*\)"):
-        open_directory(str(tmp_path))
     monkeypatch.setattr(os, "listdir", raising(OSError(5, "Input/output error")))
-    with pytest.raises(UnusableCacheError, match=r"Input/output error.*is its file system mounted"):
+    with pytest.raises(UnusableCacheError, match=r"Input/output error"):
         open_directory(str(tmp_path))
 
 
@@ -97,7 +98,9 @@ def test_a_directory_that_may_be_listed_but_not_entered_is_one_clear_error(fill,
 
     monkeypatch.setattr(os, "stat", without_entering(os.stat))
     monkeypatch.setattr(os, "lstat", without_entering(os.lstat))
-    with pytest.raises(UnusableCacheError, match=r"cannot be entered by .*chmod u\+rx"):
+    with pytest.raises(
+        UnusableCacheError, match=r"cannot be entered: Permission denied.*chmod u\+rx"
+    ):
         survey(open_directory(str(cache)))
 
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.cache import prune
+from harness.cache import removal
 from harness.cache.directory import open_directory
 from harness.cache.survey import survey
 from tests.cache.filled import CAP, backdate, ended, entry_of, run_harness, run_jax
@@ -16,7 +16,7 @@ DAY = 86400
 
 def going(directory, **limits):
     seen = survey(open_directory(str(directory)))
-    return [entry.module for entry in prune.superfluous(seen, prune.Limits(**limits))]
+    return [entry.module for entry in removal.superfluous(seen, removal.Limits(**limits))]
 
 
 def used(directory, module, days_ago):
@@ -81,13 +81,13 @@ def test_only_yes_removes_and_jax_compiles_just_that_again(tmp_path, cap):
 
 def test_what_a_call_left_that_was_stopped_goes_with_the_next(fill):
     directory = fill()
-    left = directory / (prune.PREFIX + "20200101T000000Z")
-    busy = directory / (prune.PREFIX + "20200101T000001Z")
+    left = directory / (removal.PREFIX + "20200101T000000Z")
+    busy = directory / (removal.PREFIX + "20200101T000001Z")
     for folder in (left, busy):
         folder.mkdir()
         (folder / "jit_f-cache").write_bytes(b"of before")
     os.utime(left, (0, 0))
-    prune.remove(directory, [])
+    removal.remove(directory, [])
     assert [left.exists(), busy.exists()] == [False, True]
 
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from harness.cache import quarantine
+from harness.cache import removal
 from harness.cache.directory import UnusableCacheError, open_directory
 from harness.cache.survey import survey
 from tests.cache.filled import (
@@ -74,10 +75,12 @@ def test_two_doctors_at_once_both_succeed_and_lose_nothing(fill):
     assert len(list(directory.glob("quarantine-*/*-cache"))) == 300
 
 
-def test_doctors_of_one_second_use_folders_of_their_own(fill):
+def test_doctors_of_one_second_use_folders_of_their_own(fill, monkeypatch):
+    epoch = time.gmtime(0)
+    monkeypatch.setattr(time, "gmtime", lambda: epoch)
     directory = fill()
     seen = survey(open_directory(str(directory)))
-    folders = {quarantine.move_aside(directory, [e], now=0.0).folder for e in seen.entries}
+    folders = {removal.move_aside(directory, [e]).folder for e in seen.entries}
     assert {Path(folder).name for folder in folders} == {
         "quarantine-19700101T000000Z",
         "quarantine-19700101T000000Z-2",
@@ -90,7 +93,7 @@ def test_an_entry_that_was_written_anew_or_taken_away_is_left(fill):
     first, second, _ = (seen := survey(open_directory(str(directory)))).entries
     (directory / f"{first.name}-cache").write_bytes(b"another")
     (directory / f"{second.name}-cache").unlink()
-    moved = quarantine.move_aside(directory, seen.entries[:2])
+    moved = removal.move_aside(directory, seen.entries[:2])
     assert (moved.names, moved.changed, moved.gone) == ((), (first.name,), (second.name,))
     assert moved.folder == ""
     assert not list(directory.glob("quarantine-*"))
@@ -107,7 +110,7 @@ def test_a_directory_that_cannot_be_written_is_one_clear_error(fill, monkeypatch
     with pytest.raises(
         UnusableCacheError, match=r"0 entries of .* were moved, then it failed: .*13"
     ):
-        quarantine.move_aside(directory, seen.entries)
+        removal.move_aside(directory, seen.entries)
 
 
 def test_entries_that_refuse_to_be_moved_leave_no_empty_folder(fill, monkeypatch):
@@ -119,7 +122,7 @@ def test_entries_that_refuse_to_be_moved_leave_no_empty_folder(fill, monkeypatch
 
     monkeypatch.setattr(os, "rename", refuse)
     with pytest.raises(UnusableCacheError, match=r"0 entries .* Operation not permitted"):
-        quarantine.move_aside(directory, seen.entries)
+        removal.move_aside(directory, seen.entries)
     assert not list(directory.glob("quarantine-*"))
 
 
@@ -135,7 +138,7 @@ def test_a_move_that_fails_half_way_says_where_the_rest_is(fill, monkeypatch):
 
     monkeypatch.setattr(os, "rename", refuse_the_second)
     with pytest.raises(UnusableCacheError, match=r"1 entries of .* were moved to .*quarantine-"):
-        quarantine.move_aside(directory, seen.entries)
+        removal.move_aside(directory, seen.entries)
 
 
 def test_a_file_address_comes_back_by_the_command_that_is_printed(fill):

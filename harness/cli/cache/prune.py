@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.cache import ledger
-from harness.cache import prune as pruning
+from harness.cache import ledger, removal
 from harness.cache.directory import LocalDirectory, open_directory
-from harness.cache.quarantine import Moved
+from harness.cache.removal import Moved
 from harness.cache.survey import Entry, Survey, survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, write
@@ -72,9 +71,9 @@ def prune(
             "--jax and --ledger belong together: an entry does not hold the release that wrote it, "
             "a ledger does."
         )
-    if target not in ("", *pruning.TARGETS):
-        raise UsageError(f"--target {target}: expected {' or '.join(pruning.TARGETS)}.")
-    limits = pruning.Limits(
+    if target not in ("", *removal.TARGETS):
+        raise UsageError(f"--target {target}: expected {' or '.join(removal.TARGETS)}.")
+    limits = removal.Limits(
         max_size_bytes=None if not max_size else _bytes(max_size),
         unused_s=_seconds("--unused", unused),
         age_s=_seconds("--age", age),
@@ -93,8 +92,8 @@ def prune(
             "bucket's own rules for what is old."
         )
     seen = survey(place)
-    going = pruning.superfluous(seen, limits)
-    moved = pruning.remove(place.path, going) if yes else None
+    going = removal.superfluous(seen, limits)
+    moved = removal.remove(place.path, going) if yes else None
     parts = _page(seen, going, moved)
     document = {"schema": 1, "directory": place.where, "superfluous": going, "removed": moved}
     write(output, parts, going, document, as_json)
@@ -106,7 +105,7 @@ def _page(seen: Survey, going: Sequence[Entry], moved: Moved | None) -> Iterator
             "module": printable(entry.module),
             "size": size_text(entry.size_bytes),
             "written": ago(seen.taken_at - entry.written_at),
-            "last of use": ago(seen.taken_at - pruning.used_at(entry)),
+            "last of use": ago(seen.taken_at - removal.used_at(entry)),
         }
         for entry in going[:SHOWN]
     ]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.cache import survey as surveys
 from harness.cache.directory import open_directory
-from harness.cache.prune import CPU, OTHER, used_at
+from harness.cache.removal import CPU, OTHER, used_at
 from harness.cache.survey import Entry, Survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, write

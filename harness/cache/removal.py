@@ -1,0 +1,170 @@
+"""Entries taken out of a cache: bad ones moved aside, and those that it can do without deleted.
+
+Each is moved into a folder of the directory's by one atomic rename, and only then deleted, if at
+all: a program that looks for it at that moment finds it whole, or not at all, and compiles.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, UnusableCacheError, locked
+from harness.cache.survey import QUARANTINE_PREFIX, Entry, Survey
+
+PREFIX = "pruned-"
+"""Begins the name of a folder of entries that are being deleted."""
+
+SETTLE_S = 60.0
+"""An entry that is younger than this may still be on its way, and stays."""
+
+LEFT_S = 600.0
+"""A folder that nothing was moved into for so long was left by a call that was stopped."""
+
+CPU, OTHER = "cpu", "other"
+TARGETS = (CPU, OTHER)
+"""An entry for a CPU says for which processor it is compiled; one for a GPU or TPU does not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What may go; what is None or empty does not matter."""
+
+    max_size_bytes: int | None = None
+    """As many go, the longest unused first, as leave the whole directory with so many bytes."""
+    unused_s: float | None = None
+    """Not used for so long, as far as the directory tells."""
+    age_s: float | None = None
+    """Written so long ago."""
+    target: str = ""
+    """One of :data:`TARGETS`."""
+    only: Collection[str] | None = None
+    """Among these names."""
+    keep: Collection[str] = ()
+    """These names stay, whatever else is said."""
+
+
+def superfluous(survey: Survey, limits: Limits) -> list[Entry]:
+    """Return the entries that match every limit, in the order in which they go.
+
+    Under `max_size_bytes` these are candidates, of which no more go than must. What JAX did not
+    write, or wrote a minute ago, stays.
+    """
+    now = survey.taken_at
+    ours = [entry for entry in survey.entries if entry.key]
+    order = sorted((entry for entry in ours if _matches(entry, limits, now)), key=used_at)
+    if limits.max_size_bytes is None:
+        return order
+    over = sum(entry.size_bytes for entry in survey.entries) - limits.max_size_bytes
+    before = itertools.accumulate((entry.size_bytes for entry in order), initial=0)
+    return [entry for entry, gone in zip(order, before, strict=False) if gone < over]
+
+
+def used_at(entry: Entry) -> float:
+    """Return when an entry was last of use, in seconds since 1970: read, or else written."""
+    return max(entry.used_at or 0.0, entry.written_at)
+
+
+def _matches(entry: Entry, limits: Limits, now: float) -> bool:
+    target = CPU if entry.contents.processor else OTHER
+    return (
+        abs(now - entry.written_at) >= SETTLE_S
+        and (limits.unused_s is None or now - used_at(entry) >= limits.unused_s)
+        and (limits.age_s is None or now - entry.written_at >= limits.age_s)
+        and limits.target in ("", target)
+        and (limits.only is None or entry.name in limits.only)
+        and entry.name not in limits.keep
+    )
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """What one call moved.
+
+    Attributes:
+        gone: Entries that another process, or another doctor, had taken away before.
+        changed: Entries that were written anew after they were read: these were left alone.
+    """
+
+    folder: str
+    names: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+def move_aside(directory: Path, entries: Iterable[Entry], prefix: str = QUARANTINE_PREFIX) -> Moved:
+    """Move entries into a new folder inside the directory, one atomic rename each.
+
+    JAX looks for names that end with `-cache` in the directory itself, so that it never sees the
+    folder, which is called after `prefix` and the time.
+
+    An entry that was written anew since it was read stays.
+    """
+    moved: list[str] = []
+    gone: list[str] = []
+    changed: list[str] = []
+    folder: Path | None = None
+    with locked(directory):
+        try:
+            for entry in entries:
+                source = directory / (entry.name + CACHE_SUFFIX)
+                try:
+                    seen = os.stat(source)
+                    now = seen.st_ino, seen.st_mtime_ns, seen.st_size
+                    if now != (entry.inode, entry.written_ns, entry.size_bytes):
+                        changed.append(entry.name)
+                        continue
+                    folder = folder or _new_folder(directory, prefix)
+                    os.rename(source, folder / source.name)
+                    moved.append(entry.name)
+                    used = directory / (entry.name + ATIME_SUFFIX)
+                    os.rename(used, folder / used.name)
+                except FileNotFoundError:
+                    if entry.name not in moved[-1:]:  # only the time of use may be missing
+                        gone.append(entry.name)
+        except OSError as error:
+            into = f" to {folder}" if moved else ""
+            raise UnusableCacheError(
+                f"{len(moved)} entries of {directory} were moved{into}, then it failed: {error}. "
+                "Expected a directory that this user can write: run this as the user whose "
+                "programs fill it."
+            ) from None
+        finally:
+            if folder is not None and not moved:
+                folder.rmdir()  # ours, and empty: another was faster, or the move was refused
+                folder = None
+    return Moved(str(folder or ""), tuple(moved), tuple(gone), tuple(changed))
+
+
+def _new_folder(directory: Path, prefix: str) -> Path:
+    stamp, number = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()), 1
+    while True:
+        # Making it fails if it is there: no two share a folder, so no name meets another.
+        folder = directory / (prefix + stamp + (f"-{number}" if number > 1 else ""))
+        try:
+            folder.mkdir()
+            return folder
+        except FileExistsError:
+            number += 1
+
+
+def remove(directory: Path, entries: Sequence[Entry]) -> Moved:
+    """Delete entries, and what an earlier call that was stopped left in its folder."""
+    moved = move_aside(directory, entries, prefix=PREFIX)
+    for folder in directory.glob(PREFIX + "*"):
+        if str(folder) == moved.folder or _is_left(folder):
+            shutil.rmtree(folder, ignore_errors=True)  # another call may be at it
+    return moved
+
+
+def _is_left(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime > LEFT_S
+    except OSError:
+        return False
