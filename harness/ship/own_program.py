@@ -19,8 +19,14 @@ from harness.cache import advice
 from harness.errors import ExitCode, HarnessError, match_names
 from harness.records import environment
 from harness.ship.cases import check_processes
-from harness.ship.results import difference
-from harness.ship.routes import COLD_CACHE, Replicate, Route, RoutesInTurns, RoutesReport
+from harness.ship.routes import (
+    COLD_CACHE,
+    Replicate,
+    Route,
+    RoutesInTurns,
+    RoutesReport,
+    difference,
+)
 from harness.watch.first_step import RESULTS, STEPS, VARIABLE, FirstStep, StepJob
 from harness.watch.temporary import temporary_folder
 

@@ -1,4 +1,7 @@
-"""What can be shipped: how a build machine makes it, and how a fresh process gets it back."""
+"""What can be shipped: how a build machine makes it, and how a fresh process gets it back.
+
+As a program of its own it is the build machine.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,10 @@ from harness.declare import transforms
 from harness.declare.inputs import is_array
 from harness.declare.jitted import by_keyword, find
 from harness.declare.workload import Case, Workload, static_arguments
+from harness.engine import channel
 from harness.ship import cases
 from harness.stages.build import Build
-from harness.stages.prepared import Prepared
+from harness.stages.prepared import Prepared, prepare
 from harness.watch.first_step import SERIALIZE
 from harness.watch.jax_names import options_of, public
 
@@ -76,6 +80,39 @@ PROGRAMS = {
     "export": ProgramForm(_make_export, _load_export),
     "executable": ProgramForm(_make_executable, _load_executable, ahead=True),
 }
+
+
+def make_all(job: dict[str, Any]) -> dict[str, Any]:
+    """Store the inputs and every program; return how it is called, and bytes by program.
+
+    In place of the bytes stands why one could not be made.
+    """
+    workload, (case,) = cases.read(job)
+    prepared = prepare(workload, case)
+    data = prepared.data(None)
+    leaves, structure = jax.tree_util.tree_flatten(data)
+    for leaf in leaves:
+        if not is_array(leaf) and not isinstance(leaf, int | float | complex):
+            return {"reason": f"one of them is a {type(leaf).__name__}"}
+    positions = jax.tree_util.tree_unflatten(structure, range(len(leaves)))
+    folder = Path(job["folder"])
+    (folder / "data").write_bytes(pickle.dumps((positions, [plain(leaf) for leaf in leaves])))
+    call = call_of(prepared)
+    function = jitted(workload, case, call)
+    made = {
+        name: _made(folder / name, program, function, prepared.abstract, data)
+        for name, program in PROGRAMS.items()
+    }
+    return {"call": call, "made": made}
+
+
+def _made(path: Path, program: ProgramForm, *given: Any) -> dict[str, Any]:
+    try:
+        return {"bytes": path.write_bytes(program.make(*given))}
+    except ImportError as error:
+        return {"reason": NO_FLATBUFFERS if "flatbuffers" in str(error) else str(error)}
+    except Exception as error:  # JAX names what it cannot serialise by exceptions of many kinds
+        return {"reason": first_line(error)}
 
 
 def call_of(prepared: Prepared) -> dict[str, Any]:
@@ -161,3 +198,7 @@ def first_line(error: Exception) -> str:
     """Return an error's kind and the first line of what it says, if it says anything."""
     said = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+if __name__ == "__main__":
+    channel.serve(make_all)

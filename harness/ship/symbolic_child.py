@@ -14,8 +14,7 @@ from jax import export
 
 from harness.engine import channel
 from harness.ship import cases, programs
-from harness.ship.results import difference
-from harness.ship.routes import COLD
+from harness.ship.routes import COLD, difference
 from harness.stages.passes import gc_off
 from harness.stages.prepared import prepare
 from harness.watch import evidence

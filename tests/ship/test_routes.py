@@ -19,7 +19,6 @@ from harness.declare import discovery
 from harness.errors import UsageError
 from harness.ship import cases, routes
 from harness.ship.programs import call_of, first_line, jitted
-from harness.ship.results import difference
 from harness.stages.prepared import prepare
 
 SMALL = Path(__file__).parents[1] / "suites" / "troubled"
@@ -103,11 +102,11 @@ def test_a_warm_cache_that_does_not_answer_is_no_time_of_that_path(monkeypatch):
 
 def test_a_path_with_another_result_is_said_to_differ():
     ones = np.ones(4, "float32")
-    assert difference([ones], [ones * (1 + 1e-6)]) is None
-    assert "other values" in difference([ones], [ones * 1.01])
-    assert "has 2 leaves" in difference([ones], [ones, ones])
-    assert "float64(4,)" in difference([ones], [ones.astype("float64")])
-    assert "other values" in difference([np.array([1])], [np.array([2])])
+    assert routes.difference([ones], [ones * (1 + 1e-6)]) is None
+    assert "other values" in routes.difference([ones], [ones * 1.01])
+    assert "has 2 leaves" in routes.difference([ones], [ones, ones])
+    assert "float64(4,)" in routes.difference([ones], [ones.astype("float64")])
+    assert "other values" in routes.difference([np.array([1])], [np.array([2])])
 
 
 ODD = """
