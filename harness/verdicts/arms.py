@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,37 +73,23 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
     """
     if not text.strip():
         raise UsageError("An arm is empty: expected a commit, column=value, or a path.")
-    is_path = _is_path(text)
-    fits: dict[str, str] = {}
-    if "=" in text and not is_path:
-        return _selected(text, _wanted(text, _known(text, frame)), _known(text, frame), repository)
-    if frame is not None:
-        fits = _fits(text, frame, repository)
+    is_path = os.path.exists(text)
+    selects = "=" in text and not is_path
+    fits = {} if frame is None or selects else _fits(text, frame, repository)
     if len(fits) + is_path > 1:
         ways = [*([f"./{text}"] if is_path else []), *(f"{k}={v}" for k, v in fits.items())]
         raise UsageError(f"{text!r} may mean {' or '.join(ways)}. Say which.")
     if is_path:
         return Arm(text, everything(text))
-    known = _known(text, frame)
-    if not fits:
-        raise UsageError(_nothing(text, known, repository))
-    return _selected(text, fits, known, repository)
-
-
-def _is_path(text: str) -> bool:
-    try:
-        return Path(text).exists()
-    except OSError:  # longer than any file's name, up to Python 3.12
-        return False
-
-
-def _known(text: str, frame: pd.DataFrame | None) -> pd.DataFrame:
     if frame is None:
         raise UsageError(
             f"There are no results to find {text!r} in. Name a results tree with --results, or "
             "give both arms as paths."
         )
-    return frame
+    where = _wanted(text, frame) if selects else fits
+    if not where:
+        raise UsageError(_nothing(text, frame, repository))
+    return _selected(text, where, frame, repository)
 
 
 def _wanted(text: str, frame: pd.DataFrame) -> dict[str, str]:

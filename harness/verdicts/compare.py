@@ -17,15 +17,7 @@ from harness.frame.cases import check
 from harness.frame.typed import takes_frame
 from harness.verdicts import arms
 from harness.verdicts.arms import Arm
-from harness.verdicts.error_rates import (
-    ErrorRates,
-    Scatter,
-    Setting,
-    fitting,
-    scatter_of,
-    setting_of,
-    stored,
-)
+from harness.verdicts.error_rates import ErrorRates, Setting, scatter_of, setting_of, stored
 from harness.verdicts.judge import compare_arms, verdicts_on
 from harness.verdicts.pairs import LABEL, Pairs, comparable_rows, pair
 
@@ -89,12 +81,18 @@ def compare(
         UsageError: an arm fits nothing or in two ways, nothing is left of both, or an arm has
             several machines where they are compared across.
     """
-    machines = _across_machines(across)
+    names = [across] if isinstance(across, str) else list(across)
+    for name in names:
+        if name != "machine":
+            raise UsageError(
+                f"{name!r} is nothing to compare across: expected 'machine'. Arms may differ in "
+                "anything else as they are, such as jax=0.11.2 and jax=0.12.0.1."
+            )
     tree = Path(results) if results is not None else None
     filters = Filters(select=tuple(select), case=tuple(cases), stage=tuple(stages))
     named = named_arms(frame, a, b, tree)
     return comparison_between(
-        *named, tree, filters=filters, interleaved=interleaved, across=machines
+        *named, tree, filters=filters, interleaved=interleaved, across=bool(names)
     ).frame
 
 
@@ -123,13 +121,29 @@ def comparison_between(
     error that this look may make (:func:`harness.verdicts.live.rounds.share`).
     """
     differing = arms.differing(a, b) if on is None else list(on)
+    settings: dict[Setting, None] = {}
+    for letter, arm in (("A", a), ("B", b)):
+        rows = comparable_rows(arm.rows)
+        machines = sorted(rows["machine"].unique())
+        if across and len(machines) > 1:
+            raise UsageError(
+                f"Arm {letter} has rows of the machines {', '.join(machines)}: across machines "
+                f"each arm needs one, such as machine={machines[0]}."
+            )
+        for machine in machines:
+            settings[setting_of(rows[rows["machine"] == machine], machine)] = None
+    # Thresholds come from all that is stored of a machine and an effort, whatever the environment.
+    stored_of = dict.fromkeys((one.machine, one.effort) for one in settings)
+    known = [rates for one in stored_of if results for rates in stored(results, *one)]
+    rates = {
+        setting: next((r for r in known if (r.machine, r.effort, r.env) == setting), None)
+        for setting in settings
+    }
     if across:
-        _check_single(a, b)
         differing.append("machine")
     wanted = [set(arm.rows.index) for arm in arms.narrowed([a, b], filters or Filters())]
     pairs = pair(a.rows, b.rows, differing)
-    rates, scatter = _rates(a, b, results)
-    frame = verdicts_on(pairs, scatter, interleaved, across, share, differing)
+    frame = verdicts_on(pairs, scatter_of(known), interleaved, across, share, differing)
     shown = [
         number
         for number, sides in enumerate(pairs.pairs)
@@ -138,45 +152,6 @@ def comparison_between(
     kept = pairs._replace(pairs=[pairs.pairs[number] for number in shown])
     frame = frame.iloc[shown].reset_index(drop=True)
     return Comparison(a, b, kept, frame, rates, interleaved, across)
-
-
-def _across_machines(across: str | Sequence[str]) -> bool:
-    """Return whether machines are compared with each other; nothing else can be crossed."""
-    names = [across] if isinstance(across, str) else list(across)
-    for name in names:
-        if name != "machine":
-            raise UsageError(
-                f"{name!r} is nothing to compare across: expected 'machine'. Arms may differ in "
-                "anything else as they are, such as jax=0.11.2 and jax=0.12.0.1."
-            )
-    return bool(names)
-
-
-def _check_single(a: Arm, b: Arm) -> None:
-    for name, arm in (("A", a), ("B", b)):
-        machines = sorted(comparable_rows(arm.rows)["machine"].unique())
-        if len(machines) > 1:
-            raise UsageError(
-                f"Arm {name} has rows of the machines {', '.join(machines)}: across machines each "
-                f"arm needs one, such as machine={machines[0]}."
-            )
-
-
-def _rates(
-    a: Arm, b: Arm, results: Path | None
-) -> tuple[dict[Setting, ErrorRates | None], Scatter]:
-    """Return the error rates of what both arms were measured with, and their thresholds.
-
-    Thresholds come from all that is stored of a machine and an effort, whatever the environment.
-    """
-    settings = [
-        setting_of(part, str(machine))
-        for arm in (a, b)
-        for machine, part in comparable_rows(arm.rows).groupby("machine")
-    ]
-    efforts = dict.fromkeys((one.machine, one.effort) for one in settings)
-    known = [rates for one in efforts if results for rates in stored(results, *one)]
-    return {one: fitting(known, one) for one in settings}, scatter_of(known)
 
 
 @takes_frame

@@ -6,10 +6,10 @@ more to do, never that there is not: time can rise where no count does.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.frame.differences import ARROW
-from harness.program.facts import TOTALS
 from harness.stages.registry import STAGES, effect, thresholds
 
 if TYPE_CHECKING:
@@ -26,39 +26,26 @@ VERSIONS = ("jax", "jaxlib")
 """What makes other calls of its own, which take other times."""
 
 
-class Count(NamedTuple):
-    """One fact that both sides know, and that differs."""
-
-    fact: str
-    before: float
-    after: float
-
-    @property
-    def share(self) -> float:
-        """How much it rose, in parts of what it was: 0.03 for 3 % more; inf from nothing."""
-        return self.after / self.before - 1 if self.before else float("inf")
-
-
 class Proof(NamedTuple):
     """A rise or fall of Python's calls in a stage, large enough to be one of its time."""
 
     stage: str
-    calls: Count
+    before: float
+    after: float
     text: str
-    """`proven by counts: 1,204 → 1,241 Python calls (+3.1 %)`."""
+    """What is said of it."""
     cause: str
-    """`environment` where another JAX makes the calls, else ""."""
+    """`environment` where JAX is another one, else ""."""
 
     @property
     def rose(self) -> bool:
         """Whether there is more to do."""
-        return self.calls.share > 0
+        return self.after > self.before
 
-
-def changed(a: Row, b: Row) -> list[Count]:
-    """Return the facts that rose or fell from `a` to `b`, in the order of the facts."""
-    known = [fact for fact in TOTALS if _is_known(a.get(fact)) and _is_known(b.get(fact))]
-    return [Count(fact, a[fact], b[fact]) for fact in known if a[fact] != b[fact]]
+    @property
+    def change(self) -> str:
+        """What rose or fell, as text."""
+        return f"{self.before:,.0f}{ARROW}{self.after:,.0f} Python calls"
 
 
 def proof(a: Row, b: Row) -> Proof | None:
@@ -68,20 +55,21 @@ def proof(a: Row, b: Row) -> Proof | None:
     Those of another JAX take other times as well, so that they must differ by the smallest change
     that counts in the stage, as its time must; so must all where the project says what counts.
     """
-    stage = STAGES.get(a["stage"])
-    if stage is None or not stage.counted or _minor(a["python"]) != _minor(b["python"]):
+    counted = _counted(a)
+    if not counted or _minor(a["python"]) != _minor(b["python"]) or _lacking(a, b, counted):
         return None
-    count = next((one for one in changed(a, b) if one.fact == stage.counted), None)
-    if count is None or abs(count.after - count.before) < LEAST_CALLS:
+    before, after = a[counted], b[counted]
+    if abs(after - before) < LEAST_CALLS:
         return None
     versions = [f"{name} {a[name]}{ARROW}{b[name]}" for name in VERSIONS if a[name] != b[name]]
-    least = effect(stage.name) if versions else thresholds.get(stage.name, LEAST_SHARE)
+    least = effect(a["stage"]) if versions else thresholds.get(a["stage"], LEAST_SHARE)
+    share = after / before - 1 if before else math.inf
     ratio = 1 + max(least, LEAST_SHARE)
-    if 1 / ratio < 1 + count.share < ratio:
+    if 1 / ratio < 1 + share < ratio:
         return None
-    text = f"proven by counts: {count.before:,.0f}{ARROW}{count.after:,.0f} Python calls"
-    text += f" ({100 * count.share:+.1f} %)"
-    return Proof(stage.name, count, "; ".join((text, *versions)), "environment" if versions else "")
+    found = Proof(a["stage"], before, after, "", "environment" if versions else "")
+    text = f"proven by counts: {found.change} ({100 * share:+.1f} %)"
+    return found._replace(text="; ".join((text, *versions)))
 
 
 def unknown(a: Row, b: Row) -> str:
@@ -89,19 +77,23 @@ def unknown(a: Row, b: Row) -> str:
 
     "" where they can, and where the stage has none.
     """
-    stage = STAGES.get(a["stage"])
-    if stage is None or not stage.counted:
-        return ""
-    if _minor(a["python"]) != _minor(b["python"]):
+    counted = _counted(a)
+    if counted and _minor(a["python"]) != _minor(b["python"]):
         return f"Python {a['python']}{ARROW}{b['python']}, which counts differently"
-    lacking = [arm for arm, row in (("A", a), ("B", b)) if not _is_known(row.get(stage.counted))]
+    lacking = _lacking(a, b, counted) if counted else []
     if not lacking or a["status"] == b["status"] == "skipped":
         return ""
     return f"no calls counted in {' and '.join(lacking)}: measure again with this harness"
 
 
-def _is_known(value: float | None) -> bool:
-    return value is not None and value == value  # NaN is not
+def _counted(row: Row) -> str:
+    """Return the column of the calls in the stage of a row; "" where none are counted."""
+    return STAGES[row["stage"]].counted if row["stage"] in STAGES else ""
+
+
+def _lacking(a: Row, b: Row, counted: str) -> list[str]:
+    known = (("A", a.get(counted)), ("B", b.get(counted)))
+    return [arm for arm, calls in known if calls is None or calls != calls]  # NaN
 
 
 def _minor(python: str) -> str:

@@ -187,12 +187,6 @@ def _warn(path: Path, why: str) -> None:
     )
 
 
-def fitting(rates: Iterable[ErrorRates], setting: Setting) -> ErrorRates | None:
-    """Return the first that were measured in a setting, and in no other; None if none were."""
-    fits = (one for one in rates if (one.machine, one.effort, one.env) == setting)
-    return next(fits, None)
-
-
 def rates_text(rates: ErrorRates | None, setting: Setting) -> str:
     """Return how often verdicts are wrong in a setting, and which slow-downs they find."""
     if rates is None:

@@ -75,7 +75,7 @@ def not_compared(a: Row | None, b: Row | None, machines: bool = True) -> Decisio
     if bad:
         text = f"{' and '.join(bad)} {' / '.join(dict.fromkeys(bad.values()))}"
         return Decision(INCOMPARABLE, text)
-    reason = _unlike(a, b, machines) or _no_times(a, b)
+    reason = _unlike(a, b, machines)
     return Decision(INCOMPARABLE, reason) if reason else None
 
 
@@ -88,17 +88,16 @@ def _unlike(a: Row, b: Row, machines: bool) -> str:
             f"processes did different things: {protocols[0]} (effort {a['effort']}) and "
             f"{protocols[1]} (effort {b['effort']})"
         )
-    for arm, row in (("A", a), ("B", b)):
+    arms = (("A", a), ("B", b))
+    for arm, row in arms:
         if len(row["samples"]) not in (0, row["n_processes"]):
             return f"{arm} does not say which samples are of which process"
     differs = row_difference(a, b) if machines else ""
     if differs and a["machine"] == b["machine"]:
         return f"{differs}. {REMEDY} {ACROSS}"
-    return f"unlike machines: {differs}. {ACROSS}" if differs else ""
-
-
-def _no_times(a: Row, b: Row) -> str:
-    for arm, row in (("A", a), ("B", b)):
+    if differs:
+        return f"unlike machines: {differs}. {ACROSS}"
+    for arm, row in arms:
         wrong = [value for value in row["samples"] if not are_times([value])]
         if wrong:
             return f"{arm} has a sample that is no time: {wrong[0]} s"
@@ -259,9 +258,7 @@ def _with_counts(decision: Decision, proof: counts.Proof | None) -> Decision:
         return Decision(SLOWER if proof.rose else FASTER, proof.text, proof.cause)
     if (decision.verdict == SLOWER) == proof.rose:
         return decision._replace(reason=f"{decision.reason}; {proof.text}")
-    count = proof.calls
-    told = f"{decision.reason}, though {count.before:,.0f}{ARROW}{count.after:,.0f} Python calls"
-    return decision._replace(reason=told)
+    return decision._replace(reason=f"{decision.reason}, though {proof.change}")
 
 
 def program_of(a: Row, b: Row) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
 from harness.errors import HarnessWarning
 from harness.records import json_file
-from harness.verdicts.error_rates import METHOD, Power, Rate, Setting, fitting, stored
+from harness.verdicts.error_rates import METHOD, Power, Rate, stored
 from tests.frame.trees import COMMIT, ENV
 from tests.verdicts.arms_of import OTHER, tree
 from tests.verdicts.test_rules import rates_of
@@ -40,9 +42,9 @@ def test_those_of_another_effort_or_environment_do_not(fields, compare, tmp_path
     )
 
 
-def test_those_of_all_workloads_come_first_and_then_the_newest(tmp_path):
+def test_those_of_all_workloads_come_first_and_then_the_newest(compare, tmp_path):
     for number, (env, at, narrowed) in enumerate(
-        (("e", 1, False), ("e", 2, False), ("f", 3, False), ("e", 9, True))
+        ((ENV, 1, False), (ENV, 2, False), ("f", 3, False), (ENV, 9, True))
     ):
         rates = rates_of([], env=env, narrowed=narrowed)
         store(tmp_path, number, msgspec.structs.replace(rates, started_at_ms=at))
@@ -50,8 +52,9 @@ def test_those_of_all_workloads_come_first_and_then_the_newest(tmp_path):
 
     found = stored(tmp_path, "box", "default")
     assert [one.started_at_ms for one in found] == [3, 2, 1, 9]
-    assert fitting(found, Setting("box", "default", "e")).started_at_ms == 2
-    assert fitting(found, Setting("box", "default", "g")) is None
+    said = compare(COMMIT, OTHER, "-r", tree(tmp_path), "--format", "json")[1]
+    (of_env,) = json.loads(said)["error_rates"].values()
+    assert of_env["started_at_ms"] == 2
     assert stored(tmp_path, "elsewhere", "default") == []
 
 

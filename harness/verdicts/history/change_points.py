@@ -133,7 +133,7 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
             if by and is_proven:
                 change, reason = SLOWER if by.rose else FASTER, by.text
             elif by:
-                reason = f"though {by.calls.before:,.0f} → {by.calls.after:,.0f} Python calls"
+                reason = f"though {by.change}"
             elif _moved_alike(relative, before, after, least):
                 change, reason = ENVIRONMENT, "the reference program's time changed as much"
             yield _Change(
