@@ -1,19 +1,27 @@
-"""What this run's `asv` asks for, which it does not tell a `setup_cache`.
+"""What this run's `asv` asks for, which it does not tell a `setup_cache`; and its end.
 
 The plugin, which lives in asv's own process, writes it into an environment variable; asv's children
-read it there.
+read it there. Processes that asv starts end with it: killed, it leaves them to measure on.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import re
+import select
+import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+import psutil
+
 from harness.asv.metrics import FACT_METRICS, case_metrics, process_metrics
 from harness.declare.workload import Case, Workload, name_of
+from harness.engine.containment import end_with_parent
 from harness.stages import sampling
 
 VARIABLE = "HARNESS_ASV_CALL"
@@ -83,3 +91,29 @@ class AsvCall:
         return not self.bench or any(
             re.search(pattern, reader) for pattern in self.bench for reader in readers
         )
+
+
+def end_with(pid: int) -> None:
+    """End this process when another is gone."""
+
+    def watch() -> None:
+        try:
+            select.select([os.pidfd_open(pid)], [], [])
+        except (AttributeError, OSError):  # it is gone, or this is no Linux
+            with contextlib.suppress(psutil.Error):
+                psutil.Process(pid).wait()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def end_server() -> None:
+    """Have Linux end asv's forkserver, if this is it, with asv; and what it forks with itself.
+
+    A thread that watches, as above, must not be there when it forks.
+    """
+    if sys.platform == "linux" and sys.argv[1:2] == ["run_server"]:
+        if os.getppid() == 1 != AsvCall.current().pid:  # asv was gone before
+            os._exit(1)
+        end_with_parent(os.getppid())
+        os.register_at_fork(after_in_child=functools.partial(end_with_parent, os.getpid()))

@@ -22,7 +22,7 @@ from typing import Any
 from asv.environment import Environment, ExistingEnvironment, get_env_name
 from asv.plugins.virtualenv import Virtualenv
 
-from harness.asv import listing, verbs
+from harness.asv import verbs
 from harness.records.environment import NIGHT, flags, recorded_env_name
 
 _PROBE = """
@@ -102,7 +102,6 @@ def install() -> None:
     ExistingEnvironment.name = property(_name)
     Virtualenv._find_python = staticmethod(_find_python)
     verbs.install()
-    listing.install()
 
 
 install()

@@ -1,4 +1,4 @@
-"""Measure for asv what it was asked for, and answer."""
+"""Measure for asv what it was asked for, and answer; do the work that its profiler is to see."""
 
 from __future__ import annotations
 
@@ -8,20 +8,27 @@ import inspect
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from harness.asv import profile as profile
-from harness.asv.answers import Answer, answers
-from harness.asv.call import AsvCall
-from harness.asv.lifetime import end_with
+import jax
+
+from harness import targets
+from harness.asv.call import AsvCall, end_with
+from harness.asv.metrics import Answer, answers
 from harness.asv.project import CONFIGURATIONS, AsvProject
-from harness.declare.workload import Workload
+from harness.declare.workload import SEVERAL_DEVICES, Case, Workload
 from harness.engine.context import Context, Options
 from harness.engine.sweep import sweep
 from harness.errors import UsageError
 from harness.records import environment
 from harness.records.environment import env_name, machine_name
 from harness.records.git import Commit, commit_of
+from harness.stages.passes import Pass
+from harness.stages.prepared import prepare
+from harness.stages.registry import CASE_STAGES, STAGES
+from harness.stages.scenarios.registry import SCENARIOS
+from harness.watch.evidence import Evidence
 from harness.watch.temporary import temporary_folder
 
 NO_PLUGIN = (
@@ -114,3 +121,39 @@ def _commit(call: AsvCall, repo: Path, results: Path) -> Commit:
     head = commit_of(repo, exclude=results)
     found = commit_of(repo, built or call.commit or "HEAD")
     return head if found.hash == head.hash else found if found.hash else Commit(built or "")
+
+
+def why_not(stage: str, case: Case) -> str:
+    """Return why a figure cannot be profiled, "" where it can."""
+    if stage not in CASE_STAGES:
+        profiled = ", ".join(CASE_STAGES)
+        return f"{stage} is no work of this process; asv's profiler sees {profiled}"
+    if targets.find(case.target).compile_only:
+        return f"{case.target} is compiled for in processes with an environment of its own"
+    return ""
+
+
+def work_of(workload: type[Workload], case: Case, stage: str) -> Callable[[], float]:
+    """Do what comes before a stage in this process, and return what takes the stage once.
+
+    That is the stage as it is measured, the loop over calls of `execute` included; it returns the
+    seconds inside the clock.
+    """
+    jax.config.update("jax_platforms", targets.find(case.target).platforms)
+    if workload.x64:
+        jax.config.update("jax_enable_x64", True)
+    if case.transform in SEVERAL_DEVICES:
+        jax.config.update("jax_num_cpu_devices", targets.virtual_cpu_devices())
+    jax.clear_caches()
+    made = Pass(
+        prepare(workload, case, None), Evidence(), SCENARIOS["off"], None, lambda name: None
+    )
+    for name in CASE_STAGES[: CASE_STAGES.index(stage)]:
+        made.take(STAGES[name])
+
+    def work() -> float:
+        before = made.timed_ns
+        made.take(STAGES[stage])
+        return (made.timed_ns - before) / 1e9
+
+    return work

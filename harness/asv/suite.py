@@ -15,10 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from harness import targets
-from harness.asv.answers import Answer
-from harness.asv.call import AsvCall
-from harness.asv.lifetime import end_server
-from harness.asv.metrics import FACT_METRICS, METRICS, case_metrics, process_metrics
+from harness.asv.call import AsvCall, end_server
+from harness.asv.metrics import FACT_METRICS, METRICS, Answer, case_metrics, process_metrics
 from harness.declare.check import check
 from harness.declare.source import NO_SOURCE, source_lines, source_of, version_of
 from harness.declare.workload import Case, Workload, WorkloadError, declaration_hooks, name_of
@@ -139,11 +137,11 @@ def _reader(metric: str) -> Callable[..., Any]:
 
 def _work(workload: type[Workload], stage: str, params: tuple[Any, ...]) -> Callable[[], float]:
     """Return what asv's profiler is to see of a figure; says so where there is nothing to see."""
-    profile, case = _measuring().profile, case_at(workload, params)
-    if reason := profile.why_not(stage, case):
+    measuring, case = _measuring(), case_at(workload, params)
+    if reason := measuring.why_not(stage, case):
         print(f"harness: nothing to profile: {reason}.", file=sys.stderr)
         return lambda: 0.0
-    work: Callable[[], float] = profile.work_of(workload, case, stage)
+    work: Callable[[], float] = measuring.work_of(workload, case, stage)
     return work
 
 

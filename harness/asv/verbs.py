@@ -1,8 +1,11 @@
-"""What each verb and option of asv asks of the harness; lives in asv's own process.
+"""What each verb and option of asv asks of the harness, and what asv lists; in its own process.
 
 asv 0.6.6 tells a `setup_cache` nothing: whether samples are to be appended to older ones, which
 round it is, what has been stored before. All verbs that measure call `run_benchmarks`, which is
 told all of it, and which is wrapped here.
+
+A machine measures the targets that it can have, and its results hold no others, while
+`benchmarks.json` is common to all machines: it lists what any of them has.
 """
 
 from __future__ import annotations
@@ -18,7 +21,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from asv.benchmarks import Benchmarks
 from asv.commands import asv_profiling, find, make_argparser, run
+from asv.commands.compare import Compare
+from asv.commands.show import Show
+from asv.console import log
+from asv.machine import iter_machine_files
+from asv.repo import NoSuchNameError, get_repo
+from asv.results import iter_results_for_machine_and_hash
+from asv.util import UserError, load_json
 
 from harness.asv.call import AsvCall
 
@@ -27,6 +38,10 @@ MOST_WORKLOADS = 1000
 
 ANEW = ("continuous", "find", "profile")
 """Verbs that ask for a measurement, whatever there is already."""
+
+_save = Benchmarks.save
+_print_benchmark = Show._print_benchmark
+_compare = Compare.run
 
 
 def call_of(arguments: Sequence[str], now_ms: int) -> AsvCall:
@@ -57,13 +72,16 @@ def call_of(arguments: Sequence[str], now_ms: int) -> AsvCall:
 
 
 def install() -> None:
-    """Tell everything that this asv starts what it was called with."""
+    """Tell what this asv starts what it was called with; change its commands in place."""
     now_ms = int(time.time() * 1000)
     call = replace(call_of(sys.argv[1:], now_ms), pid=os.getpid(), folder=os.getcwd())
     call.announce()
     rounds: Counter[tuple[str, str]] = Counter()
     for module in (run, find, asv_profiling):
         module.run_benchmarks = _telling(module.run_benchmarks, call, rounds)
+    Benchmarks.save = _save_all
+    Show._print_benchmark = _print_own
+    Compare.run = _compare_common
 
 
 def _telling(
@@ -128,3 +146,55 @@ def _answered_ms(ours: Mapping[str, str], results: Any, benchmarks: Any) -> dict
         if name in ours and at_ms:
             answered[ours[name]] = max(at_ms, answered.get(ours[name], 0))
     return answered
+
+
+def with_targets_of(benchmark: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a benchmark with the targets that are listed already, of those it has still."""
+    before = known.get(benchmark["name"], {}).get("params") or [[]]
+    names, params = benchmark.get("param_names", []), benchmark.get("params")
+    if not params or names[-1:] != ["target"] or "harness_targets" not in benchmark:
+        return benchmark
+    every = {*params[-1], *before[-1]}
+    own = [target for target in benchmark["harness_targets"] if target in every]
+    return {**benchmark, "params": [*params[:-1], own]}
+
+
+def _save_all(self: Any) -> None:
+    try:
+        known = Benchmarks.load(self._conf)._all_benchmarks
+    except UserError:
+        known = {}
+    measured = self._all_benchmarks
+    listed = {name: with_targets_of(one, known) for name, one in measured.items()}
+    self._all_benchmarks = listed
+    try:
+        _save(self)
+    finally:
+        self._all_benchmarks = measured
+
+
+def _print_own(machine: str, result: Any, benchmark: Any, **options: Any) -> None:
+    """Show the parameters that a result has: asv would call those of other machines failed."""
+    own = result.get_result_params(benchmark["name"])
+    _print_benchmark(machine, result, {**benchmark, "params": own}, **options)
+
+
+def _compare_common(conf: Any, hash_1: str, hash_2: str, **options: Any) -> Any:
+    """Compare the environments that both commits have; asv lists those of one, all `n/a`."""
+    if not options.get("env_spec"):
+        before, after = (_environments(conf, name, options) for name in (hash_1, hash_2))
+        for name in sorted(before ^ after) if before & after else ():
+            log.warning(f"{name} is left out: only {hash_1 if name in before else hash_2} has it")
+        options["env_spec"] = sorted(before & after)
+    return _compare(conf=conf, hash_1=hash_1, hash_2=hash_2, **options)
+
+
+def _environments(conf: Any, commit: str, options: Mapping[str, Any]) -> set[str]:
+    machines = [load_json(path)["machine"] for path in iter_machine_files(conf.results_dir)]
+    machine = options.get("machine") or (machines[0] if len(machines) == 1 else "")
+    if not machine:
+        return set()  # asv says so
+    with contextlib.suppress(NoSuchNameError):
+        commit = get_repo(conf).get_hash_from_name(commit)
+    found = iter_results_for_machine_and_hash(conf.results_dir, machine, commit)
+    return {result.env_name for result in found}

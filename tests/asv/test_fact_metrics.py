@@ -4,8 +4,8 @@ import pytest
 
 from harness import Workload, spec
 from harness.asv import suite
-from harness.asv.answers import answers as answers_of
 from harness.asv.call import AsvCall
+from harness.asv.metrics import answers as answers_of
 from harness.declare.workload import Case, enumerate_cases, name_of
 from harness.program.facts import Facts
 from tests.frame.comparisons import xla

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.asv.answers import answers
+from harness.asv.metrics import answers
 from harness.declare.workload import Case
 from harness.engine import apart_session, state
 from harness.engine.session import CaseRun

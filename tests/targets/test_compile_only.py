@@ -13,7 +13,7 @@ import pytest
 
 from harness import targets
 from harness.asv import suite
-from harness.asv.answers import answers as answers_of
+from harness.asv.metrics import answers as answers_of
 from harness.declare import location
 from harness.declare.location import Source
 from harness.engine.context import Options, local_context
