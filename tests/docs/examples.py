@@ -75,18 +75,15 @@ def program(chosen: list[Block]) -> str:
 def run(page: str, package: Package) -> list[str]:
     """Run the examples of a page, and return what went wrong."""
     chosen = examples(page)
-    commands: list[str] = []
-    owners: list[Block] = []
-    for block in chosen:
-        if block.title or block.runs == "sh":
-            made = [*_of(COMMANDS, block), *session.commands(block)]
-            commands += made
-            owners += [block] * len(made)
-    ran = session.run(package, commands) if commands else []
+    todo = [
+        (block, [*_of(COMMANDS, block), *session.commands(block)])
+        for block in chosen
+        if block.title or block.runs == "sh"
+    ]
     wrong = [
-        f"{block.where}: `{command.text}` ended with {command.code}:\n{command.said}"
-        for block, command in zip(owners, ran, strict=True)
-        if command.code != int(block.mark("exit code") or 0)
+        failure
+        for (block, _), ran in zip(todo, session.run_blocks(package, todo), strict=True)
+        for failure in session.failures(block, ran)
     ]
     text = program(chosen)
     if text:

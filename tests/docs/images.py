@@ -54,9 +54,18 @@ def _reported() -> Path:
     return folder
 
 
-def stages(file: Path, scratch: Path) -> None:
-    """Draw where the time goes, from the committed results."""
-    shutil.copy(_reported() / "stages.svg", file)
+Maker = Callable[[Path, Path], object]
+"""Makes the picture `file`; the second folder is for what it needs on the way."""
+
+
+def of_the_report(figure: str) -> Maker:
+    """Draw a figure of the report of the committed results."""
+    return lambda file, scratch: shutil.copy(_reported() / f"{figure}.svg", file)
+
+
+def of_a_command(*arguments: object, codes: tuple[int, ...] = (0,)) -> Maker:
+    """Have a command of `harness` draw its figure."""
+    return lambda file, scratch: harness(*arguments, "--figure", file, codes=codes)
 
 
 def transformer(file: Path, scratch: Path) -> None:
@@ -68,26 +77,11 @@ def transformer(file: Path, scratch: Path) -> None:
     shutil.copy(scratch / "stages.svg", file)
 
 
-def releases(file: Path, scratch: Path) -> None:
-    """Draw what the newest release of JAX changed, from the committed results."""
-    shutil.copy(_reported() / "verdicts.svg", file)
-
-
-def baselines(file: Path, scratch: Path) -> None:
-    """Draw XLA against its baselines, from the committed results."""
-    harness("baselines", "-s", "Softmax|NBody|NaiveAttention", "--figure", file)
-
-
 def verdicts(file: Path, scratch: Path) -> None:
     """Draw which slow-downs are found, from what `tests.performance.verdicts` has saved."""
     from tests.performance.verdicts import drawn_power
 
     drawn_power(ROOT / "docs/verdicts.csv", file)
-
-
-def shipping(file: Path, scratch: Path) -> None:
-    """Measure the ways to ship a program, and draw them."""
-    harness("cache", "ship", "MultiHeadAttention", "--seed", 1, "--figure", file)
 
 
 def _profiled(scratch: Path) -> Path:
@@ -140,31 +134,11 @@ def _photographed(
         browser.save_screenshot(str(file))
 
 
-def card(file: Path, scratch: Path) -> None:
-    """Draw what changed from one release to the next in the committed results."""
-    harness("compare", "jax=0.11.2", "jax=0.12.0.1", "--figure", file, codes=(0, 1))
-
-
-def report(file: Path, scratch: Path) -> None:
-    """Show the top of the report of the committed results."""
-    _photographed(_reported() / "report.html", file, scratch, "Benchmarks of")
-
-
-def phone(file: Path, scratch: Path) -> None:
-    """Show the report of the committed results on a telephone that is set to dark."""
-    page = _reported() / "report.html"
-    _photographed(page, file, scratch, "Where the time goes", window=PHONE, scheme="dark")
-
-
-def sheet(file: Path, scratch: Path) -> None:
-    """Show the top of the report of the committed results as it is printed."""
-    _photographed(_reported() / "report.html", file, scratch, "Benchmarks of", window=SHEET)
-
-
-def one_case(file: Path, scratch: Path) -> None:
-    """Show what changed in one case of the committed results."""
-    view = "?one_case=stencil.Heat+size%3D64%2C+form%3Droll&stage=compile"
-    _photographed(_reported() / "report.html", file, scratch, "What changed", view)
+def screenshot(top: str, **how: Any) -> Maker:
+    """Show the report of the committed results, from a heading downwards."""
+    return lambda file, scratch: _photographed(
+        _reported() / "report.html", file, scratch, top, **how
+    )
 
 
 def profile(file: Path, scratch: Path) -> None:
@@ -209,19 +183,21 @@ def asv(file: Path, scratch: Path) -> None:
         browser.save_screenshot(str(file))
 
 
-PICTURES: dict[str, Callable[[Path, Path], None]] = {
-    "docs/stages.svg": stages,
+PICTURES: dict[str, Maker] = {
+    "docs/stages.svg": of_the_report("stages"),
     "docs/transformer.svg": transformer,
-    "docs/releases.svg": releases,
-    "docs/baselines.svg": baselines,
+    "docs/releases.svg": of_the_report("verdicts"),
+    "docs/baselines.svg": of_a_command("baselines", "-s", "Softmax|NBody|NaiveAttention"),
     "docs/verdicts.svg": verdicts,
-    "docs/cache/shipping.svg": shipping,
+    "docs/cache/shipping.svg": of_a_command("cache", "ship", "MultiHeadAttention", "--seed", 1),
     "docs/profile-timeline.svg": timeline,
-    "docs/card.svg": card,
-    "docs/images/report.png": report,
-    "docs/images/report-case.png": one_case,
-    "docs/images/report-phone.png": phone,
-    "docs/images/report-print.png": sheet,
+    "docs/card.svg": of_a_command("compare", "jax=0.11.2", "jax=0.12.0.1", codes=(0, 1)),
+    "docs/images/report.png": screenshot("Benchmarks of"),
+    "docs/images/report-case.png": screenshot(
+        "What changed", view="?one_case=stencil.Heat+size%3D64%2C+form%3Droll&stage=compile"
+    ),
+    "docs/images/report-phone.png": screenshot("Where the time", window=PHONE, scheme="dark"),
+    "docs/images/report-print.png": screenshot("Benchmarks of", window=SHEET),
     "docs/images/profile.png": profile,
     "docs/images/asv.png": asv,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import sys
@@ -62,4 +63,21 @@ def run(package: Package, texts: list[str]) -> list[Command]:
     return [
         Command(texts[int(number)], out, int(code), float(end) - float(start))
         for out, number, code, start, end in zip(*(parts[i::5] for i in range(5)), strict=False)
+    ]
+
+
+def run_blocks(package: Package, todo: list[tuple[Block, list[str]]]) -> list[list[Command]]:
+    """Run the commands of blocks in one shell; return those of each block."""
+    ran = iter(run(package, [text for _, texts in todo for text in texts]))
+    return [list(itertools.islice(ran, len(texts))) for _, texts in todo]
+
+
+def failures(block: Block, ran: list[Command]) -> list[str]:
+    """Return which commands of a block ended otherwise than the page says."""
+    # More than one where chance decides: `<!-- exit code: 0 or 1 -->`.
+    expected = [int(code) for code in (block.mark("exit code") or "0").split(" or ")]
+    return [
+        f"{block.where}: `{command.text}` ended with {command.code}:\n{command.said}"
+        for command in ran
+        if command.code not in (expected if command is ran[-1] else [0])
     ]

@@ -41,13 +41,7 @@ class Step:
 
     def problems(self) -> list[str]:
         """Return where the commands did not what the page says."""
-        # More than one where chance decides: `<!-- exit code: 0 or 1 -->`.
-        expected = [int(code) for code in (self.block.mark("exit code") or "0").split(" or ")]
-        wrong = [
-            f"{self.block.where}: `{command.text}` ended with {command.code}:\n{command.said}"
-            for command in self.commands
-            if command.code not in (expected if command is self.commands[-1] else [0])
-        ]
+        wrong = session.failures(self.block, self.commands)
         if self.shown is None:
             return wrong
         lines = matching.differences(self.shown.text, self.said)
@@ -59,17 +53,14 @@ class Step:
 def replay(folder: Path, text: str | None = None) -> list[Step]:
     """Do what the page says in an empty folder below `folder`; `text` stands for the page."""
     found = blocks(PAGE, text)
-    todo: list[tuple[Block, Block | None, list[str]]] = []
-    for block, after in zip(found, [*found[1:], None], strict=True):
-        if (block.runs or block.title) and block.mark("not executed") is None:
-            shown = after if after is not None and after.language == "text" else None
-            todo.append((block, shown, session.commands(block)))
-    ran = session.run(session.fresh(folder), [line for *_, lines in todo for line in lines])
-    steps = []
-    for block, shown, lines in todo:
-        steps.append(Step(block, ran[: len(lines)], shown))
-        ran = ran[len(lines) :]
-    return steps
+    todo = [
+        (block, after if after and after.language == "text" else None)
+        for block, after in itertools.zip_longest(found, found[1:])
+        if (block.runs or block.title) and block.mark("not executed") is None
+    ]
+    commands = [(block, session.commands(block)) for block, _ in todo]
+    ran = session.run_blocks(session.fresh(folder), commands)
+    return [Step(block, own, shown) for (block, shown), own in zip(todo, ran, strict=True)]
 
 
 def written(steps: list[Step]) -> str:
