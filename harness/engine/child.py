@@ -30,7 +30,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from harness.engine import containment
@@ -133,7 +132,7 @@ class Child:
                 )
         except BaseException:  # Ctrl-C as well: nobody else knows of the process and the pipe
             if hasattr(self, "_process"):
-                self.__exit__(None, None, None)
+                self.__exit__()
             else:
                 os.close(self._readable)
                 self._scratch.close()
@@ -260,12 +259,7 @@ class Child:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
         self._scratch.close()
         os.close(self._readable)

@@ -40,11 +40,6 @@ class Host:
     """What of the code that a record stands for is other code on the machine now."""
 
 
-def this_host() -> Host:
-    """Return what this process finds around itself."""
-    return Host(environment.identity(), environment.versions())
-
-
 @dataclass(frozen=True)
 class Context:
     """Where and of what a sweep is: the parts of a record that its caller knows."""
@@ -55,7 +50,7 @@ class Context:
     commit: Commit
     night: str = ""
     """The night of a series; each measures anew what another may have measured of this commit."""
-    host: Host = field(default_factory=this_host)
+    host: Host = field(default_factory=lambda: Host(environment.identity(), environment.versions()))
     """The machine that measures."""
     snapshot: Snapshot | None = None
     """The copy of the project that is measured; None where it is measured in place."""

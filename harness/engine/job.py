@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Semaphore
@@ -22,11 +22,9 @@ from harness.declare.code import project_folder
 from harness.declare.location import Source, load
 from harness.declare.source import comparison_version_of, version_of
 from harness.declare.workload import (
-    Case,
     Workload,
     WorkloadError,
     declaration_hooks,
-    enumerate_cases,
     where,
 )
 from harness.engine import channel
@@ -155,20 +153,6 @@ class Job(msgspec.Struct, kw_only=True):
                     "run again."
                 )
         return workload
-
-    def matched(self, workload: type[Workload]) -> Iterator[tuple[JobCase, Case | None, str]]:
-        """Yield each case as this process finds it; None, and why, where it finds another."""
-        known = list(enumerate_cases(workload, [self.target]))
-        for ref in self.cases:
-            case = known[ref.index] if ref.index < len(known) else None
-            if case is not None and case.id == ref.id:
-                yield ref, case, ""
-            else:
-                reason = (
-                    f"case {ref.index} is {case.id if case else 'missing'} in the measuring "
-                    f"process, {ref.id} outside: a sweep must not depend on the process"
-                )
-                yield ref, None, reason
 
 
 def unmeasured(job: Job, ref: JobCase, status: str, reason: str, **fields: Any) -> Record:

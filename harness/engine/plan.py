@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -193,23 +192,17 @@ class Plan:
     def _split(self, workload: type[Workload]) -> Iterator[Group]:
         source = locate(workload)
         groups: dict[tuple[Any, ...], Group] = {}
-        for target, scenario in itertools.product(
-            self._targets(workload), self.options.scenarios or workload.scenarios
-        ):
-            lacking = self.context.host.lacking(target)
-            if lacking and self.options.targets is None:
-                continue
-            lacking = lacking or scenarios.inapplicable(scenario, target)
-            for index, case in enumerate(enumerate_cases(workload, [target.name])):
-                if not self.options.keep(case):
-                    continue
-                several = case.transform in SEVERAL_DEVICES and target.name == "cpu"
-                devices = targets.virtual_cpu_devices() if several else 0
-                group = groups.setdefault(
-                    (target.name, devices, scenario),
-                    Group(workload, source, target, devices, scenario),
-                )
-                self._add(group, index, case, lacking)
+        for target, lacking in self._places(workload):
+            for scenario in self.options.scenarios or workload.scenarios:
+                reason = lacking or scenarios.inapplicable(scenario, target)
+                for index, case in self._cases(workload, target):
+                    several = case.transform in SEVERAL_DEVICES and target.name == "cpu"
+                    devices = targets.virtual_cpu_devices() if several else 0
+                    group = groups.setdefault(
+                        (target.name, devices, scenario),
+                        Group(workload, source, target, devices, scenario),
+                    )
+                    self._add(group, index, case, reason)
         yield from (group for group in groups.values() if group.refs)
 
     def _alone(self, groups: list[Group]) -> Iterator[Group]:
@@ -261,23 +254,11 @@ class Plan:
     def _compare(self, workload: type[Workload]) -> Iterator[Group]:
         """Yield the groups of a workload's comparison with its baseline."""
         source = locate(workload)
-        for target in self._targets(workload):
-            lacking = self.context.host.lacking(target)
-            if lacking and self.options.targets is None:
-                continue
+        for target, lacking in self._places(workload):
             for arm in sides.arms(workload, target):
-                group = Group(
-                    workload,
-                    source,
-                    target,
-                    cpu_devices=0,
-                    scenario=arm.scenario,
-                    backend=arm.backend,
-                    threads=arm.threads,
-                    precision=arm.precision,
-                )
-                for index, case in enumerate(enumerate_cases(workload, [target.name])):
-                    if self.options.keep(case) and sides.compared(case, arm):
+                group = Group(workload, source, target, cpu_devices=0, **arm._asdict())
+                for index, case in self._cases(workload, target):
+                    if sides.compared(case, arm):
                         self._add(group, index, case, lacking)
                 if group.refs:
                     yield group
@@ -299,6 +280,19 @@ class Plan:
             self.skipped.append((group, ref, reason))
         else:
             group.refs.append(ref)
+
+    def _places(self, workload: type[Workload]) -> Iterator[tuple[targets.Target, str | None]]:
+        """Yield where a workload is to be measured or skipped, and why it must be skipped there."""
+        for target in self._targets(workload):
+            lacking = self.context.host.lacking(target)
+            if not lacking or self.options.targets is not None:
+                yield target, lacking
+
+    def _cases(self, workload: type[Workload], place: targets.Target) -> Iterator[tuple[int, Case]]:
+        """Yield the cases to measure, each with its position among all."""
+        for index, case in enumerate(enumerate_cases(workload, [place.name])):
+            if self.options.keep(case):
+                yield index, case
 
     def _targets(self, workload: type[Workload]) -> list[targets.Target]:
         """Return where a workload is to be measured: its own targets, or those asked for.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import signal
@@ -222,25 +223,17 @@ class _Conversation:
                 self.timeout_s = self.timeouts_s.get(visit.case, self.job.timeout_s)
                 self.deadline = time.monotonic() + self.timeout_s
             self.on_visit(visit)
-        self._check_time()
-        self._check_memory()
-
-    def _check_time(self) -> None:
-        if time.monotonic() < self.deadline or self.bye:
-            return
-        if self.visit is None:
-            raise _Stopped(f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s")
-        raise _Stopped(
-            f"timeout: not done after {self.timeout_s:g} s, in stage {self.visit.stage!r}"
-        )
-
-    def _check_memory(self) -> None:
-        try:
+        if time.monotonic() >= self.deadline and not self.bye:
+            late = f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s"
+            if self.visit:
+                late = (
+                    f"timeout: not done after {self.timeout_s:g} s, in stage {self.visit.stage!r}"
+                )
+            raise _Stopped(late)
+        with contextlib.suppress(psutil.Error):  # it ends just now
             held = psutil.Process(self.child.pid).memory_info().rss
-        except psutil.Error:
-            return
-        if held > self.limit:
-            raise _Stopped(
-                f"out of memory: the process held {held / 2**30:.2f} GiB, more than the "
-                f"{self.limit / 2**30:.2f} GiB that one may hold here"
-            )
+            if held > self.limit:
+                raise _Stopped(
+                    f"out of memory: the process held {held / 2**30:.2f} GiB, more than the "
+                    f"{self.limit / 2**30:.2f} GiB that one may hold here"
+                )

@@ -16,7 +16,7 @@ import psutil
 from harness.declare.code import LoadedCode
 from harness.declare.source import METHOD_VERSION
 from harness.declare.transforms import NotApplicable
-from harness.declare.workload import Case, Workload, WorkloadError
+from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases
 from harness.engine.job import (
     REFERENCE,
     Bye,
@@ -194,12 +194,18 @@ class Session(ABC):
 
     def cases(self) -> Iterator[tuple[JobCase, Case]]:
         """Yield the job's cases; for those that this process does not know it sends a record."""
-        for ref, case, reason in self.job.matched(self.workload):
-            if case is None:
-                failed = self.record(ref.key, axes={}, transform="", status="failed", reason=reason)
-                self.send(Done(failed))
-            else:
+        known = dict(enumerate(enumerate_cases(self.workload, [self.job.target])))
+        for ref in self.job.cases:
+            case = known.get(ref.index)
+            if case is not None and case.id == ref.id:
                 yield ref, case
+                continue
+            reason = (
+                f"case {ref.index} is {case.id if case else 'missing'} in the measuring process, "
+                f"{ref.id} outside: a sweep must not depend on the process"
+            )
+            failed = self.record(ref.key, axes={}, transform="", status="failed", reason=reason)
+            self.send(Done(failed))
 
     def record(self, key: str, **fields: Any) -> Record:
         """Return a record with everything in it that the job and the process know."""

@@ -157,7 +157,7 @@ class SweepState:
             if replicate not in self.added:
                 self.added.add(replicate)
                 self.total += len(wanted)
-        todo, context = [], self.plan.context
+        todo, context, since_ms = [], self.plan.context, self.options.since_ms
         for ref in wanted:
             name = ref.key, replicate
             earlier, current = self.before.get(name), self.now.get(name)
@@ -173,7 +173,8 @@ class SweepState:
                 earlier
                 and earlier.status in _MEASURED
                 and not self.options.fresh
-                and self._is_asked_for(earlier)
+                # None older than what is asked for, nor from a clock that was ahead.
+                and (not since_ms or since_ms <= earlier.started_at_ms <= time.time() * 1000)
                 and earlier.code  # an old record does not say what it ran
                 and not self._differing(earlier.code, project)
                 and not (self.plan.opens_up(group, process) and earlier.compile_times is None)
@@ -202,14 +203,6 @@ class SweepState:
         ]
         told = expected(jobs, earlier or self.store.path.parent, effort.adaptive)
         self.on_progress(Progress("", "", "", 0, self.done, self.total, expected=told))
-
-    def _is_asked_for(self, earlier: Record) -> bool:
-        """Tell whether a record is no older than what is asked for, as far as clocks tell.
-
-        One that is still to come was measured when the clock was ahead.
-        """
-        since_ms = self.options.since_ms
-        return not since_ms or since_ms <= earlier.started_at_ms <= time.time() * 1000
 
     def _apart(self, group: Group, process: int) -> list[JobCase]:
         """Return the cases of a group of which process number `process` is to take what is apart.
@@ -304,11 +297,6 @@ class SweepState:
             new, self.known_bytes = self.store.read_from(self.known_bytes)
             self.before |= {(r.key, r.replicate): r for r in new}
 
-    def _has(self, record: Record) -> bool:
-        self._catch_up()
-        stored = self.before.get((record.key, record.replicate))
-        return stored is not None and stored.sweep == record.sweep
-
     def wide(self, group: Group) -> list[JobCase]:
         """Return the cases of a group whose medians are not known well enough yet."""
         wide: list[JobCase] = []
@@ -352,7 +340,10 @@ class SweepState:
         name = record.key, record.replicate
         # On a fleet, another sweep may have measured it, and may have stored it as well.
         elsewhere = record.sweep != self.plan.sweep.name
-        if not (elsewhere and self._has(record)):
+        if elsewhere:
+            self._catch_up()
+            stored = self.before.get(name)
+        if not elsewhere or stored is None or stored.sweep != record.sweep:
             self._append(record)
         earlier, self.now[name] = self.now.get(name), record
         again = earlier is not None and earlier.process == record.process != ""
@@ -380,18 +371,14 @@ class SweepState:
         Those of the groups named in `but` have theirs elsewhere.
         """
         for group, ref, reason in self.plan.skipped:
-            if group.name not in but:
-                self._skip(group, ref, reason)
-
-    def _skip(self, group: Group, ref: JobCase, reason: str) -> None:
-        replicate = group.replicate(0)
-        earlier = self.before.get((ref.key, replicate))
-        if earlier and earlier.status == "skipped" and earlier.reason == reason:
-            self.now[ref.key, replicate] = earlier
-            return
-        record = unmeasured(self.plan.job(group, [ref], 0), ref, "skipped", reason)
-        self._append(record)
-        self.now[ref.key, replicate] = record
+            if group.name in but:
+                continue
+            name = ref.key, group.replicate(0)
+            record = self.before.get(name)
+            if not record or (record.status, record.reason) != ("skipped", reason):
+                record = unmeasured(self.plan.job(group, [ref], 0), ref, "skipped", reason)
+                self._append(record)
+            self.now[name] = record
 
     def tell(
         self,

@@ -70,12 +70,7 @@ class Times:
     wall_ns: int = 0
 
 
-def measure(
-    side: Side,
-    call: Callable[..., Any],
-    sets: Sequence[tuple[Any, ...]],
-    budget_s: float | None = None,
-) -> Times:
+def measure(side: Side, call: Callable[..., Any], sets: Sequence[tuple[Any, ...]]) -> Times:
     """Time calls one by one, then windows of calls in which the sets of inputs take turns.
 
     A call must have been made before. With T(k) the least time of several windows of k calls, a
@@ -83,15 +78,14 @@ def measure(
     is waited for, otherwise only the last.
     """
     times = Times()
-    budget_s = BUDGET_S if budget_s is None else budget_s
     turns = itertools.cycle(sets)
     was_on = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
         cpu, wall = time.process_time_ns(), _clock()
-        _singles(side, call, turns, times, budget_s)
-        short, long, pairs = plan(min(times.latency), budget_s)
+        _singles(side, call, turns, times)
+        short, long, pairs = plan(min(times.latency), BUDGET_S)
         times.number = long - short
         for sample in range(min(pairs, SAMPLES)):
             low = high = float("inf")
@@ -149,11 +143,9 @@ def plan(once_ns: float, budget_s: float) -> tuple[int, int, int]:
     return short, long, max(1, min(PAIRS, round(calls / (short + long))))
 
 
-def _singles(
-    side: Side, call: Callable[..., Any], turns: Iterator[Any], times: Times, budget_s: float
-) -> None:
+def _singles(side: Side, call: Callable[..., Any], turns: Iterator[Any], times: Times) -> None:
     spent = 0
-    while len(times.latency) < SINGLES and spent < budget_s * 1e9 / 4:
+    while len(times.latency) < SINGLES and spent < BUDGET_S * 1e9 / 4:
         arguments = next(turns)
         begin = _clock()
         result = call(*arguments)

@@ -95,19 +95,6 @@ def test_what_watch_raises_ends_the_child():
     assert not psutil.pid_exists(child.pid)
 
 
-def test_what_a_child_started_ends_with_it():
-    script = """
-import subprocess, sys, time
-from harness.engine import channel
-slept = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-channel.send(str(slept.pid).encode())
-time.sleep(60)
-"""
-    with Child(python(script)) as child:
-        started = psutil.Process(int(next(child.lines())))
-    assert wait_for(lambda: not started.is_running() or started.status() == "zombie")
-
-
 def test_a_grandchild_that_holds_the_output_open_holds_nobody_up():
     script = "import subprocess; subprocess.Popen(['sleep', '60'])"
     begin = time.monotonic()

@@ -8,6 +8,11 @@ from harness.sides import timing
 from harness.sides.numpy_side import NumpySide
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(timing, "BUDGET_S", 0.01)
+
+
 class Scripted(NumpySide):
     """A side on a clock of its own: each call and each wait costs what the script says."""
 
@@ -33,7 +38,7 @@ class Scripted(NumpySide):
 @pytest.mark.parametrize(("asynchronous", "slope"), [(False, 12_000), (True, 10_000)])
 def test_the_slope_cancels_the_constants_of_waiting(monkeypatch, asynchronous, slope):
     side = Scripted(monkeypatch, 10_000, 2_000, asynchronous)
-    times = timing.measure(side, side.call, [(1,)], 0.01)
+    times = timing.measure(side, side.call, [(1,)])
     assert set(times.slope) == {slope}
     assert set(times.latency) == {12_000}
     assert set(times.dispatch) == {10_000}
@@ -43,16 +48,16 @@ def test_the_slope_cancels_the_constants_of_waiting(monkeypatch, asynchronous, s
 
 def test_who_is_asynchronous_waits_once_in_a_window(monkeypatch):
     side = Scripted(monkeypatch, 10_000, 0, asynchronous=True)
-    timing.measure(side, side.call, [(1,)], 0.01)
+    timing.measure(side, side.call, [(1,)])
     assert side.waits == timing.SINGLES + 2 * timing.PAIRS
     side = Scripted(monkeypatch, 10_000, 0)
-    timing.measure(side, side.call, [(1,)], 0.01)
+    timing.measure(side, side.call, [(1,)])
     assert side.waits == side.calls + 2 * timing.PAIRS
 
 
 def test_the_sets_of_inputs_take_turns_across_windows(monkeypatch):
     side = Scripted(monkeypatch, 1_000_000, 0)
-    timing.measure(side, side.call, [(1,), (2,), (3,)], 0.01)
+    timing.measure(side, side.call, [(1,), (2,), (3,)])
     assert side.seen == [1 + index % 3 for index in range(side.calls)]
 
 
@@ -69,7 +74,7 @@ def test_a_pair_whose_long_window_was_not_longer_is_counted_and_thrown_away(monk
     side = Scripted(monkeypatch, 0, 0)
     ticks = iter(range(0, 10**9, 1_000))
     monkeypatch.setattr(timing, "_clock", lambda: next(ticks))
-    times = timing.measure(side, side.call, [(1,)], 1e-6)
+    times = timing.measure(side, side.call, [(1,)])
     assert times.slope == []
     assert times.backwards >= 1
 
@@ -77,7 +82,7 @@ def test_a_pair_whose_long_window_was_not_longer_is_counted_and_thrown_away(monk
 def test_results_that_are_not_done_after_waiting_are_counted(monkeypatch):
     side = Scripted(monkeypatch, 10_000, 0)
     side.done = lambda result: False
-    times = timing.measure(side, side.call, [(1,)], 0.01)
+    times = timing.measure(side, side.call, [(1,)])
     assert times.unfinished == timing.SINGLES + 2 * timing.PAIRS
 
 
@@ -96,7 +101,7 @@ def test_what_disturbs_some_of_the_windows_does_not_reach_the_slope(monkeypatch)
         side.now += 50_000_000 if len(waits) % 97 == 0 else 0
 
     side.wait = wait
-    times = timing.measure(side, side.call, [(1,)], 0.01)
+    times = timing.measure(side, side.call, [(1,)])
     assert set(times.slope) == {10_000}
 
 
@@ -107,5 +112,5 @@ def test_garbage_is_collected_again_afterwards_even_if_a_call_raises(monkeypatch
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        timing.measure(side, fails, [(1,)], 0.01)
+        timing.measure(side, fails, [(1,)])
     assert gc.isenabled()
