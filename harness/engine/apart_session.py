@@ -109,18 +109,14 @@ def _visit(runs: dict[str, CaseRun], seed: int) -> None:
     again = [
         (VISITS + number, key)
         for key, run in runs.items()
-        for number in range(min(_disturbed(run), REPEATS))
+        if isinstance(run.measured, ComputeCase)
+        for number in range(min(run.measured.samples["compute"].disturbed, REPEATS))
     ]
     for number, key in random.Random(seed).sample(again, len(again)):
         _visit_once(runs[key], number)
     for run in runs.values():
         if not run.over:
             run.session.finish(run)
-
-
-def _disturbed(run: CaseRun) -> int:
-    assert isinstance(run.measured, ComputeCase)
-    return run.measured.samples["compute"].disturbed
 
 
 def _visit_once(run: CaseRun, number: int) -> None:

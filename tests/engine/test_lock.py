@@ -30,10 +30,15 @@ with alone([processor()], print):
 """
 
 
-@pytest.fixture
-def holder(tmp_path, monkeypatch):
-    """A process that holds this machine."""
+@pytest.fixture(autouse=True)
+def own(tmp_path, monkeypatch):
+    """Locks of the test's own."""
     monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+
+
+@pytest.fixture
+def holder():
+    """A process that holds this machine."""
     with subprocess.Popen([sys.executable, "-c", HOLDS], stdout=subprocess.PIPE) as running:
         assert running.stdout.readline() == b"held\n"
         yield running
@@ -94,8 +99,7 @@ def test_every_command_that_measures_ends_where_it_is_not_to_wait(
     assert "Traceback" not in said
 
 
-def test_two_who_wait_measure_one_after_the_other(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+def test_two_who_wait_measure_one_after_the_other(monkeypatch):
     monkeypatch.setattr(lock, "LOOK_S", 0.01)
     inside, most = [], []
 
@@ -123,6 +127,14 @@ def refused():
         return str(error)
 
 
+def killed(script):
+    """Kill a script that has started a child; return its number, and the child."""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as running:
+        child = psutil.Process(int(running.stdout.readline()))
+        running.kill()
+    return running.pid, child
+
+
 STARTS = """
 import sys
 from harness.engine import lock
@@ -135,11 +147,8 @@ with measuring(print):
 """
 
 
-def test_what_a_killed_one_has_started_ends_and_holds_the_machine_no_more(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
-    with subprocess.Popen([sys.executable, "-c", STARTS], stdout=subprocess.PIPE) as running:
-        child = psutil.Process(int(running.stdout.readline()))
-        running.kill()
+def test_what_a_killed_one_has_started_ends_and_holds_the_machine_no_more():
+    _, child = killed(STARTS)
     said = []
     with measuring(said.append, wait=False):
         assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
@@ -156,13 +165,9 @@ with measuring(lambda said: None):  # such as what other commands have left
 """
 
 
-def test_a_holder_that_nobody_has_marked_is_told_by_its_number(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
-    command = [sys.executable, "-c", STARTS_UNMARKED]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as running:
-        child = psutil.Process(int(running.stdout.readline()))
-        running.kill()
-    assert refused().startswith(f"what process {running.pid} started, which is gone, measures on")
+def test_a_holder_that_nobody_has_marked_is_told_by_its_number():
+    pid, child = killed(STARTS_UNMARKED)
+    assert refused().startswith(f"what process {pid} started, which is gone, measures on")
     child.kill()
 
 
@@ -174,8 +179,7 @@ with measuring(print, wait=False):
 """
 
 
-def test_what_a_command_starts_does_not_wait_for_it_and_others_do(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+def test_what_a_command_starts_does_not_wait_for_it_and_others_do():
     inner = [sys.executable, "-c", WORKS_FOR, "true"]
     with measuring(print), measuring(print, wait=False):
         # One between them hands no files on, as asv does.
@@ -194,8 +198,7 @@ def test_a_folder_of_locks_that_cannot_be_used_is_one_clear_error(tmp_path, monk
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
-def test_what_others_put_in_the_place_of_a_lock_holds_nobody_up(tmp_path, monkeypatch, make):
-    monkeypatch.setenv("HARNESS_LOCKS", str(tmp_path))
+def test_what_others_put_in_the_place_of_a_lock_holds_nobody_up(tmp_path, make):
     with measuring(print):
         (file,) = tmp_path.glob("*.lock")
     file.unlink()

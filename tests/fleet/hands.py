@@ -75,11 +75,11 @@ DONE = Result()
 
 def sweep(pool, workloads, results, folder, effort="1x1", **options):
     """Measure over a pool; return the outcome and the notes."""
-    asked_of_fleet = ("each_machine", "store", "on_progress")
+    asked_of_fleet = ("each_machine", "store", "on_progress", "wait_s")
     how = {name: options.pop(name) for name in asked_of_fleet if name in options}
     level = effort if isinstance(effort, sampling.Effort) else sampling.effort(effort)
-    context = local_context(results, folder, "client")
-    asked = Options(level, targets=("cpu",), **options)
-    notes = []
-    outcome = sweep_on(pool, workloads, context, asked, on_note=notes.append, wait_s=0.0, **how)
+    context = local_context(results, folder, "client", options.pop("night", ""))
+    asked = Options(level, **{"targets": ("cpu",), **options})
+    notes, how = [], {"wait_s": 0.0, **how}
+    outcome = sweep_on(pool, workloads, context, asked, on_note=notes.append, **how)
     return outcome, notes

@@ -13,17 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
+import pytest
 from distributed import Client
 
 import harness
 from harness.declare import location
-from harness.engine.context import Options, local_context
-from harness.fleet import sweep
 from harness.fleet.pools import DaskPool
 from harness.records.store import Store, record_files
-from harness.stages import sampling
 from tests import forks
+from tests.fleet.hands import sweep
 from tests.performance.fleet_processes import free_port
+from tests.repositories import git
 
 REPOSITORY = Path(harness.__file__).parents[1]
 SUITES = REPOSITORY / "tests" / "suites"
@@ -80,20 +80,11 @@ def project(folder: Path, package: str, extra: str = "") -> Path:
     small.write_text(small.read_text().replace("* 2", "* 2" + extra))
     git(folder, "init", "-q")
     git(folder, "add", "-A")
-    commit(folder)
+    with pytest.MonkeyPatch.context() as clock:  # equal content makes equal commits
+        for who in ("AUTHOR", "COMMITTER"):
+            clock.setenv(f"GIT_{who}_DATE", "2026-01-01T00:00:00Z")
+        git(folder, "commit", "-q", "-m", "a")
     return folder
-
-
-def commit(folder: Path) -> None:
-    """Commit what there is, by a clock of its own: equal content makes equal commits."""
-    who = ("-c", "user.name=x", "-c", "user.email=x@y")
-    date = {"GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
-    command = ["git", "-C", str(folder), *who, "commit", "-q", "--allow-empty", "-m", "a"]
-    subprocess.run(command, check=True, env={**os.environ, **date})
-
-
-def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True)
 
 
 def wait_until(true, seconds: float = 30.0, what: str = "it"):
@@ -176,26 +167,13 @@ class Fleet:
 
     def sweep(self, workloads, effort="1x1", only=(), results=None, **options):
         """Measure on the fleet from this process; return the outcome, notes and progress."""
-        level = effort if isinstance(effort, sampling.Effort) else sampling.effort(effort)
-        how = {name: options.pop(name) for name in ("each_machine", "wait_s") if name in options}
-        night = options.pop("night", "")
-        context = local_context(
-            results or self.results, self.project / self.package, "client", night
-        )
+        results, folder, messages = results or self.results, self.project / self.package, []
         if only:  # else cases would wait for the class that measured them before
-            (context.results / "placement.json").unlink(missing_ok=True)
-        notes, messages = [], []
+            (results / "placement.json").unlink(missing_ok=True)
+        options = {"targets": None, "on_progress": messages.append, **options}
         with Client(self.address, set_as_default=False) as client:
-            outcome = sweep.sweep_on(
-                DaskPool(client, only=only),
-                workloads,
-                context,
-                Options(level, **options),
-                messages.append,
-                notes.append,
-                **{"wait_s": 0.0, **how},
-            )
-        return outcome, notes, messages
+            pool = DaskPool(client, only=only)
+            return *sweep(pool, workloads, results, folder, effort, **options), messages
 
     def start(self, *arguments, **options):
         """Begin a :meth:`sweep` in a thread; return its future."""

@@ -13,8 +13,9 @@ from harness.errors import FleetError
 from harness.fleet.place import Question
 from harness.fleet.pools import DaskPool
 from harness.stages.registry import CASE_STAGES
-from tests.fleet.processes import git, measuring
+from tests.fleet.processes import measuring
 from tests.fleet.test_executors import typed
+from tests.repositories import git
 from tests.targets.test_compile_only import needs
 
 

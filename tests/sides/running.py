@@ -2,13 +2,15 @@
 
 import tempfile
 
+import msgspec
+
 from harness.declare import location
 from harness.declare.code import LoadedCode
 from harness.declare.location import Source
 from harness.declare.workload import enumerate_cases
 from harness.engine.compared_session import ComparedSession
 from harness.engine.job import SIZE, CurrentVisit, Done, Job, JobCase
-from harness.records.schema import SCHEMA
+from harness.records.schema import SCHEMA, Record
 from harness.sides import registry
 from harness.sides.side_process import ProcessState
 from tests.sweeps import SUITES
@@ -22,18 +24,9 @@ def compared(module, name):
 
 def base(target):
     """Return what a sweep writes into each record of a unit."""
-    return {
-        **dict.fromkeys(
-            ("replicate", "workload", "version", "machine", "env", "commit", "protocol", "effort"),
-            "",
-        ),
-        **dict.fromkeys(("sweep", "python", "jax", "jaxlib"), ""),
-        "schema": SCHEMA,
-        "target": target,
-        "scenario": "off",
-        "commit_date_ms": None,
-        "seed": 0,
-    }
+    needed = (field.name for field in msgspec.structs.fields(Record) if field.required)
+    known = {"schema": SCHEMA, "target": target, "scenario": "off", "commit_date_ms": None}
+    return {**dict.fromkeys(needed, ""), **known, "seed": 0}
 
 
 def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=lambda case: True):
@@ -49,7 +42,6 @@ def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=la
         platforms="cpu",
         cases=refs,
         passes=passes,
-        seed=0,
         base=base("cpu"),
         backend=backend,
         threads=threads,

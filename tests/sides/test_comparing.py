@@ -192,20 +192,16 @@ def test_a_gpu_that_is_not_there_is_skipped_with_the_reason(tmp_path):
 def test_the_callers_variables_do_not_reach_a_comparison(monkeypatch):
     for name in ("NPROC", "CUPY_TF32", "NVIDIA_TF32_OVERRIDE", "JAX_COMPILATION_CACHE_DIR"):
         monkeypatch.setenv(name, "theirs")
-    common = {"platforms": "cpu", "cpu_devices": 0, "x64": False, "cases": [], "passes": 1}
     job = Job(
         source=Source("", ""),
         target="gpu",
-        seed=0,
-        process_key="",
-        reference_key="",
-        base={},
+        platforms="cpu",
+        cases=[],
         backend="cupy-eager",
         threads="all",
         scenario="cold",
         cache_folder="/scratch",
         environment={"CUPY_TF32": "1", "CUPY_CACHE_DIR": "/scratch"},
-        **common,
     )
     found = process.variables(job)
     assert found["CUPY_TF32"] == "1"
@@ -224,10 +220,6 @@ def test_a_process_whose_side_is_not_to_be_had_says_so_for_every_case(tmp_path):
         platforms="cpu",
         timeout_s=60,
         cases=cases,
-        passes=1,
-        seed=0,
-        process_key="",
-        reference_key="",
         base=base("gpu"),
         scenario="cold",
         cache_folder=str(tmp_path),
