@@ -8,7 +8,6 @@ from typing import Any
 import jax
 
 from harness import targets
-from harness.engine.job import Bye, Done, Hello
 from harness.engine.session import CaseRun, Session
 from harness.records import environment
 from harness.sides.compared_case import ComparedCase
@@ -22,14 +21,14 @@ class ComparedSession(Session):
     """A process that takes one side of a comparison."""
 
     state: ProcessState
-    side: Side | None = None
+    side: Side
 
     def describe(self) -> dict[str, Any]:
         """Return the flags and, where JAX computes, the device."""
         flags = environment.flags() | self.job.environment
         flags.pop("CUPY_CACHE_DIR", None)  # a scratch folder, whose path says nothing
         known = {"flags": flags, "platform": targets.find(self.job.target).family}
-        if self.side is None or not self.side.uses_jax:
+        if not self.side.uses_jax:
             return known
         device = jax.devices()[0]
         return known | {
@@ -44,7 +43,6 @@ class ComparedSession(Session):
 
     def runs(self) -> dict[str, CaseRun]:
         """Return the cases."""
-        assert self.side is not None
         runs = {}
         for ref, case in self.cases():
             compared = ComparedCase(
@@ -57,18 +55,3 @@ class ComparedSession(Session):
             )
             runs[ref.key] = CaseRun(self, ref, compared)
         return runs
-
-    def skip(self, reason: str) -> None:
-        """Say for every case why it cannot be measured here."""
-        self.send(Hello(self.environment, self.load_average))
-        for ref, case in self.cases():
-            record = self.record(
-                ref.key,
-                axes=dict(case.axes),
-                transform=case.transform,
-                precision=case.precision,
-                status="skipped",
-                reason=reason,
-            )
-            self.send(Done(record))
-        self.send(Bye(0.0, 0.0))

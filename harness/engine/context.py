@@ -101,7 +101,8 @@ class Options:
     inside: bool = False
     """Compile each case once more, in the first process, under XLA's own events."""
     broken: Mapping[str, str] = field(default_factory=dict)
-    """Modules and workloads that cannot be used, and why; stored, so that they are missed."""
+    """Modules and workloads (`dense`, `dense.Mlp`) that cannot be used, and why; stored, so that
+    they are missed."""
     memory_limit_bytes: int | None = None
     seed: int | None = None
     wait: bool = field(default_factory=waits)
@@ -160,19 +161,14 @@ HEALTHY = "it can be used again"
 
 
 def broken_records(
-    broken: Mapping[str, str],
-    known: Iterable[Record],
-    context: Context,
-    options: Options,
-    sweep: SweepName,
+    known: Iterable[Record], context: Context, options: Options, sweep: SweepName
 ) -> Iterator[Record]:
     """Yield a record of each module or workload that is broken now, or was and is no more.
 
-    It has no case, because nobody can say which there are: no transform, axes or version.
-
-    `broken` has names of modules and workloads (`dense`, `dense.Mlp`), and why; `known` is what the
-    store has.
+    It has no case, because nobody can say which there are: no transform, axes or version. `known`
+    is what the store has.
     """
+    broken = options.broken
     before = {
         record.workload: record.reason
         for record in known

@@ -127,7 +127,7 @@ class SweepState:
         """By the key of a case: how many processes failed at it."""
         self.plan = Plan(workloads, context, options, sweep, programs)
         self.groups = self.plan.groups
-        self.store.append(broken_records(options.broken, known, context, options, self.plan.sweep))
+        self.store.append(broken_records(known, context, options, self.plan.sweep))
         self.rounds = max(
             [options.effort.limit, *(n for each in self.groups for n in each.processes.values())]
         )

@@ -42,7 +42,17 @@ def measure_side(line: bytes, current_fd: int, stored: threading.Semaphore) -> N
     """
     from harness.declare.code import LoadedCode  # nothing of it in an ordinary process
     from harness.engine import containment
-    from harness.engine.job import CurrentVisit, Fatal, decode_job, sender, workload_of
+    from harness.engine.job import (
+        Bye,
+        CurrentVisit,
+        Done,
+        Fatal,
+        decode_job,
+        sender,
+        unmeasured,
+        workload_of,
+    )
+    from harness.records.schema import to_raw
     from harness.sides import registry
     from harness.sides.side import Unavailable
     from harness.sides.side_process import verified
@@ -61,7 +71,10 @@ def measure_side(line: bytes, current_fd: int, stored: threading.Semaphore) -> N
     try:
         side = registry.find(job.backend)(job.target)
     except Unavailable as error:
-        ComparedSession(job, workload, send, current, code, state).skip(str(error))
+        known = to_raw(job.surroundings)
+        for ref in job.cases:
+            send(Done(unmeasured(job, ref, "skipped", str(error), environment=known)))
+        send(Bye(0.0, 0.0))
     except RuntimeError as error:
         send(Fatal(f"JAX found no {job.target} device: {error}"))
     else:

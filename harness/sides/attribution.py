@@ -39,20 +39,14 @@ def attribute(call: Callable[[], Any], iterations: int = 3) -> Attribution | str
         return extension
     try:
         extension._cupti_init()
+        try:
+            results = [call() for _ in range(iterations)]
+            extension._sync_all_devices()
+            del results
+        finally:
+            rows = extension._cupti_get_timings(True)
     except RuntimeError as error:
-        return f"CUPTI does not work here, or is in use by another profiler: {error}"
-    results = []
-    try:
-        for _ in range(iterations):
-            results.append(call())
-        extension._sync_all_devices()
-    except RuntimeError as error:
-        extension._cupti_get_timings(True)
-        return f"the call failed under CUPTI: {error}"
-    try:
-        rows = extension._cupti_get_timings(True)
-    except RuntimeError as error:
-        return f"CUPTI did not say what was launched: {error}"
+        return f"CUPTI or the call failed, or another profiler uses CUPTI: {error}"
     return summarise(rows, iterations)
 
 

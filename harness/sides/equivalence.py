@@ -107,17 +107,11 @@ def judge(
     for index, (y, r, spec) in enumerate(zip(leaves, expected, wanted, strict=True)):
         gate = gate_of([*taking_part, np.dtype(spec.dtype)], precision)
         _judge_leaf(found, f"output {index}", y, r, spec, gate)
-    if has_products and precision in ("", "ieee") and _looks_like_tf32(found):
+    least, most = GATES["float32"], PRECISION_GATES["tf32"]
+    like_tf32 = found.gate == least < (found.error or 0.0) <= most
+    if has_products and precision in ("", "ieee") and like_tf32:
         found.labels.append("TF32 detected")
     return found
-
-
-def _looks_like_tf32(found: Agreement) -> bool:
-    return (
-        found.error is not None
-        and found.gate == GATES["float32"]
-        and found.gate < found.error <= PRECISION_GATES["tf32"]
-    )
 
 
 def _judge_leaf(found: Agreement, name: str, y: Any, r: Any, spec: Any, gate: float) -> None:

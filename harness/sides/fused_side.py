@@ -34,8 +34,7 @@ class FusedSide(NumpySide):
 
     def build(self, workload: type[Workload], case: Case, arguments: Any) -> Callable[..., Any]:
         """Return the workload's fused function with the static arguments filled in."""
-        if workload.fused_cpu is None:
-            raise Unavailable(f"{workload.__qualname__} has no fused_cpu")
+        assert workload.fused_cpu is not None
         try:
             function = workload.fused_cpu()
         except ImportError as error:
