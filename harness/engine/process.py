@@ -51,7 +51,7 @@ class Ending:
     reason: str = ""
     """Empty where it finished its job."""
     visit: Visit | None = None
-    """What it was at when it ended before its time."""
+    """What it was at last."""
     stderr: list[str] = field(default_factory=list)
     bye: Bye | None = None
     hopeless: bool = False
@@ -167,19 +167,15 @@ class _Conversation:
         self.timeouts_s = {ref.key: part.timeout_s for part in self.job.parts for ref in part.cases}
         self.timeout_s = self.job.timeout_s
         self.limit = self.job.memory_limit_bytes or memory_limit()
-        self.visit: Visit | None = None
-        self.bye: Bye | None = None
-        self.hopeless = False
+        self.ending = Ending()
         self.deadline = time.monotonic() + STARTUP_TIMEOUT_S
 
     def run(self) -> Ending:
         try:
             self._listen()
         except _Stopped as stopped:
-            return Ending(
-                str(stopped), self.visit, self.child.output, self.bye, hopeless=self.hopeless
-            )
-        return Ending(bye=self.bye)
+            self.ending.reason, self.ending.stderr = str(stopped), self.child.output
+        return self.ending
 
     def _listen(self) -> None:
         """Hand on what the process says until it has ended well; raise :class:`_Stopped` if not."""
@@ -189,7 +185,7 @@ class _Conversation:
             try:
                 message = decode_message(line)
             except msgspec.MsgspecError:
-                self.hopeless = True
+                self.ending.hopeless = True
                 raise _Stopped(
                     f"the process wrote {line[:80]!r} where its messages are read"
                 ) from None
@@ -197,38 +193,36 @@ class _Conversation:
                 message.record.code = installed(message.record.code, self.distributions)
             self.on_message(message)
             if isinstance(message, Bye):
-                self.bye = message
+                self.ending.bye = message
             elif isinstance(message, Fatal):
-                self.hopeless = True
+                self.ending.hopeless = True
                 raise _Stopped(message.reason)
             elif isinstance(message, Done):
                 self.child.send(b"")  # it is stored: go on
-        self.visit = self.current.read()
+        self.ending.visit = self.current.read()
         code = self.child.code or 0
         if code == -signal.SIGKILL:
             how = "not by the harness: perhaps the kernel, for want of memory"
             raise _Stopped(f"{self.child.how} ({how})")
         if code < 0:
             raise _Stopped(self.child.how)
-        if code or not self.bye:
+        if code or not self.ending.bye:
             raise _Stopped(f"the process ended with {self.child.how} before it was done")
 
     def _look(self) -> None:
         """Raise :class:`_Stopped` if the process must be ended."""
         self.on_look()
         visit = self.current.read()
-        if visit is not None and visit != self.visit:
-            before, self.visit = self.visit, visit
+        if visit is not None and visit != self.ending.visit:
+            before, self.ending.visit = self.ending.visit, visit
             if before is None or (visit.case, visit.pass_) != (before.case, before.pass_):
                 self.timeout_s = self.timeouts_s.get(visit.case, self.job.timeout_s)
                 self.deadline = time.monotonic() + self.timeout_s
             self.on_visit(visit)
-        if time.monotonic() >= self.deadline and not self.bye:
+        if time.monotonic() >= self.deadline and not self.ending.bye:
             late = f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s"
-            if self.visit:
-                late = (
-                    f"timeout: not done after {self.timeout_s:g} s, in stage {self.visit.stage!r}"
-                )
+            if at := self.ending.visit:
+                late = f"timeout: not done after {self.timeout_s:g} s, in stage {at.stage!r}"
             raise _Stopped(late)
         with contextlib.suppress(psutil.Error):  # it ends just now
             held = psutil.Process(self.child.pid).memory_info().rss

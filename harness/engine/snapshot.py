@@ -101,7 +101,8 @@ def _listed(project: Path, results: Path) -> tuple[list[Path], list[Path]]:
             path = Path(top, folder)
             if path.is_symlink():
                 links.append(path)
-            if path.is_symlink() or path == results or _is_left_out(path):
+            is_left_out = folder in _LEFT_OUT or any((path / mark).exists() for mark in _MARKS)
+            if path.is_symlink() or path == results or is_left_out:
                 folders.remove(folder)
         for path in (Path(top, name) for name in names if name not in _LEFT_OUT):
             if path.is_symlink():
@@ -119,10 +120,6 @@ def _listed(project: Path, results: Path) -> tuple[list[Path], list[Path]]:
             "out of the project, or measure without --from-snapshot."
         )
     return files, links
-
-
-def _is_left_out(folder: Path) -> bool:
-    return folder.name in _LEFT_OUT or any((folder / mark).exists() for mark in _MARKS)
 
 
 def _fill(copy: Path, project: Path, files: list[Path], links: list[Path]) -> None:

@@ -18,7 +18,7 @@ from harness.declare.workload import Case, Workload
 from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.schema import Comparison, StageSamples
-from harness.sides import attribution, counting, equivalence, guards, side_process, timing
+from harness.sides import counting, equivalence, guards, side_process, timing
 from harness.sides.equivalence import WRONG_VALUES, blame
 from harness.sides.side import Side, Unavailable
 from harness.sides.side_process import ProcessState
@@ -261,7 +261,7 @@ class ComparedCase:
                 self.workload, self.case, data
             )
         if self.side.asynchronous:
-            seen = attribution.attribute(lambda: call(*self._sets[0]))
+            seen = timing.attribute(lambda: call(*self._sets[0]))
             if not isinstance(seen, str):
                 self.comparison.launches, self.comparison.device_ns = seen.launches, seen.device_ns
         if builder is not None:

@@ -13,9 +13,9 @@ import numpy as np
 from harness import targets
 from harness.program.facts import facts_of
 from harness.sides import ceilings
-from harness.sides.attribution import attribute
 from harness.sides.cupy_eager import count_compiles, explain, lacking, require_cupy
 from harness.sides.side import Unavailable
+from harness.sides.timing import attribute
 from tests.gpu.libraries import Cupy, Xla
 from tests.gpu.programs import PROGRAMS, gelu, product, products, softmax, square
 
