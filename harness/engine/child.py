@@ -98,7 +98,9 @@ class Child:
             HarnessError: this system is none to measure on.
         """
         containment.need()
-        self.name = _name(command)
+        module = command.index("-m") + 1 if "-m" in command else 0
+        self.name = Path(command[module]).name
+        """What an error calls it: the module that Python runs, else the program."""
         self.kept = kept
         locks, holders = for_children()
         keeper = [sys.executable, "-m", "harness.engine.containment"] if kept else []
@@ -198,14 +200,11 @@ class Child:
                     watch()
                 if self._process.poll() is not None and not selector.select(0):
                     break  # a grandchild may hold the pipes open for ever
-        self.code = self._wait(watch)
-
-    def _wait(self, watch: Callable[[], None]) -> int:
-        """Return the exit code of a child that may have closed its files before it ended."""
-        while True:
+        while self.code is None:  # it may have closed its files before it ended
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = self._process.wait(POLL_S)
-                return 128 - code if self.kept and code > 128 else code
+                self.code = 128 - code if self.kept and code > 128 else code
+                return
             watch()
 
     def wait(self, watch: Callable[[], None] = lambda: None) -> int:
@@ -287,12 +286,6 @@ def _signals_held() -> Iterator[None]:
             signal.signal(one, handler)
         for number in came:
             signal.raise_signal(number)
-
-
-def _name(command: Sequence[str]) -> str:
-    """Return what an error calls a command: the module that Python runs, else the program."""
-    module = command.index("-m") + 1 if "-m" in command else 0
-    return Path(command[module]).name
 
 
 def ask(module: str, job: Any, variables: Mapping[str, str] | None, timeout_s: float) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -46,9 +46,15 @@ def expected(jobs: Iterable[Job], folder: Path, is_least: bool) -> Expected:
     for job in jobs:
         for part in job.parts:
             wanted[part.group, str(part.base["protocol"])] += len(part.cases)
-    took = _seconds_by_kind(folder, wanted)
+    took: dict[Kind, float] = {}
+    for file in sorted(folder.glob("*.jsonl"), key=_changed, reverse=True)[:MOST_FILES]:
+        if wanted.keys() <= took.keys():
+            break
+        for kind, each in _of_file(file).items():
+            if kind in wanted:
+                took.setdefault(kind, statistics.median(each))
     known = sum(wanted[kind] for kind in took)
-    seconds = sum(wanted[kind] * each for kind, each in took.items())
+    seconds = sum(wanted[kind] * each_s for kind, each_s in took.items())
     every = wanted.total()
     return Expected(every, known, seconds * every / known if known else 0.0, is_least)
 
@@ -64,19 +70,6 @@ class _Written(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Written).decode
-
-
-def _seconds_by_kind(folder: Path, wanted: Mapping[Kind, int]) -> dict[Kind, float]:
-    """Return the seconds per record of the kinds that were measured, the newest file first."""
-    took: dict[Kind, float] = {}
-    files = sorted(folder.glob("*.jsonl"), key=_changed, reverse=True)
-    for file in files[:MOST_FILES]:
-        if wanted.keys() <= took.keys():
-            break
-        for kind, seconds in _of_file(file).items():
-            if kind in wanted:
-                took.setdefault(kind, statistics.median(seconds))
-    return took
 
 
 def _changed(file: Path) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -209,39 +210,23 @@ class SweepState:
 
         What could not be measured where it is visited is left out, and so is what takes long.
         """
-        spent_s: dict[int, float] = {}
+        stage = "compile" if group.apart == "compute" else "first_call"
+        spent_s: defaultdict[int, float] = defaultdict(float)
         for ref, earlier in itertools.product(group.refs, range(process)):
-            taken_s = self._spent_s(group, ref, earlier)
-            spent_s[ref.index] = spent_s.get(ref.index, 0.0) + taken_s
+            record = self.now.get((ref.key, group.replicate(earlier)))
+            if record and stage in record.stages:
+                spent_s[ref.index] += sum(record.stages[stage].samples_ns) / 1e9
         wanted = []
         for ref in group.refs:
             if process >= group.processes[ref.scenario]:
                 continue
             failures = self.failures.get(self.plan.visited[ref.key][0], 0)
             hopeless = failures >= MAX_FAILURES or failures > process
-            if hopeless or spent_s.get(ref.index, 0.0) >= APART_S:
+            if hopeless or spent_s[ref.index] >= APART_S:
                 self._settle((ref.key, group.replicate(process)))
             else:
                 wanted.append(ref)
         return wanted
-
-    def _spent_s(self, group: Group, ref: JobCase, process: int) -> float:
-        """Return the seconds of a first call, or those for which `compute` compiled."""
-        record = self.now.get((ref.key, group.replicate(process)))
-        stage = "compile" if group.apart == "compute" else "first_call"
-        samples = record.stages.get(stage) if record else None
-        return sum(samples.samples_ns) / 1e9 if samples else 0.0
-
-    def _own_code(self, record: Record, ref: JobCase, process: int) -> dict[str, str]:
-        """Return the code that a record of `compute` stands for, and not other workloads' too.
-
-        It is what a process loads that has this workload alone.
-        """
-        visited, group = self.plan.visited[ref.key]
-        usual = self.now.get((visited, group.replicate(process)))
-        if usual is None or not usual.code:
-            return record.code
-        return {name: value for name, value in record.code.items() if name in usual.code}
 
     def _differing(self, code: dict[str, str], project: Path) -> list[str]:
         """Return what of the code of a record has become other code since it was measured."""
@@ -336,7 +321,11 @@ class SweepState:
         if self.plan.context.snapshot:
             record = self.plan.context.snapshot.as_original(record, Record)
         if ref and group.apart == "compute":
-            record.code = self._own_code(record, ref, process)
+            # Not other workloads' code too: what a process loads that has this one alone.
+            visited, own = self.plan.visited[ref.key]
+            usual = self.now.get((visited, own.replicate(process)))
+            if usual and usual.code:
+                record.code = {n: value for n, value in record.code.items() if n in usual.code}
         name = record.key, record.replicate
         # On a fleet, another sweep may have measured it, and may have stored it as well.
         elsewhere = record.sweep != self.plan.sweep.name

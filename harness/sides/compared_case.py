@@ -126,7 +126,10 @@ class ComparedCase:
             self.subject = self._prepare()
         data = None
         if not self._sets:
-            data = self._put_sets(self.subject, first)
+            sets = inputs.data_sets(self.subject.prepared.arguments, self.comparison.rotated)
+            # A side may compute on the very arrays it is given, and a baseline write into them.
+            data = jax.tree_util.tree_map(np.copy, sets[0]) if first else None
+            self._sets = [self.side.put(one) for one in sets]
         builder: Any = self.side if self.side.ahead_of_time else None
         if builder is not None:
             taken = partial(take_pass, self.subject.prepared, builder.proof, announce=announce)
@@ -169,14 +172,6 @@ class ComparedCase:
         self._reject(self.state.problems)
         self._label(self.state.labels)
         return subject
-
-    def _put_sets(self, subject: Subject, first: bool) -> tuple[Any, ...] | None:
-        """Make the sets of inputs; return the first in NumPy where it is still to be checked."""
-        sets = inputs.data_sets(subject.prepared.arguments, self.comparison.rotated)
-        # A side may compute on the very arrays it is given, and a baseline write into them.
-        data = jax.tree_util.tree_map(np.copy, sets[0]) if first else None
-        self._sets = [self.side.put(one) for one in sets]
-        return data
 
     def _check(self, subject: Subject, call: Callable[..., Any], data: Any) -> None:
         """Call once, and hold what comes back against the reference and the rules."""

@@ -170,11 +170,11 @@ def _var(
     return _note(x, "var", (_plain(x), _plain(mean)), result, (), x)
 
 
-def _std(x: Any, axis: Any = None, **keywords: Any) -> Any:
-    return np.sqrt(_var(x, axis, **keywords))
-
-
-_COMPOSED: dict[Any, Callable[..., Any]] = {np.mean: _mean, np.var: _var, np.std: _std}
+_COMPOSED: dict[Any, Callable[..., Any]] = {
+    np.mean: _mean,
+    np.var: _var,
+    np.std: lambda *args, **keywords: np.sqrt(_var(*args, **keywords)),
+}
 
 
 class CountingNamespace:

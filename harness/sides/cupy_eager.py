@@ -98,18 +98,14 @@ class CupyEager(Side):
 
         def precise(*arguments: Any) -> Any:
             if self._compute_type != wanted:
-                self._multiply_in(wanted)
+                from cupy._core import _routines_linalg as linalg  # there after `require_cupy`
+
+                compute_type = getattr(linalg, f"COMPUTE_TYPE_{wanted}")
+                self.cupy._core.set_compute_type(self.cupy.float32, compute_type)
+                self._compute_type = wanted
             return function(*arguments)
 
         return precise
-
-    def _multiply_in(self, compute_type: str) -> None:
-        from cupy._core import _routines_linalg as linalg  # there where `require_cupy` passed
-
-        self.cupy._core.set_compute_type(
-            self.cupy.float32, getattr(linalg, f"COMPUTE_TYPE_{compute_type}")
-        )
-        self._compute_type = compute_type
 
     def wait(self, result: Any) -> None:
         """Return when all streams of the device are done."""
