@@ -25,24 +25,20 @@ class Made:
         self.ended = ended
         self.run = None
         self._now = 0
-        self._next = 0
-        self._functions = {}
-        self._settings = {}
+        self.number = 0
+        """Of the last build."""
+        self._numbers = {}
+
+    def _numbered(self, kind, *key):
+        """Return the number of a line of what builds refer to, which is written once."""
+        if (kind, str(key)) not in self._numbers:
+            number = self._numbers[kind, str(key)] = len(self._numbers) + 1
+            self.lines.append(kind(number, *key))
+        return self._numbers[kind, str(key)]
 
     def function(self, name, file="train.py", line=1, origin="program", qualname=None):
         file = file if not file or file.startswith(("/", "<")) else f"{self.started.cwd}/{file}"
-        key = (name, qualname or name, file, line, origin)
-        if key not in self._functions:
-            number = self._functions[key] = len(self._functions) + 1
-            self.lines.append(events.Function(number, *key))
-        return self._functions[key]
-
-    def settings(self, jit, context):
-        key = (tuple(jit.items()), tuple(context.items()))
-        if key not in self._settings:
-            number = self._settings[key] = len(self._settings) + 1
-            self.lines.append(events.Settings(number, jit, context))
-        return self._settings[key]
+        return self._numbered(events.Function, name, qualname or name, file, line, origin)
 
     def build(
         self,
@@ -57,35 +53,45 @@ class Made:
         jit=None,
         context=None,
         program=None,
+        shape=None,
+        object_=None,
         **where,
     ):
         """Add a build; each stage takes `ms` milliseconds, and a call at `train.py:CALLED`."""
-        self._next += 1
+        self.number += 1
         begin, at = self._now, range(self._now, self._now + ms * len(stages), ms)
         self._now += ms * len(stages)
         frame = events.Frame(f"{self.started.cwd}/train.py", called, "main", "program")
         function = self.function(name, **where)
-        settings = self.settings(jit or {}, context or {})
+        leaf = events.Leaf("x", f"float32[{shape}]")
+        given = {"settings": self._numbered(events.Settings, jit or {}, context or {})}
+        given |= {"arguments": self._numbered(events.Arguments, "x", (leaf,), ())} if shape else {}
         inside = tuple(
             events.Inner(self.function(one), logs.ns(begin), logs.ns(begin + 1)) for one in inner
         )
         asked = (events.Request(f"jit_{name}", logs.ns(ms), outcome),)
         build = logs.build(
-            self._next,
+            self.number,
             begin,
             self._now,
             *((stage, start, start + ms) for stage, start in zip(stages, at, strict=True)),
             function=function,
             requests=asked if "compile" in stages else (),
-            settings=settings,
             inner=inside,
             program=program,
+            **given,
         )
-        self.lines.append(events.Stack(self._next, (frame,)))
-        self.lines.append(replace(build, object=function, wrapper=function, stack=self._next))
+        self.lines.append(events.Stack(self.number, (frame,)))
+        object_ = object_ or function
+        self.lines.append(replace(build, object=object_, wrapper=function, stack=self.number))
         if cause is not None:
-            self.causes["made", self._next] = cause
+            self.causes["made", self.number] = cause
         return self
+
+    def clear(self):
+        """Empty JAX's caches."""
+        self.lines.append(events.Cleared("jax.clear_caches", 0, 0, logs.ns(self._now)))
+        self._now += 1
 
     def _all(self):
         return (*self.lines, *([events.Ended(logs.ns(self._now), "exit")] if self.ended else []))

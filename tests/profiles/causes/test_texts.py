@@ -26,7 +26,7 @@ from harness.profiles.decision.decide import decide
 from harness.profiles.model import Process
 from harness.profiles.names import package_of
 from harness.watch import events
-from tests.profiles.causes.lines import started
+from tests.profiles.logs import started
 
 Stage = Literal["trace", "lower", "compile"]
 STAGES: tuple[Stage, ...] = ("trace", "lower", "compile")
