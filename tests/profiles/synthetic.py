@@ -9,6 +9,7 @@ from harness.report.profile.face import Profile
 from harness.watch import events
 from harness.watch.events import Run
 from harness.watch.writer import encoded
+from tests.profiles import logs
 
 HOSTILE = ("<script>alert(1)</script>", 'x" onmouseover="alert(2)', "دالة_الخسارة", "<!-- & -->")
 MS = 1_000_000
@@ -18,35 +19,32 @@ CWD = "/home/user/project"
 FILE = f"{CWD}/train.py"
 
 
-def started(pid, at_ns, argv="train.py"):
-    return events.Started(
-        *(events.SCHEMA, pid, 1, "host", "command", (argv, "--steps"), CWD, "3.12.1"),
-        *(1_000.0 + at_ns / 1e9, at_ns, at_ns - 20 * MS, 2, MAIN),
-    )
+def started(pid, at_ns):
+    first = logs.started(at_ns / MS, at_ns / MS - 20, pid, cwd=CWD)
+    argv = ("train.py", "--steps")
+    return replace(first, argv=argv, host="host", at_s=1_000.0 + at_ns / 1e9, main_thread=MAIN)
 
 
 def build(number, begin_ns, thread, function, outcome):
     """Return a build of 10 ms: 1 trace, 2 lower, 6 compile or load."""
-    at = begin_ns
-    return events.Build(
-        *(number, function, number, number, 1 + number % 2, thread, at, at + 10 * MS),
-        (
-            events.Span("trace", at, at + MS, 1),
-            events.Span("lower", at + MS, at + 3 * MS, 1),
-            events.Span("compile", at + 3 * MS, at + 9 * MS, 1),
-        ),
+    at = begin_ns / MS
+    compiled, loaded = (0, 5) if outcome == "hit" else (5, 0)
+    asked = logs.request(outcome, 6, compiled, loaded, key=f"key{number}")
+    made = logs.build(
+        number,
+        at,
+        at + 10,
+        ("trace", at, at + 1),
+        ("lower", at + 1, at + 3),
+        ("compile", at + 3, at + 9),
+        thread=thread,
+        function=function,
+        requests=(replace(asked, module="jit_f", directory="/cache"),),
         arguments=1 + number % 3,
         settings=1,
-        requests=(
-            events.Request(
-                *("jit_f", 6 * MS, outcome, f"key{number}", ""),
-                compile_ns=0 if outcome == "hit" else 5 * MS,
-                load_ns=5 * MS if outcome == "hit" else 0,
-                directory="/cache",
-            ),
-        ),
         program=events.Program(1000, 64, 64, 128),
     )
+    return replace(made, object=number, wrapper=number, stack=1 + number % 2)
 
 
 def lines(builds, at_ns, hostile=True):

@@ -15,31 +15,20 @@ from harness.profiles import live
 from harness.profiles.live import Following
 from harness.watch import events
 from harness.watch.writer import encoded
+from tests.profiles import logs
 
 S = 1_000_000_000
 HOST = socket.gethostname()
-STARTED = events.Started(
-    events.SCHEMA, os.getpid(), 1, HOST, "command", ("t.py",), "/", "3", 1.0, 0, 0, 2, 1
-)
-LOSS = events.Function(1, "loss", "loss", "/project/train.py", 80, "program")
+STARTED = replace(logs.started(clock=0, pid=os.getpid()), host=HOST)
 STEP = events.Function(2, "step", "Model.step", "/project/model.py", 8, "program")
-STACK = events.Stack(
-    1,
-    (
-        events.Frame("/project/train.py", 88, "main", "program"),
-        events.Frame("/lib/site-packages/optax/x.py", 7, "update", "library"),
-    ),
-)
+LIBRARY = events.Frame("/lib/site-packages/optax/x.py", 7, "update", "library")
+STACK = events.Stack(1, (*logs.STACK.frames, LIBRARY))
 
 
 def build(number, function, begin_s, end_s, thread=1):
-    middle = (begin_s + end_s) / 2
-    spans = (
-        events.Span("trace", round(begin_s * S), round(middle * S), 1),
-        events.Span("compile", round(middle * S), round(end_s * S), 1),
-    )
-    times = round(begin_s * S), round(end_s * S)
-    return events.Build(number, function, 1, 1, 1, thread, *times, spans)
+    begin, middle, end = 1000 * begin_s, 500 * (begin_s + end_s), 1000 * end_s
+    stages = ("trace", begin, middle), ("compile", middle, end)
+    return logs.build(number, begin, end, *stages, function=function, thread=thread)
 
 
 def running(begin_s, at_s, function=1, thread=1):
@@ -53,7 +42,7 @@ class Writing:
     def __init__(self, folder, name="h-1-0.jsonl", started=STARTED):
         folder.mkdir(exist_ok=True)
         self.path = folder / name
-        self(started, LOSS, STEP, STACK)
+        self(started, logs.FUNCTION, STEP, STACK)
 
     def __call__(self, *lines):
         self.raw(b"".join(map(encoded, lines)))
