@@ -15,15 +15,38 @@ from tests.profiles.causes.programs import builds
 ONES = np.ones((4, 3), np.float32)
 
 
-def doubled(*values):
-    """Call one function with each."""
+def called(function, *calls, **options):
+    """Jit a function, and call it with each of these arguments."""
+    jitted = jax.jit(function, **options)
+    for given in calls:
+        jitted(*given)
 
-    @jax.jit
+
+def doubled(*values):
     def double(x):
         return x * 2
 
-    for value in values:
-        double(value)
+    called(double, *((value,) for value in values))
+
+
+def scaled(x, by=2.0):
+    return x * by
+
+
+def power(x, n):
+    return x ** int(n)
+
+
+@dataclasses.dataclass(frozen=True)
+class EqualOptions:
+    scale: float = 2.0
+
+
+def configured(options, *arrays):
+    def apply(x, options):
+        return x * options.scale
+
+    called(apply, *((x, options()) for x in arrays), static_argnums=1)
 
 
 @builds("double: first", "double: shape x")
@@ -63,102 +86,69 @@ def weak_type_among_shapes():
 
 @builds("step: first", "step: shape batch['x']")
 def shape_in_a_dict():
-    @jax.jit
     def step(params, batch):
         return params["w"] * batch["x"].sum()
 
-    step({"w": ONES}, {"x": ONES})
-    step({"w": ONES}, {"x": ONES[:2]})
+    called(step, ({"w": ONES}, {"x": ONES}), ({"w": ONES}, {"x": ONES[:2]}))
 
 
 @builds("scaled: first", "scaled: dtype x")
 def two_differences_at_once():
-    @jax.jit
-    def scaled(x, by):
-        return x * by
-
-    scaled(ONES, 2.0)
-    scaled(ONES.astype(np.int32), np.float32(2))
+    called(scaled, (ONES, 2.0), (ONES.astype(np.int32), np.float32(2)))
 
 
 @builds("total: first", "total: pytree params")
 def keys_of_a_dict():
-    @jax.jit
     def total(params):
         return sum(params.values())
 
-    total({"a": ONES})
-    total({"a": ONES, "b": ONES})
+    called(total, ({"a": ONES},), ({"a": ONES, "b": ONES},))
 
 
 @builds("total: first", "total: pytree xs")
 def list_for_tuple():
-    @jax.jit
     def total(xs):
         return xs[0] + xs[1]
 
-    total([ONES, ONES])
-    total((ONES, ONES))
+    called(total, ([ONES, ONES],), ((ONES, ONES),))
 
 
 @builds("masked: first", "masked: pytree mask")
 def none_for_an_array():
-    @jax.jit
     def masked(x, mask):
         return x if mask is None else x * mask
 
-    masked(ONES, None)
-    masked(ONES, ONES)
+    called(masked, (ONES, None), (ONES, ONES))
 
 
 @builds("scaled: first", "scaled: pytree by")
 def keyword_for_position():
-    @jax.jit
-    def scaled(x, by):
-        return x * by
-
-    scaled(ONES, ONES)
-    scaled(ONES, by=ONES)
+    scale = jax.jit(scaled)
+    scale(ONES, ONES)
+    scale(ONES, by=ONES)
 
 
 @builds("total: first", "total: pytree xs[1]")
 def number_of_arguments():
-    @jax.jit
     def total(*xs):
         return sum(xs)
 
-    total(ONES)
-    total(ONES, ONES)
+    called(total, (ONES,), (ONES, ONES))
 
 
 @builds("scaled: first", "scaled: pytree by")
 def default_left_out():
-    @jax.jit
-    def scaled(x, by=2.0):
-        return x * by
-
-    scaled(ONES)
-    scaled(ONES, 2.0)
+    called(scaled, (ONES,), (ONES, 2.0))
 
 
 @builds("power: first", "power: static value n", "power: static value n")
 def static_number():
-    @functools.partial(jax.jit, static_argnames="n")
-    def power(x, n):
-        return x**n
-
-    for n in (2, 3, 2, 4):
-        power(ONES, n)
+    called(power, *((ONES, n) for n in (2, 3, 2, 4)), static_argnames="n")
 
 
 @builds("power: first", "power: static value n", "power: static value n", "power: static value n")
 def static_types():
-    @functools.partial(jax.jit, static_argnums=1)
-    def power(x, n):
-        return x * int(n)
-
-    for n in (1, True, np.int64(1), 1.0):
-        power(ONES, n)
+    called(power, *((ONES, n) for n in (1, True, np.int64(1), 1.0)), static_argnums=1)
 
 
 @builds("apply: first", "apply: static value mode")
@@ -173,12 +163,10 @@ def static_string():
 
 @builds("reshaped: first", "reshaped: static value shape")
 def static_tuple():
-    @functools.partial(jax.jit, static_argnums=1)
     def reshaped(x, shape):
         return x.reshape(shape)
 
-    for shape in ((3, 4), (2, 6), (3, 4)):
-        reshaped(ONES, shape)
+    called(reshaped, *((ONES, shape) for shape in ((3, 4), (2, 6), (3, 4))), static_argnums=1)
 
 
 @builds("apply: first", "apply: static value options")
@@ -186,60 +174,35 @@ def static_object_without_equality():
     class Options:
         scale = 2.0
 
-    @functools.partial(jax.jit, static_argnums=1)
-    def apply(x, options):
-        return x * options.scale
-
-    apply(ONES, Options())
-    apply(ONES, Options())
+    configured(Options, ONES, ONES)
 
 
 @builds("apply: first")
 def static_objects_that_are_equal():
-    @dataclasses.dataclass(frozen=True)
-    class Options:
-        scale: float = 2.0
-
-    @functools.partial(jax.jit, static_argnums=1)
-    def apply(x, options):
-        return x * options.scale
-
-    apply(ONES, Options())
-    apply(ONES, Options())
+    configured(EqualOptions, ONES, ONES)
 
 
 @builds("apply: first", "apply: static value function")
 def static_lambda():
-    @functools.partial(jax.jit, static_argnums=0)
     def apply(function, x):
         return function(x)
 
-    for _ in range(2):
-        apply(lambda x: x + 1, ONES)
+    def made():
+        return lambda x: x + 1
+
+    called(apply, (made(), ONES), (made(), ONES), static_argnums=0)
 
 
 @builds("apply: first", "apply: shape x")
 def equal_static_objects_and_another_shape():
-    @dataclasses.dataclass(frozen=True)
-    class Options:
-        scale: float = 2.0
-
-    @functools.partial(jax.jit, static_argnums=1)
-    def apply(x, options):
-        return x * options.scale
-
-    apply(ONES, Options())
-    apply(ONES[0], Options())
+    configured(EqualOptions, ONES, ONES[0])
 
 
 @builds("power: first", "power: pytree n")
 def static_by_keyword():
-    @functools.partial(jax.jit, static_argnames="n")
-    def power(x, n):
-        return x**n
-
-    power(ONES, 2)
-    power(ONES, n=2)
+    raised = jax.jit(power, static_argnames="n")
+    raised(ONES, 2)
+    raised(ONES, n=2)
 
 
 @builds()
@@ -257,12 +220,10 @@ def unhashable_static():
 
 @builds("draw: first", "draw: dtype key")
 def key_types():
-    @jax.jit
     def draw(key):
         return jax.random.normal(key, (3,))
 
-    draw(jax.random.PRNGKey(0))
-    draw(jax.random.key(0))
+    called(draw, (jax.random.PRNGKey(0),), (jax.random.key(0),))
 
 
 @builds("double: first")
@@ -284,12 +245,10 @@ def static_models_of_a_class():
         def __call__(self, x):
             return x * self.width
 
-    @functools.partial(jax.jit, static_argnums=0)
     def apply(model, x):
         return model(x)
 
-    for width in (1, 2, 1):
-        apply(Model(width), ONES)
+    called(apply, *((Model(width), ONES) for width in (1, 2, 1)), static_argnums=0)
 
 
 @builds("apply: first", "apply: static value config.inner.seed")
@@ -299,24 +258,21 @@ def one_field_of_a_static_configuration():
     fields = [(f"hidden_size_{number}", int, number) for number in range(40)]
     config = dataclasses.make_dataclass("Config", [*fields, ("inner", inner, None)], frozen=True)
 
-    @functools.partial(jax.jit, static_argnums=0)
     def apply(config, x):
         return x * config.inner.seed
 
-    for seed in (1, 2, 1):
-        apply(config(inner=inner(seed)), ONES)
+    given = (config(inner=inner(seed)) for seed in (1, 2, 1))
+    called(apply, *((one, ONES) for one in given), static_argnums=0)
 
 
 @builds("apply: first", "apply: static value config")
 def configurations_of_two_classes():
     one, other = (dataclasses.make_dataclass(name, [("n", int)], frozen=True) for name in "AB")
 
-    @functools.partial(jax.jit, static_argnums=0)
     def apply(config, x):
         return x * config.n
 
-    for config in (one(1), other(1), one(1)):
-        apply(config, ONES)
+    called(apply, (one(1), ONES), (other(1), ONES), (one(1), ONES), static_argnums=0)
 
 
 @builds("fussy: first", "fussy: shape x", "fussy: failed before", "fussy: shape x")

@@ -23,62 +23,68 @@ def double(x):
     return x * 2
 
 
+def doubled(*values):
+    """Call one function with each."""
+    f = jax.jit(double)
+    for value in values:
+        f(value)
+
+
+def under(*contexts):
+    """Call one function without a context, and under each."""
+    f = jax.jit(double)
+    f(ONES)
+    for context in contexts:
+        with context:
+            f(ONES)
+    f(ONES)
+
+
+def on(device):
+    return jax.device_put(ONES, device)
+
+
 def mesh():
     return jax.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
 
 
 @builds("double: first", "double: committed x")
 def committed():
-    f = jax.jit(double)
-    f(ONES)
-    f(jax.device_put(ONES, jax.devices()[0]))
+    doubled(ONES, on(jax.devices()[0]))
 
 
 @builds("double: first", "double: committed x")
 def committed_no_more():
-    f = jax.jit(double)
-    f(jax.device_put(ONES, jax.devices()[0]))
-    f(ONES)
+    doubled(on(jax.devices()[0]), ONES)
 
 
 @builds("double: first", "double: device x")
 def another_device():
-    f = jax.jit(double)
-    for device in (*jax.devices()[:2], jax.devices()[0]):
-        f(jax.device_put(ONES, device))
+    doubled(*map(on, (*jax.devices()[:2], jax.devices()[0])))
 
 
 @builds("double: first", "double: committed x", "double: device x")
 def committed_and_moved():
-    f = jax.jit(double)
-    f(ONES)
-    for device in jax.devices()[:2]:
-        f(jax.device_put(ONES, device))
+    doubled(ONES, *map(on, jax.devices()[:2]))
 
 
 @builds("double: first", "double: sharding x", "double: sharding x")
 def sharding():
-    f = jax.jit(double)
-    f(jax.device_put(ONES, jax.devices()[0]))
-    f(jax.device_put(ONES, NamedSharding(mesh(), P("i"))))
-    f(jax.device_put(ONES, NamedSharding(mesh(), P())))
+    ways = (NamedSharding(mesh(), spec) for spec in (P("i"), P()))
+    doubled(*map(on, (jax.devices()[0], *ways)))
 
 
 @builds("double: first", "double: sharding x", "double: sharding x")
 def explicit_sharding():
-    f = jax.jit(double)
     explicit = jax.make_mesh((2,), ("i",), axis_types=(AxisType.Explicit,))
-    f(ONES)
-    f(jax.device_put(ONES, NamedSharding(explicit, P("i"))))
-    f(jax.device_put(ONES, NamedSharding(explicit, P(None, "i"))))
+    doubled(ONES, *(on(NamedSharding(explicit, spec)) for spec in (P("i"), P(None, "i"))))
 
 
 @builds("double: first", "double: sharding x")
 def memory_kind():
-    f = jax.jit(double)
     device = jax.devices()[0]
-    f(jax.device_put(ONES, SingleDeviceSharding(device)))
-    f(jax.device_put(ONES, SingleDeviceSharding(device, memory_kind="pinned_host")))
+    host = SingleDeviceSharding(device, memory_kind="pinned_host")
+    doubled(on(SingleDeviceSharding(device)), on(host))
 
 
 @builds("double: first", "double: jit options in_shardings")
@@ -89,19 +95,13 @@ def in_shardings():
 
 @builds("double: first", "double: layout x")
 def layout():
-    f = jax.jit(double)
     at = SingleDeviceSharding(jax.devices()[0])
-    f(jax.device_put(ONES, at))
-    f(jax.device_put(ONES, Format(Layout((1, 0)), at)))
+    doubled(on(at), on(Format(Layout((1, 0)), at)))
 
 
 @builds("double: first", "double: configuration jax_default_matmul_precision")
 def matmul_precision():
-    f = jax.jit(double)
-    f(ONES)
-    with jax.default_matmul_precision("highest"):
-        f(ONES)
-    f(ONES)
+    under(jax.default_matmul_precision("highest"))
 
 
 @builds("double: first", "double: dtype x")
@@ -114,18 +114,12 @@ def x64():
 
 @builds("double: first", "double: configuration jax_enable_x64")
 def x64_of_the_same_types():
-    f = jax.jit(double)
-    f(ONES)
-    with jax.enable_x64(True):
-        f(ONES)
+    under(jax.enable_x64(True))
 
 
 @builds("double: first", "double: configuration jax_default_device")
 def default_device():
-    f = jax.jit(double)
-    f(ONES)
-    with jax.default_device(jax.devices()[1]):
-        f(ONES)
+    under(jax.default_device(jax.devices()[1]))
 
 
 @builds("double: first", "double: configuration mesh")
@@ -138,11 +132,7 @@ def mesh_context():
 
 @builds("double: first", "double: configuration xla_metadata", "double: configuration xla_metadata")
 def metadata():
-    f = jax.jit(double)
-    f(ONES)
-    for number in range(2):
-        with set_xla_metadata(number=number):
-            f(ONES)
+    under(*(set_xla_metadata(number=number) for number in range(2)))
 
 
 @builds("double: first", "double: device x", "double: raised")
